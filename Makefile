@@ -1,0 +1,50 @@
+SHELL    := /bin/bash
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOLANGCI := v2.15.0
+TOOLS    := $(CURDIR)/.tools
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo build test lint test-all bench migrate docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+run: build postgres ## serve on an embedded Postgres and local disk, with a demo mailbox
+	@exec bin/consign serve --demo
+
+demo: build postgres ## run the main job with curl, against a running server or one started for it
+	@test/demo.sh
+
+build: ## build bin/consign
+	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+
+test: postgres ## run all tests on a Postgres of their own
+	$(GO) test ./...
+
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## gofmt, go vet, golangci-lint, import law
+	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"
+	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
+
+test-all: test lint ## everything: test, lint and each test-NAME below
+	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
+	@test/demo.sh
+
+test-%: build postgres ## one of: race crash memory (scripts in test/)
+	@test/$*.sh
+
+migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
+	@bin/consign migrate up
+
+clean: ## remove what was built (never ./var, which holds data)
+	rm -rf bin .tools
+
+postgres:
+	@scripts/install-postgres.sh
+.PHONY: postgres
+
+$(TOOLS)/golangci-lint-$(GOLANGCI):
+	@echo "building golangci-lint $(GOLANGCI) once (about two minutes)"
+	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
+	@mv $(TOOLS)/golangci-lint $@

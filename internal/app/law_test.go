@@ -1,0 +1,160 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/consign-dev/consign/"
+
+// TestImportLaw checks the import direction of ARCHITECTURE.md over the packages as the go command sees them, so that
+// a rule holds for a package that nobody has listed yet.
+func TestImportLaw(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if reason := forbidden(p.path(), imported); reason != "" {
+				t.Errorf("%s imports %s: %s", p.path(), strings.TrimPrefix(imported, module), reason)
+			}
+		}
+	}
+}
+
+func TestImportLawForbids(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]string{
+		{"internal/identity/service", module + "internal/transfer"},
+		{"internal/transfer/postgres", module + "internal/identity/postgres"},
+		{"internal/mail", module + "internal/identity"},
+		{"internal/identity/service", module + "internal/identity/handler"},
+		{"internal/identity/postgres", module + "internal/identity/service"},
+		{"internal/identity", module + "internal/identity/postgres"},
+		{"internal/identity/service", "github.com/jackc/pgx/v5"},
+		{"internal/transfer/handler", "github.com/jackc/pgx/v5/pgxpool"},
+		{"internal/transfer/service", "net/http"},
+		{"internal/blob", module + "internal/config"},
+		{"internal/app", module + "internal/testkit"},
+	} {
+		if forbidden(pair[0], pair[1]) == "" {
+			t.Errorf("%s may import %s", pair[0], pair[1])
+		}
+	}
+}
+
+// httpUsers and sqlUsers are the packages that may speak HTTP and SQL (architecture, section 2); names are those of mechanisms or layers.
+var (
+	httpUsers = set("handler", "httpapi", "token", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "consign")
+	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "audit", "pgtest", "testkit")
+)
+
+// forbidden says why a package may not import another, or nothing.
+func forbidden(importer, imported string) string {
+	name := path.Base(importer)
+	if imported == "net/http" || strings.HasPrefix(imported, "github.com/go-chi/chi") {
+		if !httpUsers[name] {
+			return "HTTP belongs to handler, httpapi and the packages of httpUsers"
+		}
+		return ""
+	}
+	if strings.HasPrefix(imported, "github.com/jackc/pgx") {
+		if !sqlUsers[name] {
+			return "SQL belongs to postgres and the packages of sqlUsers"
+		}
+		return ""
+	}
+	target, ours := strings.CutPrefix(imported, module)
+	if !ours {
+		return ""
+	}
+	switch {
+	case domain(importer) == "" && domain(target) != "" && !assembles(importer):
+		return "mechanisms never import a domain"
+	case domain(importer) != "" && domain(target) != "" && domain(importer) != domain(target):
+		return "identity and transfer never import each other"
+	case domain(importer) != "" && domain(importer) == domain(target) && rank(importer) <= rank(target):
+		return "imports go handler, service, postgres, domain root"
+	case target == "internal/config" && !assembles(importer):
+		return "config is read by app and cmd only"
+	case strings.HasPrefix(target, "internal/testkit") && !strings.HasPrefix(importer, "internal/testkit"):
+		return "the test kit is for tests"
+	case target == "internal/app" && !assembles(importer):
+		return "app assembles, nothing assembles app"
+	}
+	return ""
+}
+
+// assembles reports whether a package may know everything: the wiring, the command and the test kit.
+func assembles(p string) bool {
+	return p == "internal/app" || p == "cmd/consign" || p == "internal/testkit"
+}
+
+// domain names the domain a package belongs to, or nothing.
+func domain(p string) string {
+	for _, d := range []string{"identity", "transfer"} {
+		if p == "internal/"+d || strings.HasPrefix(p, "internal/"+d+"/") {
+			return d
+		}
+	}
+	return ""
+}
+
+// rank orders the layers of a domain: a package imports lower ranks only.
+func rank(p string) int {
+	switch path.Base(p) {
+	case "handler":
+		return 4
+	case "service":
+		return 3
+	case "postgres":
+		return 2
+	case "identity", "transfer":
+		return 0
+	default: // credential, oidc: beside postgres, above the root
+		return 1
+	}
+}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+func (l listed) path() string { return strings.TrimPrefix(l.ImportPath, module) }
+
+// packages lists the module's packages with what their non-test files import.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < 20 {
+		t.Fatalf("go list found %d packages only", len(all))
+	}
+	return all
+}
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}

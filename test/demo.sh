@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# The main job, with curl alone: a stranger hands a 100 MB file to the demo mailbox, is interrupted, resumes; the owner gets exactly that file.
+# Uses the server at $CONSIGN_DEMO_URL (default http://localhost:8080) with its data in $CONSIGN_DATA_DIR (default ./var), or starts one for the run.
+. "$(dirname "$0")/lib.sh"
+cd "$root"
+need curl curl
+
+step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+url=${CONSIGN_DEMO_URL:-http://localhost:8080}
+data=${CONSIGN_DATA_DIR:-$root/var}
+if curl -fs -o /dev/null "$url/readyz" && [ -f "$data/demo.txt" ]; then
+  step "Using the server at $url"
+else
+  port=$(free_port) url="http://localhost:$port" data="$work/var"
+  step "Starting a server for this run at $url"
+  start_server "$data" "$port" "$(free_port)" --demo
+fi
+transfer="$url/transfer/v2" identity="$url/id/v3"
+email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")
+
+call() { # call METHOD URL [curl arguments]: the body on stdout, headers in $work/head; fails on a status of 400 and more
+  local method=$1 target=$2
+  shift 2
+  local status
+  status=$(curl -sS -X "$method" -D "$work/head" -o "$work/body" -w '%{http_code}' "$@" "$target")
+  [ "$status" -lt 400 ] || { cat "$work/body" >&2; fail "$method $target answered $status"; }
+  cat "$work/body"
+}
+
+step "1. A stranger looks at the mailbox"
+call GET "$transfer/public/mailbox/demo"
+
+step "2. … and opens a reservation on it"
+reservation=$(call POST "$transfer/public/mailbox/demo" -H 'Content-Type: application/json' \
+  -d '{"subject":"Holiday pictures","message":"As promised.","anonSender":"Sam Stranger","anonEmail":"sam@example.com"}')
+token=$(header Authorization "$work/head")
+echo "$reservation"
+uid=$(member uid <<<"$reservation")
+# recipients come before the reservation's own uid in no guaranteed order: the Location names it for certain
+location=$(header Location "$work/head")
+[ -z "$location" ] || uid=${location##*/}
+
+step "3. … attaches a file of 100 MB"
+size=100000000
+head -c $size /dev/urandom >"$work/pictures.bin"
+sum=$(sha256 "$work/pictures.bin")
+object="$transfer/reservations/$uid/objects"
+call POST "$object" -H "Authorization: $token" -H 'Content-Type: application/json' \
+  -d "{\"clientId\":\"pictures\",\"name\":\"pictures.bin\",\"intendedSize\":$size}"
+content="$object/pictures/content"
+
+chunk() { # chunk FROM TO [curl arguments]: send bytes FROM up to but not including TO
+  local from=$1 to=$2
+  shift 2
+  tail -c +$((from + 1)) "$work/pictures.bin" | head -c $((to - from)) >"$work/chunk"
+  curl -sS -f -X PUT -H "Authorization: $token" -H "Content-Range: bytes $from-$((to - 1))/$size" \
+    -H 'Content-Type: application/octet-stream' -T "$work/chunk" "$@" "$content"
+}
+held() { # the offset that the server holds durably
+  curl -sS -f -I -H "Authorization: $token" "$content" | tr -d '\r' | sed -nE 's/^content-length: //Ip'
+}
+
+step "4. First chunk: 40 MB"
+chunk 0 40000000
+step "5. Second chunk: 30 MB, and the line breaks after a second"
+chunk 40000000 70000000 --limit-rate 12M --max-time 1 || echo "(interrupted)"
+offset=$(held)
+for _ in 1 2 3 4 5; do # the server may still be noticing
+  sleep 0.3
+  now=$(held)
+  [ "$now" = "$offset" ] && break
+  offset=$now
+done
+echo "the server holds $offset of $size bytes"
+[ "$offset" -ge 40000000 ] && [ "$offset" -lt 70000000 ] || fail "an offset between 40000000 and 70000000 was expected"
+step "6. The rest of the second chunk, from where the server stands"
+chunk "$offset" 70000000
+step "7. Third chunk: 30 MB"
+chunk 70000000 $size
+
+step "8. The stranger confirms"
+call POST "$transfer/reservations/$uid/confirm" -H "Authorization: $token"
+
+step "9. The owner signs in as $email"
+id_token=$(call POST "$identity/auth/login" -H 'Content-Type: application/json' \
+  -d "{\"email\":\"$email\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
+access=$(call POST "$identity/auth/access" -H "Authorization: Bearer $id_token" | member token)
+
+step "10. … finds the transfer on top of the inbox"
+call GET "$transfer/transfers?location=received&limit=1" -H "Authorization: Bearer $access" >"$work/list"
+cat "$work/list"
+received=$(sed -E 's/.*"transfers":\[\{"uid":"([^"]+)".*/\1/' "$work/list")
+call GET "$transfer/transfers/$received" -H "Authorization: Bearer $access" >"$work/transfer"
+file=$(sed -E 's/.*"objects":\[\{"uid":"([^"]+)".*/\1/' "$work/transfer")
+grep -q "$sum" "$work/transfer" || fail "the transfer does not state SHA-256 $sum"
+
+step "11. … and downloads it, in two ranges"
+curl -sS -f -H "Authorization: Bearer $access" -r 0-59999999 -o "$work/got" "$transfer/transfers/$received/objects/$file/content"
+curl -sS -f -H "Authorization: Bearer $access" -r 60000000- "$transfer/transfers/$received/objects/$file/content" >>"$work/got"
+got=$(sha256 "$work/got")
+echo "sent     $sum"
+echo "received $got"
+[ "$sum" = "$got" ] || fail "the file differs"
+
+step "12. The two mails"
+for _ in $(seq 100); do
+  mails=$(grep -l -e "$received" -e "pictures.bin" "$data"/mail/*.eml 2>/dev/null | tail -n 2) || true
+  [ "$(wc -w <<<"$mails")" = 2 ] && break
+  sleep 0.2
+done
+[ "$(wc -w <<<"$mails")" = 2 ] || fail "two mails were expected in $data/mail"
+for mail in $mails; do
+  echo "-- $mail"
+  tr -d '\r' <"$mail" | sed -n '1,/^$/p' | grep -iE '^(from|reply-to|to|subject|message-id):'
+done
+
+step "Done: what was sent is what was received."
