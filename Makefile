@@ -12,7 +12,7 @@ help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
 run: build postgres ## serve on an embedded Postgres and local disk, with a demo mailbox
-	@exec bin/consign serve --demo
+	@CONSIGN_LOG_FORMAT=$${CONSIGN_LOG_FORMAT:-text} exec bin/consign serve --demo
 
 demo: build postgres ## run the main job with curl, against a running server or one started for it
 	@test/demo.sh

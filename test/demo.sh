@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The main job, with curl alone: a stranger hands a 100 MB file to the demo mailbox, is interrupted, resumes; the owner gets exactly that file.
-# Uses the server at $CONSIGN_DEMO_URL (default http://localhost:8080) with its data in $CONSIGN_DATA_DIR (default ./var), or starts one for the run.
+# Uses the server at $DEMO_URL (default http://localhost:8080) with its data in $CONSIGN_DATA_DIR (default ./var), or starts one for the run.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
 
 step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-url=${CONSIGN_DEMO_URL:-http://localhost:8080}
+url=${DEMO_URL:-http://localhost:8080}
 data=${CONSIGN_DATA_DIR:-$root/var}
 if curl -fs -o /dev/null "$url/readyz" && [ -f "$data/demo.txt" ]; then
   step "Using the server at $url"

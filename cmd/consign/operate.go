@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/mail"
+)
+
+func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
+
+// maintenance turns maintenance mode on or off for every replica.
+func maintenance(ctx context.Context, env environment, args []string) error {
+	f := flags("maintenance")
+	if err := parse(f, args, 1, 1); err != nil {
+		return err
+	}
+	if f.Arg(0) != "on" && f.Arg(0) != "off" {
+		return usageError("consign maintenance: say on or off")
+	}
+	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, f.Arg(0) == "on") })
+}
+
+// auditCommand prints the newest audit entries.
+func auditCommand(ctx context.Context, env environment, args []string) error {
+	f := flags("audit")
+	limit := f.Int("limit", 100, "")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		entries, err := audit.List(ctx, a.DB.Pool, audit.Filter{Limit: *limit})
+		if err != nil {
+			return err
+		}
+		return table(env.stdout, func(row func(...any)) {
+			row("AT", "ACTOR", "ACTION", "OBJECT", "FROM", "DETAILS")
+			for _, e := range entries {
+				actor := "-"
+				if !e.Actor.IsZero() {
+					actor = e.Actor.String()
+				}
+				from := "-"
+				if e.Client.Address.IsValid() {
+					from = e.Client.Address.String()
+				}
+				row(e.At.Format("2006-01-02 15:04:05Z"), actor, e.Action, e.Object, from, fmt.Sprint(e.Details))
+			}
+		})
+	})
+}
+
+// keys lists and changes the signing keys.
+func keys(ctx context.Context, env environment, args []string) error {
+	f := flags("keys")
+	if err := parse(f, args, 1, 2); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		switch action := f.Arg(0); {
+		case action == "list" && f.NArg() == 1:
+			all, err := a.Keys.List(ctx)
+			if err != nil {
+				return err
+			}
+			return table(env.stdout, func(row func(...any)) {
+				row("KID", "PURPOSE", "SIGNS FROM", "SIGNS UNTIL", "PUBLISHED UNTIL", "STATE")
+				for _, k := range all {
+					row(k.KID, k.Purpose, minute(k.SignsFrom), minute(k.SignsUntil), minute(k.PublishedUntil), k.State(time.Now()))
+				}
+			})
+		case action == "rotate" && f.NArg() == 1:
+			k, err := a.Keys.Rotate(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "published %s, which signs from %s\n", k.KID, minute(k.SignsFrom))
+			return err
+		case action == "revoke" && f.NArg() == 2:
+			return a.Keys.Revoke(ctx, f.Arg(1))
+		case action == "reseal" && f.NArg() == 1:
+			n, err := a.Keys.Reseal(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "%d keys sealed anew\n", n)
+			return err
+		default:
+			return usageError("consign keys: say list, rotate, revoke KID or reseal")
+		}
+	})
+}
+
+// mailCommand lists the mail queue, sends one again, or tries the settings with a test mail.
+func mailCommand(ctx context.Context, env environment, args []string) error {
+	f := flags("mail")
+	if err := parse(f, args, 1, 2); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		switch action := f.Arg(0); {
+		case action == "list" && f.NArg() == 1:
+			all, err := a.Mail.List(ctx, mail.Filter{Limit: 200})
+			if err != nil {
+				return err
+			}
+			return table(env.stdout, func(row func(...any)) {
+				row("UID", "CREATED", "TEMPLATE", "TO", "STATE", "ATTEMPTS", "LAST ANSWER")
+				for _, m := range all {
+					row(m.UID, m.CreatedAt.UTC().Format("2006-01-02 15:04:05Z"), m.Template, m.To, m.State, m.Attempts, m.LastAnswer)
+				}
+			})
+		case action == "retry" && f.NArg() == 2:
+			uid, err := id.Parse[id.Mail](f.Arg(1))
+			if err != nil {
+				return usageError("consign mail retry: the argument " + err.Error())
+			}
+			return a.Mail.Retry(ctx, uid)
+		case action == "test" && f.NArg() == 2:
+			answer, err := a.Mail.Test(ctx, f.Arg(1), "")
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(env.stdout, answer)
+			return err
+		default:
+			return usageError("consign mail: say list, retry UID or test ADDRESS")
+		}
+	})
+}

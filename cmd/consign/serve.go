@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/config"
+)
+
+// serve runs the server until ctx ends.
+func serve(ctx context.Context, env environment, args []string) error {
+	f := flags("serve")
+	demo := f.Bool("demo", false, "")
+	migrate := f.Bool("migrate", false, "")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	cfg, err := config.Load(env.environ)
+	if err != nil {
+		return err
+	}
+	a, err := app.New(ctx, cfg, app.Options{Log: logger(cfg, env.stderr), Version: version, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// printVersion prints the version.
+func printVersion(_ context.Context, env environment, args []string) error {
+	if err := parse(flags("version"), args, 0, 0); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(env.stdout, "consign", version)
+	return err
+}
+
+// printConfig prints the effective configuration.
+func printConfig(_ context.Context, env environment, args []string) error {
+	if err := parse(flags("config"), args, 0, 0); err != nil {
+		return err
+	}
+	cfg, err := config.Parse(env.environ)
+	if err != nil {
+		return err
+	}
+	return cfg.Print(env.stdout)
+}
+
+// healthcheck asks the server that listens as this configuration says, for container engines.
+func healthcheck(ctx context.Context, env environment, args []string) error {
+	if err := parse(flags("healthcheck"), args, 0, 0); err != nil {
+		return err
+	}
+	cfg, err := config.Load(env.environ)
+	if err != nil {
+		return err
+	}
+	address := cfg.AdminListen
+	if host, port, err := net.SplitHostPort(address); err == nil && (host == "" || host == "0.0.0.0" || host == "::") {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("no server answers at %s: %w", address, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server at %s answers %s", address, resp.Status)
+	}
+	return nil
+}

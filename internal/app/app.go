@@ -1,0 +1,133 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/i18n"
+	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// Options are what differs between the program and a test of it. The zero value is the program on its real clock.
+type Options struct {
+	Now      func() time.Time // nil: time.Now
+	Log      *slog.Logger     // nil: nothing is logged
+	Version  string
+	Listener net.Listener // where to serve; nil: Config.Listen
+	Migrate  bool         // apply pending migrations to an external database too
+	Demo     bool         // seed the demo mailbox once
+	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
+	NoPeriodic bool
+	Greet      io.Writer // where Run says that it is ready and what there is; nil: nowhere
+}
+
+// App is every object of Consign, wired. Commands use its exported members, Run serves.
+type App struct {
+	DB       *database.DB
+	Keys     *token.KeyRing
+	Mail     *mail.Mailer
+	Jobs     *jobs.Runner
+	Identity *identityservice.Service
+	Transfer *transferservice.Service
+	API      *httpapi.API
+
+	config      config.Config
+	options     Options
+	log         *slog.Logger
+	now         func() time.Time
+	listener    *database.Listener
+	issuer      *token.Issuer
+	verifier    *token.Verifier
+	revocations *token.Revocations
+	feed        *events.Feed
+	hosts       *hosts.Directory
+	maintenance atomic.Bool
+	stopping    atomic.Bool
+	ready       atomic.Bool
+	database    Database
+}
+
+const hostsTTL = time.Minute
+
+// New builds everything: it starts or joins the embedded Postgres where no database is configured, migrates that one
+// (an external one only with Options.Migrate), and prepares to serve. It serves nothing and runs no job until Run.
+func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) {
+	a := &App{config: cfg, options: o, log: o.Log, now: o.Now}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	url, err := a.openDatabase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := seal.New(cfg.SecretKey, cfg.SecretKeyPrevious)
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := i18n.New()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.ListenDatabaseURL != "" {
+		url = cfg.ListenDatabaseURL
+	}
+	a.listener = database.NewListener(url, a.log, time.Now)
+	a.buildTokens(sealer)
+	if err := a.buildMail(sealer, catalog); err != nil {
+		return nil, err
+	}
+	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, cfg.EventRetention, a.now, a.log)
+	if err := a.buildDomains(sealer, catalog); err != nil {
+		return nil, err
+	}
+	a.recurring()
+	a.watchSettings()
+	return a, nil
+}
+
+// openDatabase opens the pool on a database of this version and gives the URL it is at.
+func (a *App) openDatabase(ctx context.Context) (url string, err error) {
+	if a.database, err = OpenDatabase(ctx, a.config, a.log); err != nil {
+		return "", err
+	}
+	url = a.database.URL
+	if a.config.DatabaseURL == "" || a.options.Migrate {
+		if err := database.Migrate(ctx, url, a.log); err != nil {
+			return "", err
+		}
+	} else if pending, err := database.Pending(ctx, url); err != nil {
+		return "", err
+	} else if pending {
+		return "", errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
+	}
+	a.DB, err = database.Open(ctx, url, a.config.DatabaseMaxConnections)
+	return url, err
+}
+
+func (a *App) issuerURL() string {
+	return strings.TrimSuffix(a.config.PublicURL.String(), "/") + a.config.IdentityBasePath
+}

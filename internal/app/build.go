@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// buildTokens makes the key ring, the issuer, the set of revocations and the verifier.
+func (a *App) buildTokens(sealer *seal.Sealer) {
+	c := a.config
+	lifetimes := token.Lifetimes{
+		ID: c.IDTokenLifetime, Signup: c.SignupTokenLifetime, MFA: c.MFATokenLifetime, Access: c.AccessTokenLifetime,
+		Pickup: c.PickupTokenLifetime, Preflight: c.PreflightTokenLifetime, Reservation: c.ReservationLifetime, Download: c.DownloadTokenLifetime,
+	}
+	a.Keys = token.NewKeyRing(a.DB, sealer, token.KeyPolicy{
+		Lead: c.SigningKeyLead, Lifetime: c.SigningKeyLifetime, LongestToken: lifetimes.Longest(),
+	}, a.now, a.log)
+	a.Keys.Listen(a.listener)
+	a.revocations = token.NewRevocations(a.DB, a.listener, max(c.AccessTokenLifetime, c.DownloadTokenLifetime), a.now, a.log)
+	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
+	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
+}
+
+// buildMail makes the job runner and the mailer, which sends by SMTP or, without a server, into files.
+func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
+	a.Jobs = jobs.New(a.DB, jobs.Options{Log: a.log, NoPeriodic: a.options.NoPeriodic})
+	transport, err := a.mailTransport()
+	if err != nil {
+		return err
+	}
+	a.Mail, err = mail.New(a.DB, a.Jobs, sealer, catalog, transport, mail.Options{
+		From: a.config.MailFrom, ProductName: a.config.ProductName, ProductURL: a.config.ProductURL, SupportContact: a.config.SupportContact,
+		OnFailed: func(ctx context.Context, tx database.Tx, m mail.Mail) error { return a.Transfer.MailFailed(ctx, tx, m) },
+	}, a.now, a.log)
+	return err
+}
+
+func (a *App) mailTransport() (mail.Transport, error) {
+	if a.config.SMTPURL != "" {
+		return mail.NewSMTP(a.config.SMTPURL)
+	}
+	return mail.NewDirectory(filepath.Join(a.config.DataDir, "mail"), a.log)
+}
+
+// blobStore opens the store that CONSIGN_STORAGE_URL names.
+func (a *App) blobStore() (blob.Store, error) {
+	u, err := url.Parse(a.config.StorageURL)
+	if err != nil {
+		return nil, fmt.Errorf("read CONSIGN_STORAGE_URL: %w", err)
+	}
+	if u.Scheme != "file" {
+		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: this version stores files on disk only: use file:///directory, not %s", u.Scheme)
+	}
+	return disk.New(filepath.FromSlash(u.Path), disk.OS())
+}
+
+// recurring registers the housekeeping of the mechanisms; the domains register their own.
+func (a *App) recurring() {
+	a.Jobs.Every("signing-keys", max(a.config.SigningKeyLead/8, time.Minute), a.Keys.Ensure)
+	a.Jobs.Every("revocations-clean", 10*time.Minute, a.revocations.Clean)
+	a.Jobs.Every("events-clean", 24*time.Hour, a.feed.Clean)
+	a.Jobs.Every("audit-clean", 24*time.Hour, func(ctx context.Context) error {
+		_, err := audit.Clean(ctx, a.DB.Pool, a.now().Add(-a.config.AuditRetention))
+		return err
+	})
+}

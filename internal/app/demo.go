@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/identity"
+	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+const (
+	demoSetting = "demo"
+	demoLink    = "demo"
+	demoEmail   = "owner@example.com"
+)
+
+// demoState is the marker row: begun is written before anything else, so that a seeding cut short is taken up again.
+type demoState struct {
+	Done bool `json:"done"`
+}
+
+// seedDemo makes the demo's owner and mailbox once. On a database that already has people it did not seed it refuses.
+func (a *App) seedDemo(ctx context.Context) error {
+	var state demoState
+	begun, err := database.Setting(ctx, a.DB.Pool, demoSetting, &state)
+	if err != nil || state.Done {
+		return err
+	}
+	if !begun {
+		if n, err := a.Identity.CountPersons(ctx); err != nil {
+			return err
+		} else if n > 0 {
+			return errors.New("--demo is for an empty database, and this one has people in it: start without --demo")
+		}
+		if err := database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, state); err != nil {
+			return err
+		}
+	}
+	if err := a.seedOwner(ctx); err != nil {
+		return err
+	}
+	return database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, demoState{Done: true})
+}
+
+func (a *App) seedOwner(ctx context.Context) error {
+	password, err := a.demoPassword()
+	if err != nil {
+		return err
+	}
+	_, err = a.Identity.CreatePerson(ctx, identityservice.NewAccount{Address: demoEmail, Password: password, Name: "Olivia Owner"}, true)
+	if err != nil && !errors.Is(err, identity.ErrAddressInUse) {
+		return err
+	}
+	roles := []string{identity.RoleOrganizationAdmin, identity.RoleTransferUse}
+	if err := a.Identity.SetMember(ctx, identityservice.FreeOrganization, demoEmail, roles); err != nil {
+		return err
+	}
+	owner, err := a.Identity.ShowPerson(ctx, demoEmail)
+	if err != nil {
+		return err
+	}
+	host, err := a.hosts.Resolve(ctx, hosts.Normalize(a.config.PublicURL.Host))
+	if err != nil {
+		return err
+	}
+	_, _, err = a.Transfer.PutMailbox(ctx, token.Caller{Kind: token.KindAccess, Person: owner.UID, AuthLevel: 1, Client: token.Client{Host: host}},
+		transfer.Mailbox{VanityLink: demoLink, Slogan: "Hand me your files."})
+	return err
+}
+
+func (a *App) demoFile() string { return filepath.Join(a.config.DataDir, "demo.txt") }
+
+// demoPassword reads the password of an earlier, unfinished seeding, or makes one and writes it down first, so that it is never lost.
+func (a *App) demoPassword() (string, error) {
+	if password := a.writtenPassword(); password != "" {
+		return password, nil
+	}
+	password := rand.Text()
+	text := fmt.Sprintf("mailbox: %s\nemail: %s\npassword: %s\n", a.page("/m/"+demoLink), demoEmail, password)
+	if err := os.MkdirAll(a.config.DataDir, 0o711); err != nil {
+		return "", err
+	}
+	return password, os.WriteFile(a.demoFile(), []byte(text), 0o600)
+}
+
+// writtenPassword is the password in the demo's file, or nothing.
+func (a *App) writtenPassword() string {
+	raw, err := os.ReadFile(a.demoFile())
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(raw)) {
+		if password, ok := strings.CutPrefix(strings.TrimSpace(line), "password: "); ok {
+			return password
+		}
+	}
+	return ""
+}
+
+// page is the address of a page on the public host.
+func (a *App) page(path string) string { return a.config.PublicURL.String() + path }
+
+// greet says where everything is.
+func (a *App) greet(ctx context.Context) {
+	out := a.options.Greet
+	if out == nil {
+		return
+	}
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	say("Consign %s is ready at %s", a.options.Version, a.config.PublicURL)
+	var demo demoState
+	if found, err := database.Setting(ctx, a.DB.Pool, demoSetting, &demo); err == nil && found {
+		say("  demo mailbox   %s", a.page("/m/"+demoLink))
+		say("  owner          %s, password %s (%s)", demoEmail, a.writtenPassword(), a.demoFile())
+	}
+	say("  sign in        %s", a.page("/login"))
+	if a.config.SMTPURL == "" {
+		say("  mails          %s (their links are logged)", filepath.Join(a.config.DataDir, "mail"))
+	}
+	say("  API            %s", a.page("/api/"))
+}

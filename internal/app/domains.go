@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
+	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
+	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/transfer"
+	transferhandler "github.com/consign-dev/consign/internal/transfer/handler"
+	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
+	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/web"
+)
+
+// buildDomains makes both domains and mounts their routes and the pages.
+func (a *App) buildDomains(sealer *seal.Sealer, catalog *i18n.Catalog) error {
+	if a.config.RedisURL != "" {
+		return errors.New("CONSIGN_REDIS_URL: this version keeps rate limits in each replica's memory only: leave it empty")
+	}
+	limiter := ratelimit.NewLimiter(ratelimit.NewMemory(a.now), a.config.RateLimit, a.log)
+	identityStore := identitypostgres.New(a.DB)
+	a.hosts = hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
+		return identityservice.ResolveHost(ctx, identityStore, name)
+	}, a.config.PublicURL, hostsTTL, a.now)
+	a.listener.Handle(identitypostgres.DirectoryChannel, func(string) { a.hosts.Invalidate() }, func(context.Context) error {
+		a.hosts.Invalidate()
+		return nil
+	})
+	if err := a.buildTransfer(sealer, limiter); err != nil {
+		return err
+	}
+	if err := a.buildIdentity(sealer, identityStore); err != nil {
+		return err
+	}
+	return a.mount(sealer, catalog, limiter)
+}
+
+func (a *App) buildTransfer(sealer *seal.Sealer, limiter *ratelimit.Limiter) error {
+	blobs, err := a.blobStore()
+	if err != nil {
+		return err
+	}
+	c := a.config
+	unit := transferservice.DefaultAdminunit()
+	unit.DefaultTTL = int32(c.DefaultTTL)
+	unit.AvailableTTL = nil
+	for _, days := range c.AvailableTTL {
+		unit.AvailableTTL = append(unit.AvailableTTL, int32(days))
+	}
+	a.Transfer = transferservice.New(transferservice.Options{
+		Store: transferpostgres.New(a.DB), Blobs: blobs, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts,
+		Version:             a.options.Version,
+		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
+		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, OrphanAge: c.OrphanAge, RecordAge: c.TransferRetention,
+		UploadConfirmations: c.UploadConfirmationsDay,
+		Now:                 a.now, Log: a.log,
+	})
+	return nil
+}
+
+func (a *App) buildIdentity(sealer *seal.Sealer, store *identitypostgres.Store) error {
+	c := a.config
+	bcrypt, err := credential.NewBcrypt(c.BcryptCost, 0)
+	if err != nil {
+		return err
+	}
+	a.Identity = identityservice.New(identityservice.Options{
+		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: bcrypt,
+		Consequences: a.Transfer, // what follows from a change is transfer's jobs, enqueued in its transaction
+		Settings: identityservice.Settings{
+			PublicURL: c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
+			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
+		},
+		Now: a.now, Log: a.log,
+	})
+	return nil
+}
+
+// mount builds the request pipeline and puts every route on it.
+func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelimit.Limiter) error {
+	c := a.config
+	a.API = httpapi.New(httpapi.Options{
+		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
+		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load, Now: a.now, Log: a.log,
+	})
+	people := identityhandler.New(identityhandler.Options{
+		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
+		Events: a.feed.Handler(), MatchLocale: catalog.Match, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
+	})
+	files := transferhandler.New(transferhandler.Options{
+		Service: a.Transfer, Hosts: a.hosts, BasePath: c.TransferBasePath,
+		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
+		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
+	})
+	a.API.Mount(c.IdentityBasePath, httpapi.Identity, people.Routes())
+	a.API.Mount("", httpapi.Identity, people.RootRoutes())
+	a.API.Mount(c.TransferBasePath, httpapi.Transfer, files.Routes())
+	for _, dropped := range []string{"/id/v1", "/id/v2", "/transfer/v1"} {
+		a.API.Dropped(dropped)
+	}
+	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
+	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
+	pages, err := web.New(web.Options{
+		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact,
+		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	for _, pattern := range pages.Patterns() {
+		a.API.Handle(pattern, pages)
+	}
+	return nil
+}

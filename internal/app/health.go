@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"time"
+)
+
+const readyTimeout = 2 * time.Second
+
+// healthz says that the process answers.
+func (a *App) healthz(w http.ResponseWriter, _ *http.Request) { health(w, http.StatusOK, "ok") }
+
+// readyz says whether requests shall be sent here: started, not stopping, database reached.
+func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	defer cancel()
+	switch {
+	case a.stopping.Load():
+		health(w, http.StatusServiceUnavailable, "stopping")
+	case !a.ready.Load():
+		health(w, http.StatusServiceUnavailable, "starting")
+	case a.DB.Pool.Ping(ctx) != nil:
+		health(w, http.StatusServiceUnavailable, "database not reached")
+	default:
+		health(w, http.StatusOK, "ready")
+	}
+}
+
+func health(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n"))
+}
+
+// adminHandler serves health and profiles on the admin listener, which is not for the public.
+func (a *App) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+const (
+	// ordinaryGrace is how long requests in flight have to end by themselves when the server is told to stop; nearly all
+	// take milliseconds. What lasts longer is told to end.
+	ordinaryGrace = 500 * time.Millisecond
+	// drainTimeout is how long everything has after that; connections that are left are closed.
+	drainTimeout      = 15 * time.Second
+	listenerTimeout   = 30 * time.Second
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+var errStopping = fault.ErrUnavailable.With("the server is stopping; try again").WithRetryAfter(2 * time.Second)
+
+// Run serves until ctx ends, then shuts down in order: not ready; no new connections; streams and uploads told to end,
+// which keeps what they acknowledged; jobs; pool; cluster.
+func (a *App) Run(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, a.Close()) }()
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBackground()
+	var running errgroup.Group
+	running.Go(func() error { return a.database.run(background) })
+	running.Go(func() error { return a.listener.Run(background) })
+	running.Go(func() error { return a.revocations.Run(background) })
+	feedCtx, stopFeed := context.WithCancel(background)
+	defer stopFeed()
+	running.Go(func() error { return a.feed.Run(feedCtx) })
+	if err := a.prepare(ctx); err != nil {
+		stopBackground()
+		return errors.Join(err, running.Wait())
+	}
+	jobsCtx, stopJobs := context.WithCancel(background)
+	defer stopJobs()
+	running.Go(func() error { return a.Jobs.Run(jobsCtx) })
+
+	served := a.serve(ctx, stopFeed)
+	stopJobs()
+	stopBackground()
+	return errors.Join(served, running.Wait())
+}
+
+// prepare does what must be done before the first request.
+func (a *App) prepare(ctx context.Context) error {
+	if err := a.Keys.Ensure(ctx); err != nil {
+		return err
+	}
+	if err := a.Identity.Bootstrap(ctx); err != nil {
+		return fmt.Errorf("prepare identity: %w", err)
+	}
+	if err := a.loadMaintenance(ctx); err != nil {
+		return err
+	}
+	if err := a.waitForListener(ctx); err != nil {
+		return err
+	}
+	if a.options.Demo {
+		if err := a.seedDemo(ctx); err != nil {
+			return fmt.Errorf("seed the demo: %w", err)
+		}
+	}
+	return nil
+}
+
+// waitForListener waits until the listener hears: what it feeds, the revocations first of all, is loaded then.
+func (a *App) waitForListener(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listenerTimeout)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !a.listener.ConfirmedWithin(time.Second) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("LISTEN on the database (CONSIGN_LISTEN_DATABASE_URL): %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// serve listens and serves until ctx ends, then drains.
+func (a *App) serve(ctx context.Context, stopFeed func()) error {
+	base, endRequests := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endRequests(nil)
+	public, err := a.server(base)
+	if err != nil {
+		return err
+	}
+	listener, err := a.listen(ctx)
+	if err != nil {
+		return err
+	}
+	admin := &http.Server{Handler: a.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, BaseContext: func(net.Listener) context.Context { return base }}
+	adminListener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.AdminListen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for administration (CONSIGN_ADMIN_LISTEN): %w", err), listener.Close())
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- admin.Serve(adminListener) }()
+	go func() {
+		if public.TLSConfig != nil {
+			failed <- public.ServeTLS(listener, "", "")
+			return
+		}
+		failed <- public.Serve(listener)
+	}()
+	a.ready.Store(true)
+	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version)
+	a.greet(ctx)
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	a.log.Info("stopping")
+	a.stopping.Store(true)
+	return errors.Join(err, drain(public, stopFeed, endRequests), admin.Close())
+}
+
+// drain ends a server: idle connections and ordinary requests first, then streams and uploads, then whatever is left.
+func drain(s *http.Server, stopFeed func(), endRequests context.CancelCauseFunc) error {
+	var once sync.Once
+	end := func() { once.Do(func() { endRequests(errStopping) }) }
+	stopFeed()
+	grace := time.AfterFunc(ordinaryGrace, end)
+	defer grace.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	err := s.Shutdown(ctx)
+	end()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return s.Close()
+	}
+	return err
+}
+
+// server is the public server. It has no timeout for whole requests: httpapi extends deadlines while bytes move.
+func (a *App) server(base context.Context) (*http.Server, error) {
+	s := &http.Server{
+		Handler: a.API.Handler(), BaseContext: func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
+	if a.config.TLSCert == "" {
+		return s, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(a.config.TLSCert, a.config.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("load CONSIGN_TLS_CERT and CONSIGN_TLS_KEY: %w", err)
+	}
+	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	return s, nil
+}
+
+func (a *App) listen(ctx context.Context) (net.Listener, error) {
+	if a.options.Listener != nil {
+		return a.options.Listener, nil
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen (CONSIGN_LISTEN): %w", err)
+	}
+	return l, nil
+}
+
+// Close ends what New opened. Run calls it; commands that do not Run call it themselves.
+func (a *App) Close() error {
+	if a.DB != nil {
+		a.DB.Close()
+	}
+	return a.database.Close()
+}

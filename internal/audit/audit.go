@@ -1,0 +1,142 @@
+// Package audit owns the record of who did what, to whom and from where (contract 3.20). An entry is appended in the
+// transaction of the change it records, so there is never one without the other. It records facts for an operator; it
+// is no feed (package events) and no log, and it holds no passwords, keys, codes or tokens.
+package audit
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Entry is one recorded change.
+type Entry struct {
+	Actor        id.Person         // who; zero: nobody known (a stranger, an operator's command, a job)
+	Action       string            // what, as "resource.verb": session.login, password.change, transfer.confirm
+	Object       string            // uid of the changed thing, or another name of it that is no key; may be empty
+	Target       id.Person         // to whom; zero: nobody else
+	Organization id.Organization   // in whose name; zero: none
+	Client       token.Client      // from where: address and user agent are recorded
+	Details      map[string]string // further facts, by name; what looks like a secret is withheld
+}
+
+// Record is an entry as stored.
+type Record struct {
+	Entry
+	ID int64     // order of writing
+	At time.Time // when, UTC
+}
+
+// Append records e in q's transaction. One statement.
+func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
+	_, err := q.Exec(ctx, `
+		INSERT INTO audit (at, actor, action, object, target, organization, address, user_agent, details)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		now, optional(e.Actor.UUID), e.Action, plain(e.Object), optional(e.Target.UUID), optional(e.Organization.UUID),
+		address(e.Client), plain(e.Client.UserAgent), safe(e.Details))
+	if err != nil {
+		return fmt.Errorf("audit %s: %w", e.Action, err)
+	}
+	return nil
+}
+
+// Filter selects entries; its zero value selects the newest 100.
+type Filter struct {
+	Person id.Person // as actor or as target; zero: anybody
+	Action string    // this action, or with a trailing dot every action of a resource ("session."); empty: all
+	Since  time.Time // at or after; zero: all that is kept
+	Before int64     // only entries with a smaller ID, to page on; 0: from the newest
+	Limit  int       // at most so many, 1 to 1000; 0: 100
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+	cleanBatch   = 5000 // rows a statement of Clean deletes, so that it never locks for long
+)
+
+// row is the table's columns as List reads them.
+type row struct {
+	ID           int64
+	At           time.Time
+	Actor        *uuid.UUID
+	Action       string
+	Object       string
+	Target       *uuid.UUID
+	Organization *uuid.UUID
+	Address      *netip.Addr
+	UserAgent    string
+	Details      map[string]string
+}
+
+// List returns the entries that filter selects, newest first.
+func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, error) {
+	limit := filter.Limit
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	var since *time.Time
+	if !filter.Since.IsZero() {
+		since = &filter.Since
+	}
+	rows, _ := q.Query(ctx, `
+		SELECT id, at, actor, action, object, target, organization, address, user_agent, details
+		FROM audit
+		WHERE ($1::uuid IS NULL OR actor = $1 OR target = $1)
+			AND ($2 = '' OR action = $2 OR ($2 LIKE '%.' AND starts_with(action, $2)))
+			AND ($3::timestamptz IS NULL OR at >= $3)
+			AND ($4 = 0 OR id < $4)
+		ORDER BY id DESC LIMIT $5`,
+		optional(filter.Person.UUID), filter.Action, since, filter.Before, min(limit, maxLimit))
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	if err != nil {
+		return nil, fmt.Errorf("list audit: %w", err)
+	}
+	records := make([]Record, len(found))
+	for i, r := range found {
+		records[i] = r.record()
+	}
+	return records, nil
+}
+
+func (r row) record() Record {
+	rec := Record{ID: r.ID, At: r.At.UTC(), Entry: Entry{Action: r.Action, Object: r.Object, Details: r.Details}}
+	if r.Actor != nil {
+		rec.Actor = id.Person{UUID: *r.Actor}
+	}
+	if r.Target != nil {
+		rec.Target = id.Person{UUID: *r.Target}
+	}
+	if r.Organization != nil {
+		rec.Organization = id.Organization{UUID: *r.Organization}
+	}
+	if r.Address != nil {
+		rec.Client.Address = *r.Address
+	}
+	rec.Client.UserAgent = r.UserAgent
+	return rec
+}
+
+// Clean deletes the entries made before the given time and returns how many there were.
+func Clean(ctx context.Context, q database.Querier, before time.Time) (int64, error) {
+	var total int64
+	for {
+		tag, err := q.Exec(ctx, `
+			DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)`, before, cleanBatch)
+		if err != nil {
+			return total, fmt.Errorf("clean audit: %w", err)
+		}
+		total += tag.RowsAffected()
+		if tag.RowsAffected() < cleanBatch {
+			return total, nil
+		}
+	}
+}

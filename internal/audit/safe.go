@@ -1,0 +1,91 @@
+package audit
+
+import (
+	"net/netip"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const (
+	maxText  = 500 // bytes of any one text in an entry
+	withheld = "(withheld)"
+)
+
+// secretNames are the names of details whose values are withheld whatever they hold.
+var secretNames = []string{"password", "secret", "token", "key", "code", "authorization", "cookie"}
+
+// jwt is the form of every token we issue: three base64url parts, the first of which is a JSON object.
+var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+
+// safe prepares details for the record: no secret gets in, even when a caller errs, and no text that Postgres refuses.
+func safe(details map[string]string) map[string]string {
+	out := make(map[string]string, len(details))
+	for name, value := range details {
+		if secret(name) {
+			value = withheld
+		}
+		out[plain(name)] = plain(value)
+	}
+	return out
+}
+
+// secret reports whether one of the words of a name like "resetKey" or "reset_key" is in secretNames.
+func secret(name string) bool {
+	var words strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) || !unicode.IsLetter(r) {
+			words.WriteByte(' ')
+		}
+		words.WriteRune(unicode.ToLower(r))
+	}
+	for word := range strings.FieldsFuncSeq(words.String(), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		for _, s := range secretNames {
+			if word == s || word == s+"s" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// plain makes a text from anywhere fit for the record: no tokens, valid UTF-8, no control characters, bounded.
+func plain(s string) string {
+	s = jwt.ReplaceAllString(s, withheld)
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	if len(s) <= maxText {
+		return s
+	}
+	cut := maxText
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut]
+}
+
+// optional is NULL for the zero UUID.
+func optional(u uuid.UUID) *uuid.UUID {
+	if u == uuid.Nil {
+		return nil
+	}
+	return &u
+}
+
+// address is NULL for a client that is not known.
+func address(c token.Client) *netip.Addr {
+	if !c.Address.IsValid() {
+		return nil
+	}
+	a := c.Address.Unmap().WithZone("")
+	return &a
+}

@@ -1,0 +1,271 @@
+// Package disk keeps blobs as files in one directory of one file system:
+//
+//	uploads/<key>           unfinished objects, written in place
+//	objects/xx/yy/<key>     finished objects; xxyy are the last four characters of the key
+//
+// Finish renames a file from the first to the second, so both must be on the same file system. The package owns the
+// order of writes, renames and fsyncs that keeps the promises of package blob through a power cut; package powercut
+// simulates one to prove it. It does not judge whether an object is still wanted: foreign files are left alone.
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+
+	"github.com/consign-dev/consign/internal/blob"
+)
+
+const (
+	uploadsDir = "uploads"
+	objectsDir = "objects"
+)
+
+// Store is a blob.Store on a file system. Several processes may use one directory.
+type Store struct {
+	fs      FS
+	uploads string
+	objects string
+	fanout  directories
+}
+
+var _ blob.Store = (*Store)(nil)
+
+// New opens the store in dir, which is created if it is missing. Directories and files are accessible to the
+// process's user only.
+func New(dir string, fsys FS) (*Store, error) {
+	s := &Store{
+		fs:      fsys,
+		uploads: filepath.Join(dir, uploadsDir),
+		objects: filepath.Join(dir, objectsDir),
+	}
+	if err := makeTree(fsys, dir); err != nil {
+		return nil, fmt.Errorf("open blob store: %w", err)
+	}
+	for _, d := range []string{s.uploads, s.objects} {
+		if err := fsys.Mkdir(d); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("open blob store: %w", err)
+		}
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return nil, fmt.Errorf("open blob store: %w", err)
+	}
+	return s, nil
+}
+
+// Append implements blob.Store.
+func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
+	if err := begin(ctx, key); err != nil {
+		return nil, err
+	}
+	if offset < 0 {
+		return nil, fmt.Errorf("append to blob %s: negative offset %d", key, offset)
+	}
+	finished, err := s.sizeOf(s.objectPath(key))
+	switch {
+	case err == nil:
+		return s.appendFinished(key, offset, finished)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, failed("append to", key, err)
+	}
+	file, err := s.fs.OpenWrite(s.uploadPath(key), offset == 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("append to blob %s: %w: 0 held, offset %d", key, blob.ErrGap, offset)
+	} else if err != nil {
+		return nil, failed("append to", key, err)
+	}
+	if err := cut(file, offset); err != nil {
+		file.Close()
+		return nil, failed("append to", key, err)
+	}
+	return &writer{
+		store: s, key: key, file: file, at: offset, held: offset, size: size, kicked: offset, reserved: offset,
+		// A file met at offset 0 may be the leftover of a process that died before it made the entry durable.
+		newEntry: offset == 0,
+	}, nil
+}
+
+// appendFinished answers a caller that does not know yet that its object is finished.
+func (s *Store) appendFinished(key blob.Key, offset, size int64) (blob.Writer, error) {
+	switch {
+	case offset == size:
+		return &finishedWriter{key: key, size: size}, nil
+	case offset > size:
+		return nil, fmt.Errorf("append to blob %s: %w: %d held, offset %d", key, blob.ErrGap, size, offset)
+	default:
+		return nil, fmt.Errorf("append to blob %s: %w", key, blob.ErrFinished)
+	}
+}
+
+// cut makes offset the end of the file.
+func cut(file File, offset int64) error {
+	held, err := file.Size()
+	if err != nil {
+		return err
+	}
+	if held < offset {
+		return fmt.Errorf("%w: %d held, offset %d", blob.ErrGap, held, offset)
+	}
+	if held > offset {
+		return file.Truncate(offset)
+	}
+	return nil
+}
+
+// Finish implements blob.Store.
+func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
+	if err := begin(ctx, key); err != nil {
+		return err
+	}
+	object := s.objectPath(key)
+	held, err := s.sizeOf(object)
+	if errors.Is(err, fs.ErrNotExist) {
+		held = size
+		if err = s.promote(key, size); errors.Is(err, fs.ErrNotExist) {
+			held, err = s.sizeOf(object) // another call may have been quicker
+		}
+	}
+	if err != nil {
+		return failed("finish", key, err)
+	}
+	if held != size {
+		return fmt.Errorf("finish blob %s: %w: %d held, %d expected", key, blob.ErrSize, held, size)
+	}
+	if err := s.settle(key); err != nil {
+		return failed("finish", key, err)
+	}
+	return nil
+}
+
+// promote moves a complete upload among the finished objects; settle makes the move durable.
+func (s *Store) promote(key blob.Key, size int64) error {
+	file, err := s.fs.OpenWrite(s.uploadPath(key), false)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	held, err := file.Size()
+	if err != nil {
+		return err
+	}
+	if held != size {
+		return fmt.Errorf("%w: %d held, %d expected", blob.ErrSize, held, size)
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	object := s.objectPath(key)
+	leaf := filepath.Dir(object)
+	for range 2 {
+		if err = s.fanout.make(s.fs, leaf); err != nil {
+			return err
+		}
+		if err = s.fs.Rename(s.uploadPath(key), object); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		s.fanout.forget(leaf) // somebody may have tidied empty directories away
+	}
+	return err
+}
+
+// settle makes a finished object durable as such. All of it is repeated for an object that is found finished: the
+// process that renamed it may have died before its fsyncs.
+func (s *Store) settle(key blob.Key) error {
+	// The new name first: until it is durable, the old one must not be given up.
+	if err := s.fs.SyncDir(filepath.Dir(s.objectPath(key))); err != nil {
+		return err
+	}
+	// A power cut between the two fsyncs can leave the file under both names.
+	if err := s.fs.Remove(s.uploadPath(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.fs.SyncDir(s.uploads)
+}
+
+// Open implements blob.Store. On OS the Reader is an *os.File.
+func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
+	if err := begin(ctx, key); err != nil {
+		return nil, err
+	}
+	r, err := s.fs.OpenRead(s.objectPath(key))
+	if err != nil {
+		return nil, failed("open", key, err)
+	}
+	return r, nil
+}
+
+// Held implements blob.Store.
+func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
+	if err := begin(ctx, key); err != nil {
+		return 0, err
+	}
+	// The finished place is asked again at the end, because a Finish may come between the first two.
+	for _, name := range []string{s.objectPath(key), s.uploadPath(key), s.objectPath(key)} {
+		held, err := s.sizeOf(name)
+		if err == nil {
+			return held, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return 0, failed("look up", key, err)
+		}
+	}
+	return 0, failed("look up", key, fs.ErrNotExist)
+}
+
+// Delete implements blob.Store.
+func (s *Store) Delete(ctx context.Context, key blob.Key) error {
+	if err := begin(ctx, key); err != nil {
+		return err
+	}
+	// In the direction of Finish, so that an object on its way between the two places does not slip through. The
+	// directories are synced even if nothing was there: a process may have died between removal and fsync.
+	for _, name := range []string{s.uploadPath(key), s.objectPath(key)} {
+		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed("delete", key, err)
+		}
+		if err := s.fs.SyncDir(filepath.Dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return failed("delete", key, err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) uploadPath(key blob.Key) string { return filepath.Join(s.uploads, string(key)) }
+
+// objectPath spreads objects by the end of the key, because the beginning of a UUIDv7 is the time.
+func (s *Store) objectPath(key blob.Key) string {
+	k := string(key)
+	n := len(k)
+	return filepath.Join(s.objects, k[n-4:n-2], k[n-2:], k)
+}
+
+func (s *Store) sizeOf(name string) (int64, error) {
+	info, err := s.fs.Stat(name)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// begin is what each call checks before it touches anything.
+func begin(ctx context.Context, key blob.Key) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// failed wraps what the file system said, and translates what callers must be able to tell apart.
+func failed(operation string, key blob.Key, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%s blob %s: %w: %w", operation, key, blob.ErrFull, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s blob %s: %w", operation, key, blob.ErrNotFound)
+	default:
+		return fmt.Errorf("%s blob %s: %w", operation, key, err)
+	}
+}

@@ -1,0 +1,183 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/blob/powercut"
+)
+
+const key = blob.Key("aaaaaaaa")
+
+func begin(t testing.TB, s *disk.Store, offset int64) blob.Writer {
+	t.Helper()
+	w, err := s.Append(context.Background(), key, offset, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func mustWrite(t testing.TB, w blob.Writer, data string) {
+	t.Helper()
+	if n, err := w.Write([]byte(data)); err != nil || n != len(data) {
+		t.Fatalf("Write = %d, %v", n, err)
+	}
+}
+
+func mustSync(t testing.TB, w blob.Writer, want int64) {
+	t.Helper()
+	if held, err := w.Sync(); err != nil || held != want {
+		t.Fatalf("Sync = %d, %v, want %d", held, err, want)
+	}
+}
+
+func mustClose(t testing.TB, w blob.Writer) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	d := powercut.New(powercut.Options{Capacity: 10})
+	s := open(t, root, d)
+	put(t, s, "other-object", "1234")
+	w := begin(t, s, 0)
+	mustWrite(t, w, "abc")
+	mustSync(t, w, 3)
+	n, err := w.Write([]byte("defgh"))
+	if n != 3 || !errors.Is(err, blob.ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Write = %d, %v, want 3 and ErrFull", n, err)
+	}
+	mustSync(t, w, 6)
+	mustClose(t, w)
+
+	s = open(t, root, d.Crash(powercut.Nothing, powercut.Options{Capacity: 10}))
+	w = begin(t, s, 6)
+	if n, err := w.Write([]byte("gh")); n != 0 || !errors.Is(err, blob.ErrFull) {
+		t.Fatalf("Write = %d, %v, want 0 and ErrFull", n, err)
+	}
+	mustClose(t, w)
+	if err := s.Delete(context.Background(), "other-object"); err != nil {
+		t.Fatal(err)
+	}
+	w = begin(t, s, 6)
+	mustWrite(t, w, "gh")
+	mustClose(t, w)
+	if err := s.Finish(context.Background(), key, 8); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkContent(s, key, "abcdefgh"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFullOnSync is delayed allocation or a quota: the write is taken, and refused when it has to reach the disk.
+func TestFullOnSync(t *testing.T) {
+	t.Parallel()
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		failing := true
+		d := powercut.New(powercut.Options{FailSync: func(f powercut.Sync) error {
+			if failing && strings.HasSuffix(f.Name, string(key)) {
+				return full
+			}
+			return nil
+		}})
+		s := open(t, root, d)
+		w := begin(t, s, 0)
+		mustWrite(t, w, "abc")
+		if held, err := w.Sync(); held != 0 || !errors.Is(err, blob.ErrFull) {
+			t.Fatalf("Sync = %d, %v, want 0 and ErrFull", held, err)
+		}
+		mustClose(t, w)
+		failing = false
+		w = begin(t, s, 0)
+		mustWrite(t, w, "abc")
+		mustSync(t, w, 3)
+		mustClose(t, w)
+	}
+}
+
+// TestFailedSyncIsRemembered: the kernel reports a failed write to one fsync, and the next one succeeds without it.
+func TestFailedSyncIsRemembered(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"uploads/" + string(key), "uploads"} {
+		failing := false
+		d := powercut.New(powercut.Options{FailSync: func(f powercut.Sync) error {
+			if failing && strings.HasSuffix(f.Name, name) {
+				failing = false
+				return syscall.EIO
+			}
+			return nil
+		}})
+		s := open(t, root, d)
+		w := begin(t, s, 0)
+		if name != "uploads" { // that is synced with the first bytes only
+			mustWrite(t, w, "abc")
+			mustSync(t, w, 3)
+		}
+		held := int64(0)
+		if name != "uploads" {
+			held = 3
+		}
+		mustWrite(t, w, "def")
+		failing = true
+		for range 2 {
+			if got, err := w.Sync(); got != held || !errors.Is(err, syscall.EIO) {
+				t.Fatalf("Sync = %d, %v, want %d and EIO", got, err, held)
+			}
+			if n, err := w.Write([]byte("x")); n != 0 || !errors.Is(err, syscall.EIO) {
+				t.Fatalf("Write after a failed Sync = %d, %v", n, err)
+			}
+		}
+		mustClose(t, w)
+		// A caller that overlooked the error must not get an object finished whose bytes are lost.
+		if err := s.Finish(context.Background(), key, held+3); !errors.Is(err, blob.ErrSize) {
+			t.Fatalf("Finish = %v, want ErrSize", err)
+		}
+		w = begin(t, s, held)
+		mustWrite(t, w, "DEF")
+		mustSync(t, w, held+3)
+		mustClose(t, w)
+		if err := s.Finish(context.Background(), key, held+3); err != nil {
+			t.Fatal(err)
+		}
+		s = open(t, root, d.Crash(powercut.Nothing, powercut.Options{}))
+		if err := checkContent(s, key, "abc"[:held]+"DEF"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestFailedSyncIsReported goes through every fsync of an object's life: none may fail unnoticed.
+func TestFailedSyncIsReported(t *testing.T) {
+	t.Parallel()
+	life := slices.Concat(work...)
+	for n := 0; ; n++ {
+		count := 0
+		d := powercut.New(powercut.Options{FailSync: func(powercut.Sync) error {
+			if count++; count == n+1 {
+				return syscall.EIO
+			}
+			return nil
+		}})
+		_, err := carryOut(d, life, 0, book{})
+		if count <= n { // past the last one
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("fsync %d failed, and the caller saw %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package config
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+)
+
+const (
+	day         = 24 * time.Hour
+	longest     = 36500 * day
+	secretBytes = 32
+)
+
+// The parsers' errors continue a sentence that begins with the variable's name, and never repeat its value: it may hold
+// a password.
+var parsers = map[reflect.Type]env.ParserFunc{
+	reflect.TypeFor[bool]():           parser(parseSwitch),
+	reflect.TypeFor[int]():            parser(parseInt),
+	reflect.TypeFor[[]int]():          parser(parseInts),
+	reflect.TypeFor[[]string]():       parser(parseList),
+	reflect.TypeFor[[]byte]():         parser(parseKey),
+	reflect.TypeFor[time.Duration]():  parser(ParseDuration),
+	reflect.TypeFor[url.URL]():        parser(parseURL),
+	reflect.TypeFor[[]netip.Prefix](): parser(parsePrefixes),
+	reflect.TypeFor[Bucket]():         parser(parseBucket),
+}
+
+func parser[T any](parse func(string) (T, error)) env.ParserFunc {
+	return func(s string) (any, error) { return parse(s) }
+}
+
+func parseSwitch(s string) (bool, error) {
+	switch s {
+	case "on":
+		return true, nil
+	case "off":
+		return false, nil
+	}
+	return false, errors.New("must be on or off")
+}
+
+func parseInt(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, errors.New("must be a whole number")
+	}
+	return n, nil
+}
+
+func parseList(s string) ([]string, error) {
+	var list []string
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list, nil
+}
+
+func parseInts(s string) ([]int, error) {
+	items, err := parseList(s)
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for _, item := range items {
+		n, err := strconv.Atoi(item)
+		if err != nil {
+			return nil, errors.New("must be whole numbers separated by commas")
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+func parseKey(s string) ([]byte, error) {
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if key, err := encoding.DecodeString(s); err == nil && len(key) == secretBytes {
+			return key, nil
+		}
+	}
+	return nil, errors.New("must be 32 bytes in base64, as `openssl rand -base64 32` prints them")
+}
+
+// ParseDuration reads what time.ParseDuration reads, and days of 24 hours in front of it: "30d", "1d12h". The result is
+// positive and at most a hundred years.
+func ParseDuration(s string) (time.Duration, error) {
+	wrong := errors.New("must be a duration like 90s, 15m, 48h or 30d")
+	var total time.Duration
+	days, rest, found := strings.Cut(s, "d")
+	if found {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 0 || n > int(longest/day) {
+			return 0, wrong
+		}
+		total = time.Duration(n) * day
+	} else {
+		rest = s
+	}
+	if rest != "" {
+		d, err := time.ParseDuration(rest)
+		if err != nil || d < 0 || d > longest {
+			return 0, wrong
+		}
+		total += d
+	}
+	if s == "" || total <= 0 || total > longest {
+		return 0, wrong
+	}
+	return total, nil
+}
+
+// formatDuration is ParseDuration's inverse.
+func formatDuration(d time.Duration) string {
+	if d != 0 && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func parseURL(s string) (url.URL, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return url.URL{}, errors.New("is not a URL")
+	}
+	return *u, nil
+}
+
+func parsePrefixes(s string) ([]netip.Prefix, error) {
+	items, err := parseList(s)
+	if err != nil {
+		return nil, err
+	}
+	var list []netip.Prefix
+	for _, item := range items {
+		if addr, err := netip.ParseAddr(item); err == nil && addr.Zone() == "" {
+			addr = addr.Unmap()
+			list = append(list, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		prefix, err := netip.ParsePrefix(item)
+		if err != nil {
+			return nil, fmt.Errorf("must be addresses and CIDRs separated by commas, and %q is neither", item)
+		}
+		list = append(list, prefix.Masked())
+	}
+	return list, nil
+}
+
+func parseBucket(s string) (Bucket, error) {
+	wrong := errors.New("must be a capacity and a drain, like 600,10/s or 20,1/60s")
+	capacity, drain, ok := strings.Cut(s, ",")
+	drops, span, ok2 := strings.Cut(strings.TrimSpace(drain), "/")
+	if !ok || !ok2 {
+		return Bucket{}, wrong
+	}
+	if span != "" && strings.Trim(span, "smhd") == "" {
+		span = "1" + span
+	}
+	size, errSize := strconv.Atoi(strings.TrimSpace(capacity))
+	number, errNumber := strconv.Atoi(drops)
+	per, errPer := ParseDuration(span)
+	if errors.Join(errSize, errNumber, errPer) != nil || size < 1 || number < 1 {
+		return Bucket{}, wrong
+	}
+	return Bucket{Capacity: size, PerSecond: float64(number) / per.Seconds(), text: s}, nil
+}
+
+// String returns the text form.
+func (b Bucket) String() string { return b.text }

@@ -1,0 +1,166 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const mask = "********"
+
+// Setting is a row of the reference.
+type Setting struct {
+	Group   string // heading under which it stands
+	Name    string // of the variable, with prefix
+	Type    string // in words
+	Default string // value, or in words what an unset variable means; empty: nothing
+	Doc     string // one or two sentences
+	Secret  bool   // never printed
+}
+
+// Reference lists all settings in the order of the table.
+func Reference() []Setting {
+	var list []Setting
+	group := ""
+	for field := range reflect.TypeFor[Config]().Fields() {
+		name := field.Tag.Get("env")
+		if name == "" {
+			continue
+		}
+		if g := field.Tag.Get("group"); g != "" {
+			group = g
+		}
+		s := Setting{Group: group, Name: Prefix + name, Type: typeInWords(field), Doc: field.Tag.Get("doc"), Secret: field.Tag.Get("secret") != ""}
+		s.Default = field.Tag.Get("default")
+		if s.Default == "" {
+			s.Default = field.Tag.Get("otherwise")
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func typeInWords(field reflect.StructField) string {
+	if words := field.Tag.Get("oneof"); words != "" {
+		return strings.ReplaceAll(words, ",", " or ")
+	}
+	switch field.Type {
+	case reflect.TypeFor[bool]():
+		return "on or off"
+	case reflect.TypeFor[int]():
+		return "number"
+	case reflect.TypeFor[[]int]():
+		return "numbers"
+	case reflect.TypeFor[[]string](), reflect.TypeFor[[]netip.Prefix]():
+		return "list"
+	case reflect.TypeFor[[]byte]():
+		return "base64"
+	case reflect.TypeFor[time.Duration]():
+		return "duration"
+	case reflect.TypeFor[*url.URL]():
+		return "URL"
+	case reflect.TypeFor[Bucket]():
+		return "capacity,drain"
+	}
+	return "text"
+}
+
+// fields yields each setting's field and value.
+func (c *Config) fields() iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		for field, value := range reflect.ValueOf(c).Elem().Fields() {
+			if field.Tag.Get("env") != "" && !yield(field, value) {
+				return
+			}
+		}
+	}
+}
+
+// Print writes the effective configuration, one NAME=value a line under the headings of the reference. Secrets and the
+// passwords inside URLs are masked.
+func (c Config) Print(w io.Writer) error {
+	var b strings.Builder
+	for field, value := range c.fields() {
+		if g := field.Tag.Get("group"); g != "" {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			b.WriteString("# " + g + "\n")
+		}
+		text := format(value.Interface())
+		switch {
+		case field.Tag.Get("secret") != "" && value.Len() > 0:
+			text = mask
+		case strings.Contains(text, "://"):
+			text = maskURL(text)
+		}
+		fmt.Fprintf(&b, "%s%s=%s\n", Prefix, field.Tag.Get("env"), text)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func format(value any) string {
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return "on"
+		}
+		return "off"
+	case time.Duration:
+		return formatDuration(v)
+	case []string:
+		return strings.Join(v, ",")
+	case []int:
+		return join(v)
+	case []netip.Prefix:
+		return join(v)
+	case []byte:
+		return string(v)
+	}
+	return fmt.Sprint(value)
+}
+
+func join[T any](list []T) string {
+	texts := make([]string, len(list))
+	for i, item := range list {
+		texts[i] = fmt.Sprint(item)
+	}
+	return strings.Join(texts, ",")
+}
+
+var (
+	credentials = regexp.MustCompile(`(://[^/?#]*?:)[^/?#]*@`)
+	parameters  = regexp.MustCompile(`(?i)([?&;][^=&;]*(?:password|passwd|secret|token|key)[^=&;]*=)[^&;#]*`)
+)
+
+// maskURL hides the password of a URL's user part and the values of query parameters that are named like secrets. It
+// works on the text, so that nothing shows only because it does not parse.
+func maskURL(s string) string {
+	s = credentials.ReplaceAllString(s, "${1}"+mask+"@")
+	return parameters.ReplaceAllString(s, "${1}"+mask)
+}
+
+// Markdown writes the reference as a table per group.
+func Markdown(w io.Writer) error {
+	var b strings.Builder
+	group := ""
+	for _, s := range Reference() {
+		if s.Group != group {
+			if group != "" {
+				b.WriteByte('\n')
+			}
+			group = s.Group
+			b.WriteString("## " + group + "\n\n| variable | type | default | meaning |\n|---|---|---|---|\n")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Type, s.Default, s.Doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/url"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// checks collects the problems of a configuration, one sentence each.
+type checks struct{ problems []error }
+
+func (k *checks) add(name, sentence string) {
+	k.problems = append(k.problems, errors.New(Prefix+name+" "+sentence+"."))
+}
+
+func (k *checks) must(holds bool, name, sentence string) {
+	if !holds {
+		k.add(name, sentence)
+	}
+}
+
+// validate judges what was given, before complete adds to it.
+func (c *Config) validate(publicGiven bool) []error {
+	k := &checks{}
+	k.tags(c)
+	k.serving(c)
+	k.storage(c, publicGiven)
+	_, err := mail.ParseAddress(c.MailFrom)
+	k.must(c.MailFrom == "" || err == nil, "MAIL_FROM", "must be a mail address like Consign <noreply@example.com>")
+	k.must(c.BaseDomain == "" || hostname.MatchString(c.BaseDomain), "BASE_DOMAIN", "must be a domain in lower case, like example.com")
+	namespace := webURL(c.ClaimNamespace)
+	k.must(namespace != nil, "CLAIM_NAMESPACE", "must be a URL like https://example.com/")
+	for name, value := range map[string]string{"PRODUCT_URL": c.ProductURL, "PROVIDER_URL": c.ProviderURL, "BASE_URL_DRIVE": c.BaseURLDrive} {
+		k.must(value == "" || webURL(value) != nil, name, "must be a URL that begins with https:// or http://")
+	}
+	k.must(c.SigningKeyLead < c.SigningKeyLifetime, "SIGNING_KEY_LEAD", "must be shorter than CONSIGN_SIGNING_KEY_LIFETIME")
+	k.must(slices.Contains(c.AvailableTTL, c.DefaultTTL), "DEFAULT_TTL", "must be one of CONSIGN_AVAILABLE_TTL")
+	slices.SortStableFunc(k.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return slices.CompactFunc(k.problems, func(a, b error) bool { return a.Error() == b.Error() })
+}
+
+// tags checks what the table itself says: allowed words and bounds.
+func (k *checks) tags(c *Config) {
+	for field, value := range c.fields() {
+		name := field.Tag.Get("env")
+		if words := field.Tag.Get("oneof"); words != "" {
+			list := strings.Split(words, ",")
+			last := len(list) - 1
+			k.must(slices.Contains(list, value.String()), name, "must be "+strings.Join(list[:last], ", ")+" or "+list[last])
+		}
+		switch v := value.Interface().(type) {
+		case int:
+			k.bounds(field, v)
+		case []int:
+			for _, n := range v {
+				k.bounds(field, n)
+			}
+		case time.Duration:
+			if least, err := ParseDuration(field.Tag.Get("min")); err == nil {
+				k.must(v >= least, name, "must be at least "+formatDuration(least))
+			}
+		}
+	}
+}
+
+func (k *checks) bounds(field reflect.StructField, n int) {
+	least, errLeast := strconv.Atoi(field.Tag.Get("min"))
+	most, errMost := strconv.Atoi(field.Tag.Get("max"))
+	if errLeast == nil && errMost == nil {
+		k.must(n >= least && n <= most, field.Tag.Get("env"), fmt.Sprintf("must be between %d and %d", least, most))
+	}
+}
+
+func (k *checks) serving(c *Config) {
+	u := c.PublicURL
+	k.must(webURL(u.String()) != nil && u.Path == "" && u.RawQuery == "" && !u.ForceQuery && u.Fragment == "" && publicHost(u),
+		"PUBLIC_URL", "must be a scheme, a host and perhaps a port, like https://files.example.com")
+	k.must(listenAddress(c.Listen), "LISTEN", "must be an address like :8080 or 127.0.0.1:8080")
+	k.must(listenAddress(c.AdminListen), "ADMIN_LISTEN", "must be an address like 127.0.0.1:9090")
+	k.must(basePath(c.IdentityBasePath), "IDENTITY_BASE_PATH", "must be a path like /id/v3")
+	k.must(basePath(c.TransferBasePath), "TRANSFER_BASE_PATH", "must be a path like /transfer/v2")
+	k.must(!strings.HasPrefix(c.TransferBasePath+"/", c.IdentityBasePath+"/") && !strings.HasPrefix(c.IdentityBasePath+"/", c.TransferBasePath+"/"),
+		"TRANSFER_BASE_PATH", "and CONSIGN_IDENTITY_BASE_PATH must not lie inside each other")
+	k.must(c.TLSCert == "" || c.TLSKey != "", "TLS_KEY", "is missing: CONSIGN_TLS_CERT needs it")
+	k.must(c.TLSKey == "" || c.TLSCert != "", "TLS_CERT", "is missing: CONSIGN_TLS_KEY needs it")
+	for name, list := range map[string][]string{"CORS_ORIGINS": c.CORSOrigins, "REDIRECT_ORIGINS": c.RedirectOrigins} {
+		for _, item := range list {
+			u := webURL(item)
+			k.must(u != nil && u.Scheme+"://"+u.Host == item, name, "must be origins like https://app.example.com, without path, separated by commas")
+		}
+	}
+}
+
+func (k *checks) storage(c *Config, publicGiven bool) {
+	for name, value := range map[string]string{"DATABASE_URL": c.DatabaseURL, "LISTEN_DATABASE_URL": c.ListenDatabaseURL} {
+		k.must(value == "" || hasScheme(value, "postgres", "postgresql"), name, "must be a URL like postgres://user:password@host/name")
+	}
+	if c.DatabaseURL != "" {
+		k.must(publicGiven, "PUBLIC_URL", "is missing: with CONSIGN_DATABASE_URL there is no default for it")
+		k.must(len(c.SecretKey) > 0, "SECRET_KEY", "is missing: CONSIGN_DATABASE_URL needs one that all replicas share; `openssl rand -base64 32` makes it")
+	} else {
+		k.must(c.ListenDatabaseURL == "", "LISTEN_DATABASE_URL", "is of no use without CONSIGN_DATABASE_URL")
+	}
+	u, err := url.Parse(c.StorageURL)
+	disk := err == nil && u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path)
+	s3 := err == nil && u.Scheme == "s3" && u.Host != ""
+	k.must(c.StorageURL == "" || disk || s3, "STORAGE_URL", "must be file:///directory or s3://bucket?endpoint=URL&region=NAME")
+	k.must(c.RedisURL == "" || hasScheme(c.RedisURL, "redis", "rediss", "unix"), "REDIS_URL", "must be a URL like redis://host:6379/0")
+	smtp, err := url.Parse(c.SMTPURL)
+	k.must(c.SMTPURL == "" || err == nil && smtp.Host != "" && hasScheme(c.SMTPURL, "smtp", "smtps"), "SMTP_URL", "must be a URL like smtp://user:password@host:587 or smtps://host")
+}
+
+var hostname = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`)
+
+// publicHost accepts names, IP addresses and a valid port.
+func publicHost(u *url.URL) bool {
+	host := u.Hostname()
+	if port := u.Port(); strings.HasSuffix(u.Host, ":") || port != "" && !validPort(port) {
+		return false
+	}
+	return net.ParseIP(host) != nil || len(host) <= 253 && hostname.MatchString(host)
+}
+
+// webURL returns the parsed URL if it is http or https, has a host and no credentials.
+func webURL(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" {
+		return nil
+	}
+	return u
+}
+
+func hasScheme(s string, schemes ...string) bool {
+	u, err := url.Parse(s)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Opaque == ""
+}
+
+func listenAddress(s string) bool {
+	_, port, err := net.SplitHostPort(s)
+	return err == nil && (port == "0" || validPort(port))
+}
+
+func validPort(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && n > 0 && n <= 65535
+}
+
+var segments = regexp.MustCompile(`^(?:/[A-Za-z0-9._~-]+)+$`)
+
+func basePath(s string) bool { return segments.MatchString(s) && path.Clean(s) == s }

@@ -1,0 +1,127 @@
+// Package database owns the way to Postgres: the connection pool, transactions with retries, the mapping of
+// Postgres errors to faults, migrations, and LISTEN/NOTIFY on a connection of its own. It knows no table of a domain;
+// their SQL lives in the postgres packages and in the mechanisms that keep their own tables.
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+// Querier runs statements: the pool, a connection or a transaction.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+// Tx is a transaction as InTx passes it on.
+type Tx = pgx.Tx
+
+// DB is the pool of connections to one database.
+type DB struct {
+	// Pool is the pool itself, a Querier for single statements.
+	Pool *pgxpool.Pool
+}
+
+const (
+	connectTimeout  = 5 * time.Second
+	pingTimeout     = 2 * time.Second // of a pooled connection that was idle, before it is used
+	rollbackTimeout = 5 * time.Second
+	attempts        = 3 // of a transaction
+	retryPause      = 10 * time.Millisecond
+	retryAfter      = 2 * time.Second // what Classify tells clients while Postgres is away
+)
+
+var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
+
+// Open makes a pool of at most maxConns connections to the database at url and proves that one of them works.
+// maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
+func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read database URL: %w", err)
+	}
+	if maxConns > 0 {
+		cfg.MaxConns = int32(min(maxConns, 10_000))
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "consign"
+	}
+	cfg.ConnConfig.DialFunc = marked(cfg.ConnConfig.DialFunc)
+	cfg.PingTimeout = pingTimeout
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	return &DB{Pool: pool}, nil
+}
+
+// Close waits until every connection is back in the pool, then closes them.
+func (db *DB) Close() { db.Pool.Close() }
+
+// InTx runs fn in a transaction and commits when fn returns nil. A serialization failure or deadlock runs fn again, up
+// to three times in all, so fn must not change anything outside the transaction; after the last it returns a
+// fault.Conflict (409001). Any other error of fn is returned as it is.
+func (db *DB) InTx(ctx context.Context, fn func(tx Tx) error) error {
+	for try := 1; ; try++ {
+		err := db.inTx(ctx, fn)
+		if !serialization(err) {
+			return err
+		}
+		if try == attempts {
+			return errNotStored.Because(err)
+		}
+		// At once it would often win back the row that the other party of the deadlock was waiting for.
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("retry transaction: %w", context.Cause(ctx))
+		case <-time.After(retryPause + rand.N(time.Duration(try)*retryPause)):
+		}
+	}
+}
+
+func (db *DB) inTx(ctx context.Context, fn func(tx Tx) error) error {
+	tx, err := db.Pool.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("begin transaction: %w", err)
+	}
+	// The rollback must reach Postgres although the request may be over; after a commit it does nothing.
+	defer func() {
+		rollback, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+		defer cancel()
+		_ = tx.Rollback(rollback)
+	}()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("commit transaction: %w", err)
+	}
+	return nil
+}
+
+func serialization(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	return pg.Code == codeSerialization || pg.Code == codeDeadlock
+}

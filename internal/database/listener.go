@@ -1,0 +1,192 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	pingEvery     = 300 * time.Millisecond
+	pingPatience  = 600 * time.Millisecond // a connection that takes longer to answer is given up
+	firstBackoff  = 100 * time.Millisecond
+	longestPause  = 2 * time.Second
+	farewellLimit = time.Second
+)
+
+// Listener receives notifications on a connection of its own, which it makes anew whenever it is lost, and knows how
+// fresh what it has heard is. A connection that was cut without a word is noticed by its missing answers to pings.
+type Listener struct {
+	url      string
+	log      *slog.Logger
+	now      func() time.Time
+	handlers []handler
+
+	mu        sync.Mutex
+	confirmed time.Time // when the last completed round trip began; zero while there is no connection
+}
+
+type handler struct {
+	channel   string
+	onNotify  func(payload string)
+	onConnect func(ctx context.Context) error
+}
+
+// NewListener makes a Listener for the database at url, which must lead to Postgres itself and not to a pooler that
+// shares sessions. now must go on with real time, for ConfirmedWithin measures a connection's silence with it.
+func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
+	return &Listener{url: url, log: log, now: now}
+}
+
+// Handle subscribes to a channel; call it before Run. After each connect, when the channel is already listened to, onConnect
+// loads what was missed; its error drops the connection, and all is tried again. onNotify gets each payload. Both
+// are called one after the other on the goroutine of Run and hold up all channels, so they must be quick; either may be nil.
+func (l *Listener) Handle(channel string, onNotify func(payload string), onConnect func(ctx context.Context) error) {
+	l.handlers = append(l.handlers, handler{channel, onNotify, onConnect})
+}
+
+// ConfirmedWithin reports whether every notification that was committed longer than d ago has been handled: a round
+// trip on the listening connection began within d, after every onConnect had succeeded, and has completed.
+func (l *Listener) ConfirmedWithin(d time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.confirmed.IsZero() && l.now().Sub(l.confirmed) <= d
+}
+
+func (l *Listener) confirm(began time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.confirmed = began
+}
+
+// Run listens until ctx ends and returns nil then.
+func (l *Listener) Run(ctx context.Context) error {
+	backoff := firstBackoff
+	for lost := false; ; {
+		connected, err := l.session(ctx, lost)
+		l.confirm(time.Time{})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if connected {
+			backoff = firstBackoff
+		}
+		if connected || !lost {
+			l.log.Warn("not listening to the database, trying again", "error", err)
+		}
+		lost = true
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(backoff):
+		}
+		backoff = min(2*backoff, longestPause)
+	}
+}
+
+// session is the life of one connection; connected tells whether it was ever confirmed.
+func (l *Listener) session(ctx context.Context, again bool) (connected bool, err error) {
+	conn, err := l.connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellLimit)
+		defer cancel()
+		_ = conn.Close(farewell)
+	}()
+	for _, h := range l.handlers {
+		if h.onConnect == nil {
+			continue
+		}
+		if err := h.onConnect(ctx); err != nil {
+			return false, fmt.Errorf("load after connecting, for %s: %w", h.channel, err)
+		}
+	}
+	for {
+		if err := l.ping(ctx, conn); err != nil {
+			return connected, err
+		}
+		if !connected && again {
+			l.log.Info("listening to the database again")
+		}
+		connected = true
+		if err := l.receive(ctx, conn); err != nil {
+			return connected, err
+		}
+	}
+}
+
+// connect makes the connection and listens to every channel.
+func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	cfg, err := pgconn.ParseConfig(l.url)
+	if err != nil {
+		return nil, fmt.Errorf("read listen URL: %w", err)
+	}
+	cfg.RuntimeParams["application_name"] = "consign listener"
+	// Called while a reply is read, so that a completed ping has delivered everything that was sent before its answer.
+	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.dispatch(n) }
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := pgconn.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connect listener: %w", err)
+	}
+	for _, h := range l.handlers {
+		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{h.channel}.Sanitize()).ReadAll(); err != nil {
+			return nil, errors.Join(fmt.Errorf("listen to %s: %w", h.channel, err), conn.Close(ctx))
+		}
+	}
+	return conn, nil
+}
+
+func (l *Listener) dispatch(n *pgconn.Notification) {
+	for _, h := range l.handlers {
+		if h.channel == n.Channel && h.onNotify != nil {
+			h.onNotify(n.Payload)
+		}
+	}
+}
+
+// ping makes one round trip and confirms the time it began.
+func (l *Listener) ping(ctx context.Context, conn *pgconn.PgConn) error {
+	began := l.now()
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	if err := conn.Ping(ctx); err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	l.confirm(began)
+	return nil
+}
+
+// receive handles notifications until it is time for the next ping.
+func (l *Listener) receive(ctx context.Context, conn *pgconn.PgConn) error {
+	until, cancel := context.WithTimeout(ctx, pingEvery)
+	defer cancel()
+	for {
+		err := conn.WaitForNotification(until)
+		if err == nil {
+			continue
+		}
+		if until.Err() != nil && ctx.Err() == nil && !conn.IsClosed() {
+			return nil
+		}
+		return fmt.Errorf("wait for notifications: %w", err)
+	}
+}
+
+// Notify sends payload on channel when q's transaction commits, at once outside of one. Postgres limits the payload to
+// 7,999 bytes and delivers equal payloads of one transaction once.
+func Notify(ctx context.Context, q Querier, channel, payload string) error {
+	if _, err := q.Exec(ctx, "SELECT pg_notify($1, $2)", channel, payload); err != nil {
+		return fmt.Errorf("notify %s: %w", channel, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// eventually polls for an effect of another goroutine.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func run(t *testing.T, l *database.Listener) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v after its context ended", err)
+		}
+	})
+}
+
+func TestListenerDelivers(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	conn := connect(t, url)
+	got := make(chan string, 10)
+	var loads atomic.Int32
+	l := database.NewListener(url, discard(), time.Now)
+	l.Handle("one", func(p string) { got <- "one " + p }, func(context.Context) error { loads.Add(1); return nil })
+	l.Handle(`a "strange" name`, func(p string) { got <- "two " + p }, nil)
+	if l.ConfirmedWithin(time.Hour) {
+		t.Error("confirmed before it ran")
+	}
+	run(t, l)
+	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	if n := loads.Load(); n != 1 {
+		t.Errorf("onConnect ran %d times before the first confirmation", n)
+	}
+	for _, channel := range []string{"one", `a "strange" name`, "other"} {
+		if err := database.Notify(t.Context(), conn, channel, "hello"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"one hello", "two hello"} {
+		if msg := <-got; msg != want {
+			t.Errorf("got %q, want %q", msg, want)
+		}
+	}
+}
+
+func TestListenerNoticesSilentCut(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	hop, through := newRelay(t, url)
+	var loads atomic.Int32
+	l := database.NewListener(through, discard(), time.Now)
+	got := make(chan string, 10)
+	l.Handle("c", func(p string) { got <- p }, func(context.Context) error { loads.Add(1); return nil })
+	run(t, l)
+	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+
+	hop.freeze()
+	frozen := time.Now()
+	eventually(t, "unconfirmed", func() bool { return !l.ConfirmedWithin(time.Second) })
+	if d := time.Since(frozen); d > 1500*time.Millisecond {
+		t.Errorf("noticed a silent cut after %v", d)
+	}
+	if err := database.Notify(t.Context(), connect(t, url), "c", "missed or not"); err != nil {
+		t.Fatal(err)
+	}
+
+	before := loads.Load()
+	hop.cut()
+	hop.thaw()
+	eventually(t, "confirmed again", func() bool { return l.ConfirmedWithin(time.Second) })
+	if loads.Load() == before {
+		t.Error("confirmed again without loading what was missed")
+	}
+}
+
+func TestListenerReconnects(t *testing.T) {
+	t.Parallel()
+	hop, through := newRelay(t, pgtest.EmptyURL(t))
+	var loads atomic.Int32
+	l := database.NewListener(through, discard(), time.Now)
+	l.Handle("c", nil, func(context.Context) error { loads.Add(1); return nil })
+	run(t, l)
+	for want := int32(1); want <= 3; want++ {
+		eventually(t, "connected", func() bool { return loads.Load() >= want && l.ConfirmedWithin(time.Second) })
+		hop.cut()
+	}
+}
+
+func TestListenerIsNotConfirmedBeforeEverythingIsLoaded(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int32
+	l := database.NewListener(pgtest.EmptyURL(t), discard(), time.Now)
+	l.Handle("c", nil, func(context.Context) error {
+		if l.ConfirmedWithin(time.Hour) {
+			t.Error("confirmed while loading")
+		}
+		if attempts.Add(1) < 3 {
+			return errors.New("not today")
+		}
+		return nil
+	})
+	run(t, l)
+	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	if n := attempts.Load(); n != 3 {
+		t.Errorf("onConnect ran %d times, want 3", n)
+	}
+}

@@ -1,0 +1,250 @@
+package database
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+
+	"github.com/consign-dev/consign/migrations"
+)
+
+const (
+	migrationLock = 0x636f6e7369676e // "consign": the advisory lock that one migrating process holds
+	lockPoll      = 100 * time.Millisecond
+)
+
+// Migration is one step of the schema: a file of package migrations, or a version of River's tables.
+type Migration struct {
+	Name      string    // file name, or "river NNN"
+	Applied   bool      // whether this database has it
+	AppliedAt time.Time // zero when it has not
+}
+
+// Migrate brings the database at url to this program's version: first the files of package migrations, each in a
+// transaction, then River's tables. Of several processes one migrates while the others wait; ctx bounds that. A failed
+// file leaves those before it applied, and the next call goes on from there.
+func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("read database URL: %w", err)
+	}
+	unlock, err := lockMigrations(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if err := migrateFiles(ctx, cfg, log); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	if err := migrateRiver(ctx, url, log); err != nil {
+		return fmt.Errorf("migrate job tables: %w", err)
+	}
+	return nil
+}
+
+// lockMigrations waits for the advisory lock by asking again and again, since a statement that waits inside Postgres
+// would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which goose's own would not.
+func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() error, err error) {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	closing := func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+		defer cancel()
+		return conn.Close(ctx) // the lock ends with its session
+	}
+	for {
+		var got bool
+		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(migrationLock)).Scan(&got)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("take the migration lock: %w", err), closing())
+		}
+		if got {
+			return closing, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("wait for another migration: %w", context.Cause(ctx)), closing())
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) error {
+	return withGoose(cfg, func(provider *goose.Provider) error {
+		results, err := provider.Up(ctx)
+		for _, r := range results {
+			log.Info("migrated", "file", path.Base(r.Source.Path), "duration", r.Duration)
+		}
+		return err
+	})
+}
+
+func withGoose(cfg *pgx.ConnConfig, do func(*goose.Provider) error) error {
+	db := stdlib.OpenDB(*cfg)
+	defer func(db *sql.DB) { _ = db.Close() }(db)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	return do(provider)
+}
+
+func migrateRiver(ctx context.Context, url string, log *slog.Logger) error {
+	return withRiver(ctx, url, func(river *rivermigrate.Migrator[pgx.Tx]) error {
+		result, err := river.Migrate(ctx, rivermigrate.DirectionUp, nil)
+		if err != nil {
+			return err
+		}
+		for _, v := range result.Versions {
+			log.Info("migrated", "file", riverName(v.Version), "duration", v.Duration)
+		}
+		return nil
+	})
+}
+
+func withRiver(ctx context.Context, url string, do func(*rivermigrate.Migrator[pgx.Tx]) error) error {
+	pool, err := pgxpool.New(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	river, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	return do(river)
+}
+
+func riverName(version int) string { return fmt.Sprintf("river %03d", version) }
+
+// MigrationStatus lists every step this program knows in order of application, and whether the database has it. It
+// changes nothing.
+func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("read database URL: %w", err)
+	}
+	applied, err := appliedFiles(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("read migration status: %w", err)
+	}
+	var steps []Migration
+	err = withGoose(cfg, func(provider *goose.Provider) error {
+		for _, source := range provider.ListSources() {
+			at, ok := applied[source.Version]
+			steps = append(steps, Migration{Name: path.Base(source.Path), Applied: ok, AppliedAt: at})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	err = withRiver(ctx, url, func(river *rivermigrate.Migrator[pgx.Tx]) error {
+		existing, err := river.ExistingVersions(ctx)
+		if err != nil {
+			return err
+		}
+		applied := map[int]bool{}
+		for _, v := range existing {
+			applied[v.Version] = true
+		}
+		for _, v := range river.AllVersions() {
+			steps = append(steps, Migration{Name: riverName(v.Version), Applied: applied[v.Version]})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read migration status of job tables: %w", err)
+	}
+	return steps, nil
+}
+
+// appliedFiles reads goose's table, which goose itself would make where it does not exist.
+func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time, error) {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var exists bool
+	err = conn.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&exists)
+	if err != nil || !exists {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, `
+		SELECT DISTINCT ON (version_id) version_id, is_applied, tstamp AT TIME ZONE current_setting('TimeZone') AS at
+		FROM goose_db_version ORDER BY version_id, id DESC`)
+	if err != nil {
+		return nil, err
+	}
+	type version struct {
+		VersionID int64
+		IsApplied bool
+		At        time.Time
+	}
+	versions, err := pgx.CollectRows(rows, pgx.RowToStructByName[version])
+	if err != nil {
+		return nil, err
+	}
+	applied := map[int64]time.Time{}
+	for _, v := range versions {
+		if v.IsApplied {
+			applied[v.VersionID] = v.At
+		}
+	}
+	return applied, nil
+}
+
+// Pending reports whether the database lacks a step of this program.
+func Pending(ctx context.Context, url string) (bool, error) {
+	steps, err := MigrationStatus(ctx, url)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range steps {
+		if !s.Applied {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// SchemaHash names the schema that Migrate makes: equal hashes, equal schemas. Tests keep a template database under it.
+func SchemaHash() (string, error) {
+	sum := sha256.New()
+	files, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return "", fmt.Errorf("list migrations: %w", err)
+	}
+	for _, name := range files {
+		content, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			return "", fmt.Errorf("read migration: %w", err)
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
+	}
+	river, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return "", fmt.Errorf("list job table versions: %w", err)
+	}
+	for _, v := range river.AllVersions() {
+		fmt.Fprintf(sum, "%s %d\n%s", riverName(v.Version), len(v.SQLUp), v.SQLUp)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

@@ -1,0 +1,139 @@
+package database_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestMigrateFromNothing(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	url := pgtest.EmptyURL(t)
+
+	before, err := database.MigrationStatus(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(before) < 2 || before[0].Name != "0001_settings.sql" {
+		t.Fatalf("status of an empty database lists %v", before)
+	}
+	for _, m := range before {
+		if m.Applied || !m.AppliedAt.IsZero() {
+			t.Errorf("an empty database has %s", m.Name)
+		}
+	}
+	if n := tables(t, url); n != 0 {
+		t.Errorf("asking for the status made %d tables", n)
+	}
+	if pending, err := database.Pending(ctx, url); err != nil || !pending {
+		t.Errorf("Pending of an empty database = %v, %v", pending, err)
+	}
+
+	for range 2 { // the second time there is nothing to do
+		if err := database.Migrate(ctx, url, discard()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := database.MigrationStatus(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range after {
+		if !m.Applied {
+			t.Errorf("%s is not applied", m.Name)
+		}
+		if strings.HasSuffix(m.Name, ".sql") && m.AppliedAt.IsZero() {
+			t.Errorf("%s was applied at no time", m.Name)
+		}
+	}
+	if pending, err := database.Pending(ctx, url); err != nil || pending {
+		t.Errorf("Pending after Migrate = %v, %v", pending, err)
+	}
+}
+
+func TestMigrateManyAtOnce(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			if err := database.Migrate(t.Context(), url, discard()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	conn := connect(t, url)
+	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_lock($1)", int64(0x636f6e7369676e)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := database.Migrate(ctx, url, discard()); err == nil {
+		t.Error("migrated although another process holds the lock")
+	}
+}
+
+// Domain errors are found by constraint names, so none may be left to Postgres' own naming of anonymous ones: a name
+// that a migration chose begins with its table's name and is written in a file of ours.
+func TestEveryConstraintIsNamed(t *testing.T) {
+	t.Parallel()
+	hash, err := database.SchemaHash()
+	if err != nil || len(hash) != 64 {
+		t.Fatalf("SchemaHash = %q, %v", hash, err)
+	}
+	conn := connect(t, pgtest.URL(t))
+	rows, err := conn.Query(t.Context(), `
+		SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
+		WHERE relnamespace = 'public'::regnamespace AND contype <> 'n'
+		AND relname NOT LIKE 'river%' AND relname NOT LIKE 'goose%'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := migrationText(t)
+	for _, name := range names {
+		if !strings.Contains(written, name) {
+			t.Errorf("constraint %s is not named in a migration", name)
+		}
+	}
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func tables(t *testing.T, url string) int {
+	t.Helper()
+	var n int
+	err := connect(t, url).QueryRow(t.Context(), "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+)
+
+func open(t *testing.T) (*database.DB, *clock) {
+	t.Helper()
+	url, c := newDatabase(t)
+	db, err := database.Open(t.Context(), url, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return db, c
+}
+
+// The race that a plain sequence loses: a transaction takes its number first and commits last.
+func TestEventsOfPersonCommitInOrder(t *testing.T) {
+	t.Parallel()
+	db, c := open(t)
+	ctx := t.Context()
+	ann, bob := id.New[id.Person](), id.New[id.Person]()
+	event := func(subject string, p id.Person) Event { return Event{TransferReceived, subject, []id.Person{p}} }
+
+	slow, err := db.Pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // committed below, or the test has failed
+	if err := Append(ctx, slow, c.now(), event("slow", ann)); err != nil {
+		t.Fatal(err)
+	}
+	quick := make(chan error, 1)
+	go func() { quick <- Append(ctx, db.Pool, c.now(), event("quick", ann)) }()
+	eventually(t, "waiting append", func() bool {
+		var n int
+		if err := db.Pool.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n == 1
+	})
+	if err := Append(ctx, db.Pool, c.now(), event("other feed", bob)); err != nil { // does not wait
+		t.Fatal(err)
+	}
+	if err := slow.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-quick; err != nil {
+		t.Fatal(err)
+	}
+	got := subjects(t, db, ann, 0)
+	if diff := cmp.Diff([]string{"slow", "quick"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Writers that overlap, give up, and name receivers in different orders; a reader beside them that always goes on from
+// the last number it saw. It misses nothing and gets nothing twice.
+func TestReaderBesideWriters(t *testing.T) {
+	t.Parallel()
+	db, c := open(t)
+	ann, bob := id.New[id.Person](), id.New[id.Person]()
+	const writers, each = 6, 30
+	abandoned := func(i int) bool { return i%5 == 4 }
+	var wrote sync.WaitGroup
+	for w := range writers {
+		wrote.Go(func() {
+			for i := range each {
+				receivers := []id.Person{ann, bob}
+				if (w+i)%2 == 0 {
+					receivers = []id.Person{bob, ann}
+				}
+				write(t, db, Event{TransferReceived, fmt.Sprintf("%d/%d", w, i), receivers}, c.now(), abandoned(i))
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() { wrote.Wait(); close(finished) }()
+	seen := readUntil(t, db, ann, finished)
+	for w := range writers {
+		for i := range each {
+			subject, want := fmt.Sprintf("%d/%d", w, i), 1
+			if abandoned(i) {
+				want = 0
+			}
+			if seen[subject] != want {
+				t.Errorf("%s seen %d times, want %d", subject, seen[subject], want)
+			}
+		}
+	}
+}
+
+// write appends e in a transaction that is rolled back when abandoned. It tries once: a deadlock fails the test.
+func write(t *testing.T, db *database.DB, e Event, now time.Time, abandoned bool) {
+	errAbandoned := errors.New("abandoned")
+	err := pgx.BeginFunc(t.Context(), db.Pool, func(tx pgx.Tx) error {
+		if err := Append(t.Context(), tx, now, e); err != nil {
+			return err
+		}
+		if abandoned {
+			return errAbandoned
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errAbandoned) {
+		t.Error(err)
+	}
+}
+
+// readUntil follows a feed until finished, and a last time after that. It counts what it saw.
+func readUntil(t *testing.T, db *database.DB, person id.Person, finished <-chan struct{}) map[string]int {
+	t.Helper()
+	seen := map[string]int{}
+	var cursor int64
+	for last := false; ; {
+		records, err := after(t.Context(), db.Pool, person, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.ID <= cursor {
+				t.Fatalf("%d after %d", r.ID, cursor)
+			}
+			cursor = r.ID
+			seen[r.Subject]++
+		}
+		if last && len(records) == 0 {
+			return seen
+		}
+		select {
+		case <-finished:
+			last = true
+		default:
+		}
+	}
+}
+
+func TestNumbersGoOnAfterClean(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, true)
+	ctx := t.Context()
+	ann, bob := id.New[id.Person](), id.New[id.Person]()
+	rep.append(TransferReceived, "old", ann, bob)
+	before, err := position(ctx, rep.db.Pool, ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.advance(6 * 24 * time.Hour)
+	rep.append(TransferReceived, "kept", bob)
+	c.advance(2 * 24 * time.Hour)
+	if err := rep.feed.Clean(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"kept"}, subjects(t, rep.db, bob, 0)); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := position(ctx, rep.db.Pool, ann); err != nil || got != 0 {
+		t.Errorf("position %d %v, want 0: the counter was cleaned", got, err)
+	}
+	rep.append(TransferReceived, "new", ann)
+	if diff := cmp.Diff([]string{"new"}, subjects(t, rep.db, ann, before)); diff != "" {
+		t.Errorf("after the old cursor: %s", diff)
+	}
+}
+
+func TestAppendToNobody(t *testing.T) {
+	t.Parallel()
+	if err := Append(t.Context(), nil, time.Time{}, Event{Kind: TransferReceived}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPayload(t *testing.T) {
+	t.Parallel()
+	var persons []id.Person
+	for range payloadReceivers {
+		persons = append(persons, id.New[id.Person]())
+	}
+	text := payload(persons)
+	if len(text) > 7999 {
+		t.Errorf("payload of %d bytes", len(text))
+	}
+	got, all := receivers(text)
+	if diff := cmp.Diff(persons, got); diff != "" || all {
+		t.Errorf("all %t, %s", all, diff)
+	}
+	for _, text := range []string{payload(append(persons, persons[0])), "", "x", strings.Repeat("0", 36)} {
+		if _, all := receivers(text); !all {
+			t.Errorf("%.20q does not mean everyone", text)
+		}
+	}
+}
+
+func subjects(t *testing.T, db *database.DB, person id.Person, cursor int64) []string {
+	t.Helper()
+	records, err := after(t.Context(), db.Pool, person, cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range records {
+		out = append(out, r.Subject)
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const (
+	// pollInterval is how often every stream looks at the table while notifications cannot be relied on, and
+	// confirmedWithin how fresh the proof of a working listener must be. Together they stay below the second that
+	// contract 3.15 grants.
+	pollInterval    = 400 * time.Millisecond
+	confirmedWithin = 500 * time.Millisecond
+	// pageSize bounds the events in memory of one person, however far its readers lag.
+	pageSize = 100
+	// readTimeout bounds one look at the table; after it a stream tries again.
+	readTimeout = 5 * time.Second
+	// cleanBatch bounds the rows that one statement of Clean deletes, so that it never locks for long.
+	cleanBatch = 5000
+)
+
+// Feed serves the event streams of this process. Its memory is bounded by the number of connected streams: an event is
+// never queued for a stream; a stream is only told to look, and reads on from its own cursor as fast as its client
+// takes the data.
+type Feed struct {
+	db          *database.DB
+	listener    *database.Listener
+	revocations *token.Revocations
+	retention   time.Duration
+	now         func() time.Time
+	log         *slog.Logger
+	heartbeat   time.Duration
+
+	unreadable atomic.Bool // the last attempt to read failed
+
+	stopped chan struct{} // closed when Run ends
+	stop    sync.Once
+
+	mu       sync.Mutex
+	persons  map[id.Person]*reader    // who is connected
+	sessions map[id.Session][]*stream // streams of a session, oldest first
+}
+
+// NewFeed makes a feed that keeps events for retention. It registers with the listener, so call it before the
+// listener runs.
+func NewFeed(db *database.DB, listener *database.Listener, revocations *token.Revocations, retention time.Duration,
+	now func() time.Time, log *slog.Logger) *Feed {
+	f := &Feed{
+		db: db, listener: listener, revocations: revocations, retention: retention, now: now, log: log,
+		heartbeat: heartbeatInterval,
+		stopped:   make(chan struct{}),
+		persons:   map[id.Person]*reader{},
+		sessions:  map[id.Session][]*stream{},
+	}
+	listener.Handle(channel, f.notified, func(context.Context) error {
+		f.wakeAll() // whatever was notified while the connection was away
+		return nil
+	})
+	return f
+}
+
+// Run looks at the table for everybody while the listener is not confirmed, and ends all streams when ctx ends.
+func (f *Feed) Run(ctx context.Context) error {
+	defer f.stop.Do(func() { close(f.stopped) })
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			f.runOnce()
+		}
+	}
+}
+
+// runOnce is one round of Run.
+func (f *Feed) runOnce() {
+	if !f.listener.ConfirmedWithin(confirmedWithin) {
+		f.wakeAll()
+	}
+}
+
+// notified handles one notification of Append.
+func (f *Feed) notified(payload string) {
+	persons, all := receivers(payload)
+	if all {
+		f.wakeAll()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, person := range persons {
+		if r := f.persons[person]; r != nil {
+			r.wake()
+		}
+	}
+}
+
+func (f *Feed) wakeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.persons {
+		r.wake()
+	}
+}
+
+// Clean deletes what is older than the retention, and the counters of feeds that have been quiet for as long. A
+// counter that comes back starts at the clock, hence the condition that its last number lies well behind that.
+func (f *Feed) Clean(ctx context.Context) error {
+	before := f.now().Add(-f.retention)
+	for _, step := range []struct {
+		name, sql string
+		args      []any
+	}{
+		{"events", `
+			DELETE FROM events WHERE ctid = ANY (ARRAY (SELECT ctid FROM events WHERE created_at < $1 LIMIT $2))`,
+			[]any{before, cleanBatch}},
+		{"event feeds", `
+			DELETE FROM event_feeds WHERE person IN (
+				SELECT person FROM event_feeds WHERE used_at < $1 AND last_id < $3 ORDER BY person LIMIT $2
+				FOR UPDATE SKIP LOCKED)`,
+			[]any{before, cleanBatch, before.UnixMicro()}},
+	} {
+		for {
+			tag, err := f.db.Pool.Exec(ctx, step.sql, step.args...)
+			if err != nil {
+				return fmt.Errorf("clean %s: %w", step.name, err)
+			}
+			if tag.RowsAffected() < cleanBatch {
+				break
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// reader reads the feed of one connected person for all of that person's streams. A wake costs one query however many
+// streams there are: the first to look reads a page, the others take theirs from it. A stream that lags behind the
+// page reads on its own, at the pace of its client.
+type reader struct {
+	db      *database.DB
+	person  id.Person
+	streams map[*stream]struct{} // guarded by Feed.mu
+
+	wakes   atomic.Int64  // how often there was reason to look
+	reading chan struct{} // holds one element while somebody reads; guards page
+	page    page
+}
+
+// page is what the last query found.
+type page struct {
+	wakes   int64 // reader.wakes before the query: of any later wake the page knows nothing
+	from    int64 // the records are the ones that follow this cursor
+	records []record
+	full    bool // there may be more behind the last record
+}
+
+func newReader(db *database.DB, person id.Person) *reader {
+	return &reader{
+		db: db, person: person, streams: map[*stream]struct{}{},
+		reading: make(chan struct{}, 1), page: page{wakes: -1},
+	}
+}
+
+// wake tells every stream to look. The caller holds Feed.mu.
+func (r *reader) wake() {
+	r.wakes.Add(1)
+	for s := range r.streams {
+		select {
+		case s.woken <- struct{}{}:
+		default: // it will look anyway
+		}
+	}
+}
+
+// next returns events that follow cursor, in order; none means that there are no more by now. The records are shared.
+func (r *reader) next(ctx context.Context, cursor int64) ([]record, error) {
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	wakes := r.wakes.Load()
+	if r.page.wakes == wakes && r.page.from <= cursor {
+		if rest := r.page.after(cursor); len(rest) > 0 || !r.page.full {
+			return rest, nil
+		}
+	}
+	records, err := after(ctx, r.db.Pool, r.person, cursor)
+	if err != nil {
+		return nil, err
+	}
+	r.page = page{wakes: wakes, from: cursor, records: records, full: len(records) == pageSize}
+	return records, nil
+}
+
+// after returns the records beyond cursor.
+func (p page) after(cursor int64) []record {
+	for i, rec := range p.records {
+		if rec.ID > cursor {
+			return p.records[i:]
+		}
+	}
+	return nil
+}
+
+// record is one row of a feed.
+type record struct {
+	ID        int64
+	UID       uuid.UUID
+	Kind      string
+	Subject   string
+	CreatedAt time.Time
+}
+
+// position returns the number of the newest event of a person, 0 when there is none yet.
+func position(ctx context.Context, q database.Querier, person id.Person) (int64, error) {
+	var last int64
+	err := q.QueryRow(ctx, `SELECT coalesce(max(last_id), 0) FROM event_feeds WHERE person = $1`, person.UUID).Scan(&last)
+	if err != nil {
+		return 0, fmt.Errorf("read position of feed: %w", err)
+	}
+	return last, nil
+}
+
+// after returns a person's next events, at most pageSize, in the order of their numbers.
+func after(ctx context.Context, q database.Querier, person id.Person, cursor int64) ([]record, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	rows, _ := q.Query(ctx, `
+		SELECT id, uid, kind, subject, created_at FROM events
+		WHERE person = $1 AND id > $2 ORDER BY id LIMIT $3`, person.UUID, cursor, pageSize)
+	records, err := pgx.CollectRows(rows, pgx.RowToStructByName[record])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errReading, err)
+	}
+	return records, nil
+}

@@ -1,0 +1,283 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const (
+	maxStreams        = 5 // of one session in one process; one more closes the oldest (contract 3.15)
+	heartbeatInterval = 15 * time.Second
+	// expiryInterval is how often a stream compares the clock with its token's expiry.
+	expiryInterval = 500 * time.Millisecond
+	// closeGrace is how long a stream may still write once it has to end, even to a client that reads nothing.
+	closeGrace = 400 * time.Millisecond
+)
+
+// errReading marks that the table could not be read.
+var errReading = errors.New("read feed")
+
+// The reasons why a stream ends.
+var (
+	errExpired  = errors.New("the access token has expired")
+	errRevoked  = errors.New("the session has ended")
+	errReplaced = errors.New("the session has opened newer streams")
+	errShutdown = errors.New("the server is stopping")
+)
+
+// ErrCursor is the answer to a Last-Event-ID that no event of a feed can have had.
+var ErrCursor = fault.ErrInvalid.With("Last-Event-ID: is not the id of an event; leave the header out, or send 0 for all that is kept")
+
+// stream is one connected client.
+type stream struct {
+	session  id.Session
+	reader   *reader
+	woken    chan struct{} // holds an element when there is reason to look at the table
+	replaced chan struct{} // closed when the stream has to make room for a newer one of its session
+}
+
+// eventJSON is the data of a server-sent event.
+type eventJSON struct {
+	Kind      string       `json:"kind"`
+	UID       string       `json:"uid"`
+	Subject   string       `json:"subject"`
+	CreatedAt httpapi.Time `json:"createdAt"`
+}
+
+// Routes returns the route of the identity API that the feed serves.
+func (f *Feed) Routes() []httpapi.Route {
+	return []httpapi.Route{{
+		Method: http.MethodGet, Pattern: "/events", Auth: token.NeedAccess, Handler: f.Handler(),
+		Produces: []string{httpapi.TypeEvents},
+	}}
+}
+
+// Handler serves GET /events (contract 3.15). It needs an access token. A client that names no Last-Event-ID gets what
+// happens from now on; its first block carries only an id, so that it can resume even before the first event.
+func (f *Feed) Handler() httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		caller := token.CallerFrom(r.Context())
+		cursor, resumed, err := lastEventID(r)
+		if err != nil {
+			return err
+		}
+		revoked, unwatch := f.revocations.Watch(caller) // closed already if the session ended since its token was checked
+		defer unwatch()
+		// Joining comes before reading the position: an event between the two wakes the stream.
+		s := f.join(caller)
+		defer f.leave(s)
+		if !resumed {
+			if cursor, err = position(r.Context(), f.db.Pool, caller.Person); err != nil {
+				return err
+			}
+		}
+		f.serve(w, r, s, caller, revoked, cursor)
+		return nil
+	}
+}
+
+// lastEventID reads the cursor to resume from.
+func lastEventID(r *http.Request) (cursor int64, given bool, err error) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		return 0, false, nil
+	}
+	cursor, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || cursor < 0 {
+		return 0, false, ErrCursor
+	}
+	return cursor, true, nil
+}
+
+// join enters a stream of the caller, at the expense of the session's oldest when there are too many.
+func (f *Feed) join(caller token.Caller) *stream {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.persons[caller.Person]
+	if r == nil {
+		r = newReader(f.db, caller.Person)
+		f.persons[caller.Person] = r
+	}
+	s := &stream{session: caller.Session, reader: r, woken: make(chan struct{}, 1), replaced: make(chan struct{})}
+	r.streams[s] = struct{}{}
+	streams := append(f.sessions[s.session], s)
+	if len(streams) > maxStreams {
+		close(streams[0].replaced)
+		streams = streams[1:]
+	}
+	f.sessions[s.session] = streams
+	return s
+}
+
+// leave removes what join entered.
+func (f *Feed) leave(s *stream) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(s.reader.streams, s)
+	if len(s.reader.streams) == 0 {
+		delete(f.persons, s.reader.person)
+	}
+	var rest []*stream
+	for _, other := range f.sessions[s.session] {
+		if other != s {
+			rest = append(rest, other)
+		}
+	}
+	if len(rest) == 0 {
+		delete(f.sessions, s.session)
+		return
+	}
+	f.sessions[s.session] = rest
+}
+
+// serve writes events to the client until the stream has to end.
+func (f *Feed) serve(w http.ResponseWriter, r *http.Request, s *stream, caller token.Caller, revoked <-chan struct{}, cursor int64) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	done := make(chan struct{})
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		f.guard(ctx, cancel, w, s, caller, revoked, done)
+	}()
+	defer func() { close(done); <-guarded }()
+
+	out := httpapi.NewStream(w, r)
+	err := out.Send("", cursorText(cursor), nil)
+	for err == nil {
+		cursor, err = s.send(ctx, out, cursor)
+		retry := f.noteReading(ctx, err)
+		if err == nil || retry {
+			err = s.wait(ctx, out, f.heartbeat, retry)
+		}
+	}
+	// The event that tells of the end is written in the same transaction: let the client have it (contract 3.15).
+	if errors.Is(context.Cause(ctx), errRevoked) {
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		defer stop()
+		_, _ = s.send(last, out, cursor)
+	}
+}
+
+// send writes all that follows cursor and returns how far it came. The error wraps errReading when the feed could not
+// be read; any other means that the stream is over.
+func (s *stream) send(ctx context.Context, out *httpapi.Stream, cursor int64) (int64, error) {
+	for {
+		records, err := s.reader.next(ctx, cursor)
+		if err != nil || len(records) == 0 {
+			return cursor, err
+		}
+		for _, rec := range records {
+			if ctx.Err() != nil {
+				return cursor, context.Cause(ctx)
+			}
+			data, err := json.Marshal(eventJSON{rec.Kind, rec.UID.String(), rec.Subject, httpapi.Time(rec.CreatedAt)})
+			if err != nil {
+				return cursor, err
+			}
+			if err := out.Send(rec.Kind, cursorText(rec.ID), data); err != nil {
+				return cursor, err
+			}
+			cursor = rec.ID
+		}
+	}
+}
+
+// noteReading logs when the feeds become unreadable and readable again, once for all streams, and reports whether the
+// stream should try again: it stays, so that clients need not reconnect while Postgres restarts.
+func (f *Feed) noteReading(ctx context.Context, err error) (retry bool) {
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, errReading):
+		if f.unreadable.CompareAndSwap(false, true) {
+			f.log.WarnContext(ctx, "event feeds cannot be read; streams wait", "error", err)
+		}
+		return true
+	case err == nil && f.unreadable.CompareAndSwap(true, false):
+		f.log.InfoContext(ctx, "event feeds can be read again")
+	}
+	return false
+}
+
+// wait returns nil when there is reason to look at the table, for a retry soon; until then it sends a comment every so
+// often.
+func (s *stream) wait(ctx context.Context, out *httpapi.Stream, every time.Duration, retry bool) error {
+	var soon <-chan time.Time
+	if retry {
+		soon = time.After(pollInterval)
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.woken:
+			return nil
+		case <-soon:
+			return nil
+		case <-ticker.C:
+			if err := out.Comment(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// guard cancels ctx when the stream has to end, and sees to it that a client which does not read cannot put that off:
+// from then on the write deadline is closeGrace away, whatever it was set to. It returns after done.
+func (f *Feed) guard(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, s *stream,
+	caller token.Caller, revoked <-chan struct{}, done <-chan struct{}) {
+	cancel(f.endOf(ctx, s, caller, revoked))
+	deadline := time.Now().Add(closeGrace)
+	control := http.NewResponseController(w)
+	ticker := time.NewTicker(closeGrace / 4)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		_ = control.SetWriteDeadline(deadline) // again and again: a write in progress may have extended it
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// endOf waits until the stream has to end and says why.
+func (f *Feed) endOf(ctx context.Context, s *stream, caller token.Caller, revoked <-chan struct{}) error {
+	ticker := time.NewTicker(expiryInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-revoked:
+			return errRevoked
+		case <-s.replaced:
+			return errReplaced
+		case <-f.stopped:
+			return errShutdown
+		case <-ticker.C:
+			if !f.now().Before(caller.ExpiresAt) {
+				return errExpired
+			}
+		}
+	}
+}
+
+func cursorText(cursor int64) string { return strconv.FormatInt(cursor, 10) }

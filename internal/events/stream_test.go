@@ -1,0 +1,282 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func TestStreamShowsEventOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	one, two := newReplica(t, url, c, false), newReplica(t, url, c, false)
+	ann, bob := id.New[id.Person](), id.New[id.Person]()
+	here := one.connect(ann, id.New[id.Session](), "")
+	there := two.connect(ann, id.New[id.Session](), "")
+	bobs := two.connect(bob, id.New[id.Session](), "")
+
+	subject := id.New[id.Transfer]().String()
+	one.append(TransferReceived, subject, ann, ann)
+	one.append(PrivilegesUpdated, bob.String(), bob)
+
+	var uids []string
+	for _, stream := range []*client{here, there} {
+		b := stream.next()
+		var data map[string]string
+		if err := json.Unmarshal([]byte(b.data), &data); err != nil {
+			t.Fatal(err)
+		}
+		if b.event != TransferReceived || data["kind"] != TransferReceived || data["subject"] != subject ||
+			data["createdAt"] != "2026-11-20T09:30:00.000+00:00" || len(data) != 4 {
+			t.Errorf("event %+v", b)
+		}
+		uids = append(uids, data["uid"])
+	}
+	if uids[0] != uids[1] || len(uids[0]) != 36 {
+		t.Errorf("uids %v, want the same", uids)
+	}
+	if b := bobs.next(); b.event != PrivilegesUpdated {
+		t.Errorf("bob got %+v", b)
+	}
+}
+
+func TestStreamResumesWithoutLossOrRepetition(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	ann, session := id.New[id.Person](), id.New[id.Session]()
+	rep.append(TransferReceived, "before the first connection", ann)
+	stream := rep.connect(ann, session, "")
+	for i := range 3 {
+		rep.append(TransferReceived, strconv.Itoa(i), ann)
+	}
+	stream.next()
+	second := stream.next()
+	stream.close()
+	total := 2 * pageSize
+	for i := 3; i < total; i++ {
+		rep.append(TransferReceived, strconv.Itoa(i), ann)
+	}
+	resumed := rep.connect(ann, id.New[id.Session](), second.id) // a later session of the same person
+	for i := 2; i < total; i++ {
+		if b := resumed.next(); !strings.Contains(b.data, fmt.Sprintf(`"subject":"%d"`, i)) {
+			t.Fatalf("event %d is %+v", i, b)
+		}
+	}
+	rep.append(TransferRevoked, "live again", ann)
+	if b := resumed.next(); b.event != TransferRevoked {
+		t.Errorf("then came %+v", b)
+	}
+	all := rep.connect(ann, id.New[id.Session](), "0")
+	if b := all.next(); !strings.Contains(b.data, "before the first connection") {
+		t.Errorf("from 0 came %+v", b)
+	}
+}
+
+func TestStreamRefusesCursor(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, true)
+	for _, cursor := range []string{"x", "-1", "1.5", "99999999999999999999"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, rep.server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Last-Event-ID", cursor)
+		res, err := rep.server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: %d", cursor, res.StatusCode)
+		}
+	}
+}
+
+func TestStreamPollsWithoutNotifications(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, true)
+	ann := id.New[id.Person]()
+	stream := rep.connect(ann, id.New[id.Session](), "")
+	rep.append(TransferAccessed, "polled", ann)
+	if b := stream.next(); b.event != TransferAccessed {
+		t.Errorf("got %+v", b)
+	}
+}
+
+func TestStreamWakesManyReceivers(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	ann := id.New[id.Person]()
+	stream := rep.connect(ann, id.New[id.Session](), "")
+	receivers := []id.Person{ann}
+	for range 3000 {
+		receivers = append(receivers, id.New[id.Person]())
+	}
+	rep.append(OrganizationProfileUpdated, "many", receivers...)
+	if b := stream.next(); b.event != OrganizationProfileUpdated {
+		t.Errorf("got %+v", b)
+	}
+}
+
+func TestSixthStreamClosesOldest(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	ann, session := id.New[id.Person](), id.New[id.Session]()
+	other := rep.connect(ann, id.New[id.Session](), "")
+	var streams []*client
+	for range maxStreams + 2 {
+		streams = append(streams, rep.connect(ann, session, ""))
+	}
+	streams[0].wantEnd()
+	streams[1].wantEnd()
+	rep.append(TransferReceived, "for the rest", ann)
+	for _, s := range append(streams[2:], other) {
+		s.next()
+	}
+}
+
+func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	ann, ended, kept := id.New[id.Person](), id.New[id.Session](), id.New[id.Session]()
+	stream, goesOn := rep.connect(ann, ended, ""), rep.connect(ann, kept, "")
+	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
+		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
+			return err
+		}
+		return Append(t.Context(), tx, c.now(), Event{PrivilegesUpdated, ann.String(), []id.Person{ann}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := stream.next(); b.event != PrivilegesUpdated {
+		t.Errorf("got %+v", b)
+	}
+	stream.wantEnd()
+	goesOn.next()
+	rep.append(TransferReceived, "later", ann)
+	goesOn.next()
+}
+
+func TestStreamEndsWithToken(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	stream := rep.connect(id.New[id.Person](), id.New[id.Session](), "")
+	c.advance(10 * time.Minute)
+	stream.wantEnd()
+	<-rep.returned
+	if len(rep.feed.persons) != 0 || len(rep.feed.sessions) != 0 {
+		t.Error("the stream left something behind")
+	}
+}
+
+func TestStreamEndsWithServer(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	stream := rep.connect(id.New[id.Person](), id.New[id.Session](), "")
+	rep.stop()
+	stream.wantEnd()
+}
+
+func TestStreamKeepsConnectionAlive(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, true)
+	rep.feed.heartbeat = 20 * time.Millisecond
+	stream := rep.connect(id.New[id.Person](), id.New[id.Session](), "")
+	for range 3 {
+		if b := stream.next(); b.event != ":" {
+			t.Errorf("got %+v", b)
+		}
+	}
+}
+
+// A client that reads nothing neither costs memory per event nor puts off the end of its session.
+func TestStalledClientIsCutOff(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	ann, session := id.New[id.Person](), id.New[id.Session]()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", rep.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nTest-Person: %s\r\nTest-Session: %s\r\n\r\n", ann, session)
+	eventually(t, "stream", func() bool {
+		rep.feed.mu.Lock()
+		defer rep.feed.mu.Unlock()
+		return rep.feed.persons[ann] != nil
+	})
+	for range 40 { // more than the socket's buffers take
+		rep.append(TransferReceived, strings.Repeat("x", 1<<20), ann)
+	}
+	if err := rep.revocations.Publish(t.Context(), rep.db.Pool, token.Revocation{Session: session}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-rep.returned:
+	case <-time.After(patience):
+		t.Fatal("the stalled stream goes on")
+	}
+}
+
+// All streams of a person that keep up share one query a wake.
+func TestReaderSharesItsQuery(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, true)
+	ann := id.New[id.Person]()
+	rep.append(TransferReceived, "1", ann)
+	rep.append(TransferReceived, "2", ann)
+	r := newReader(rep.db, ann)
+	read := func(cursor int64) []record {
+		t.Helper()
+		records, err := r.next(t.Context(), cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return records
+	}
+	before := rep.db.Pool.Stat().AcquireCount()
+	first := read(0)
+	for range 4 {
+		if got := read(0); len(got) != 2 {
+			t.Errorf("%d events, want 2", len(got))
+		}
+		if got := read(first[0].ID); len(got) != 1 {
+			t.Errorf("%d events, want 1", len(got))
+		}
+		if got := read(first[1].ID); len(got) != 0 {
+			t.Errorf("%d events, want none", len(got))
+		}
+	}
+	if n := rep.db.Pool.Stat().AcquireCount() - before; n != 1 {
+		t.Errorf("%d queries, want 1", n)
+	}
+	rep.append(TransferReceived, "3", ann)
+	r.wake()
+	if got := read(first[1].ID); len(got) != 1 {
+		t.Errorf("%d events after a wake, want 1", len(got))
+	}
+	if got := read(0); len(got) != 3 { // behind the page
+		t.Errorf("%d events for the one who lags, want 3", len(got))
+	}
+}

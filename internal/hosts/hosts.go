@@ -1,0 +1,169 @@
+// Package hosts owns the question which organization a hostname stands for (contract 1.2): a cached directory over a
+// look-up that another package provides, and the answer's place in a request's context.
+// It stores nothing and trusts no header: package httpapi decides which name a request was made to.
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// Host is what a hostname stands for.
+type Host struct {
+	Name         string          // the organization's active hostname: lower case, no port; links are built from it
+	Organization id.Organization // the organization the hostname selects
+	Free         bool            // that organization is the free one
+	Own          bool            // the name asked for is the organization's own, active or inactive; false when the free one was chosen for want of another
+}
+
+// Load finds the host for a lower-case name without port. It answers fault.ErrNotFound when the name belongs to no
+// organization and there is no free one.
+type Load func(ctx context.Context, name string) (Host, error)
+
+// Bounds of the cache. Names that belong to nobody come from whoever sends requests, so they have a small cache of
+// their own and cannot displace the real ones.
+const (
+	maxOwn    = 16384
+	maxOthers = 1024
+)
+
+// Directory answers Resolve from memory for as long as its ttl. It is safe for concurrent use.
+type Directory struct {
+	load   Load
+	public *url.URL
+	ttl    time.Duration
+	now    func() time.Time
+
+	mu         sync.RWMutex
+	generation int // raised by Invalidate, so that a load begun before it is not stored after it
+	own        map[string]entry
+	others     map[string]entry
+}
+
+type entry struct {
+	host  Host
+	until time.Time
+}
+
+// New returns a directory that asks load and believes an answer for ttl. publicURL gives links their scheme and port.
+func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time) *Directory {
+	return &Directory{
+		load: load, public: publicURL, ttl: ttl, now: now,
+		own: make(map[string]entry), others: make(map[string]entry),
+	}
+}
+
+// Resolve returns the host that hostname stands for. A port, upper case and a final dot do not matter. The error is
+// that of the directory's load, fault.ErrNotFound when the name selects no organization. What cannot be a hostname
+// stands for nobody's: load is asked for "".
+func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
+	name := Normalize(hostname)
+	if !plausible(name) {
+		name = ""
+	}
+	d.mu.RLock()
+	e, ok := d.own[name]
+	if !ok {
+		e, ok = d.others[name]
+	}
+	generation := d.generation
+	d.mu.RUnlock()
+	if ok && d.now().Before(e.until) {
+		return e.host, nil
+	}
+	host, err := d.load(ctx, name)
+	if err != nil {
+		return Host{}, fmt.Errorf("resolve host: %w", err)
+	}
+	d.store(name, host, generation)
+	return host, nil
+}
+
+func (d *Directory) store(name string, host Host, generation int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.generation != generation {
+		return
+	}
+	delete(d.own, name)
+	delete(d.others, name)
+	e := entry{host: host, until: d.now().Add(d.ttl)}
+	if host.Own {
+		if len(d.own) >= maxOwn {
+			clear(d.own)
+		}
+		d.own[strings.Clone(name)] = e
+		return
+	}
+	if len(d.others) >= maxOthers {
+		clear(d.others)
+	}
+	d.others[strings.Clone(name)] = e
+}
+
+// Invalidate forgets every answer: the next Resolve of each name asks again.
+func (d *Directory) Invalidate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.generation++
+	clear(d.own)
+	clear(d.others)
+}
+
+// URL returns the absolute address of path at host, with the scheme and port of the public URL. path begins with a
+// slash, is already escaped, and may carry a query.
+func (d *Directory) URL(host, path string) string {
+	if port := d.public.Port(); port != "" {
+		host = net.JoinHostPort(host, port)
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return d.public.Scheme + "://" + host + path
+}
+
+// Normalize returns a Host header's name in the form hostnames are stored in: lower case, without port, brackets and
+// final dot. It does not validate: a name that is none simply belongs to nobody.
+func Normalize(hostname string) string {
+	if strings.HasPrefix(hostname, "[") {
+		if end := strings.IndexByte(hostname, ']'); end > 0 {
+			return strings.ToLower(hostname[1:end])
+		}
+	}
+	if colon := strings.IndexByte(hostname, ':'); colon >= 0 && strings.LastIndexByte(hostname, ':') == colon {
+		hostname = hostname[:colon]
+	}
+	return strings.ToLower(strings.TrimSuffix(hostname, "."))
+}
+
+// plausible keeps out of the database what a proxy passes on unchecked.
+func plausible(name string) bool {
+	if len(name) > 253 {
+		return false
+	}
+	for _, c := range []byte(name) {
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':') {
+			return false
+		}
+	}
+	return true
+}
+
+type contextKey struct{}
+
+// With returns a context that carries the host a request was made to.
+func With(ctx context.Context, h Host) context.Context {
+	return context.WithValue(ctx, contextKey{}, h)
+}
+
+// From returns the host of the request, the zero Host outside of one.
+func From(ctx context.Context) Host {
+	h, _ := ctx.Value(contextKey{}).(Host)
+	return h
+}

@@ -1,0 +1,213 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Options is what an API is built from. All members but Authenticate, Classify and Maintenance are required.
+type Options struct {
+	// Authenticate turns a request's token into its caller: token.Verifier's method. Without it only routes of
+	// token.None can be called.
+	Authenticate     func(*http.Request, token.Auth) (token.Caller, error)
+	Limiter          *ratelimit.Limiter
+	Hosts            *hosts.Directory
+	Sealer           *seal.Sealer // signs the anonymous session cookie
+	TrustedProxies   []netip.Prefix
+	RequireHTTPS     bool
+	PublicURL        *url.URL
+	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
+	AnonymousSession time.Duration     // life of the anonymous session cookie; 0: a day
+	Classify         func(error) error // gives errors of other libraries their fault, or returns them unchanged: database.Classify
+	Maintenance      func() bool       // whether consign maintenance is on
+	Now              func() time.Time
+	Log              *slog.Logger
+}
+
+// API serves the routes mounted on it. Mount everything before the first request.
+type API struct {
+	authenticate func(*http.Request, token.Auth) (token.Caller, error)
+	buckets      *Buckets
+	sessions     *sessions
+	hosts        *hosts.Directory
+	trusted      []netip.Prefix
+	requireHTTPS bool
+	publicURL    *url.URL
+	origins      []string
+	classify     func(error) error
+	maintenance  func() bool
+	now          func() time.Time
+	log          *slog.Logger
+	constant     constantHeaders
+
+	mux    *chi.Mux
+	routes []MountedRoute
+	probes map[string]http.Handler
+	warned atomic.Bool // the warning about untrusted forwarding headers was logged
+}
+
+// New returns an API without routes.
+func New(o Options) *API {
+	a := &API{
+		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
+		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, now: o.Now, log: o.Log,
+		buckets: NewBuckets(o.Limiter),
+		mux:     chi.NewMux(),
+		probes:  make(map[string]http.Handler),
+		constant: constantHeaders{
+			nosniff: []string{"nosniff"}, noReferrer: []string{"no-referrer"}, noStore: []string{"no-store"},
+			varyOrigin: []string{"Origin"}, hsts: []string{"max-age=31536000"},
+		},
+	}
+	for _, origin := range o.CORSOrigins {
+		a.origins = append(a.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
+	}
+	a.sessions = newSessions(o.Sealer, o.AnonymousSession, o.PublicURL.Scheme == "https", o.Now)
+	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { WriteError(w, r, fault.ErrNotFound) })
+	a.mux.MethodNotAllowed(a.methodNotAllowed)
+	return a
+}
+
+// Handler returns the API as the handler of a server.
+func (a *API) Handler() http.Handler { return http.HandlerFunc(a.serve) }
+
+// serve is the way of every request up to the router; API.call is the rest of a route's.
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	x := a.begin(w, r)
+	defer a.end(x, r) // recovers, and writes the access line
+	if probe, ok := a.probes[r.URL.Path]; ok {
+		x.route, x.probe = r.URL.Path, true
+		probe.ServeHTTP(x, r)
+		return
+	}
+	if err := a.admit(x, r); err != nil {
+		x.fail(r, err)
+		return
+	}
+	if x.origin != "" && isPreflight(r) {
+		answerPreflight(x)
+		return
+	}
+	a.mux.ServeHTTP(x, r)
+}
+
+// constantHeaders are values that answers share. They have no room to grow, so that Add copies them.
+type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts []string }
+
+// begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
+func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{ResponseWriter: w, api: a, started: a.now(), route: "unmatched", id: rand.Text()}
+	x.client = token.Client{Address: peer(r), UserAgent: r.UserAgent()}
+	x.trusted = a.isTrusted(x.client.Address)
+	x.extendWrites() // the deadline of the connection's previous request may have passed
+	if sent := r.Header.Get(headerRequestID); x.trusted && wellFormedID(sent) {
+		x.id = sent
+	}
+	h := w.Header()
+	h[headerRequestID] = []string{x.id}
+	h["X-Content-Type-Options"] = a.constant.nosniff
+	h["Referrer-Policy"] = a.constant.noReferrer
+	h["Cache-Control"] = a.constant.noStore
+	h["Vary"] = a.constant.varyOrigin
+	return x
+}
+
+const headerRequestID = "X-Request-Id"
+
+// wellFormedID reports whether a proxy's request id may appear in our answers and logs.
+func wellFormedID(s string) bool {
+	if len(s) < 8 || len(s) > 64 {
+		return false
+	}
+	return strings.IndexFunc(s, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
+	}) < 0
+}
+
+// errNoHTTPS names the setting, because this is what an operator sees who put a proxy in front and did not declare it.
+var errNoHTTPS = fault.ErrForbidden.With(
+	"this server answers over HTTPS only; if a proxy ends TLS in front of it, list the proxy's address in CONSIGN_TRUSTED_PROXIES and let it send X-Forwarded-Proto: https")
+
+const maintenanceRetry = time.Minute
+
+// admit finds out who is asking and where, and refuses what no route shall see (contract 1.2, 1.3, 1.9, 1.10).
+func (a *API) admit(x *exchange, r *http.Request) error {
+	f := a.forwarded(x, r)
+	x.client.Address = f.address
+	if f.https {
+		x.Header()["Strict-Transport-Security"] = a.constant.hsts
+	} else if a.requireHTTPS {
+		return errNoHTTPS
+	}
+	host, hostErr := a.hosts.Resolve(r.Context(), f.host)
+	x.client.Host = host
+	a.allowOrigin(x, r, host)
+	if a.maintenance != nil && a.maintenance() {
+		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
+	}
+	return hostErr
+}
+
+func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	var allowed []string
+	for _, method := range methods {
+		if a.mux.Match(chi.NewRouteContext(), method, path) {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 { // the method is one no path knows
+		WriteError(w, r, fault.ErrNotFound)
+		return
+	}
+	allow := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", allow)
+	WriteError(w, r, fault.ErrMethodNotAllowed.With("this resource supports "+allow))
+}
+
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// end finishes a request: a panic becomes a 500, or cuts the connection if the answer has begun, and the access line
+// is written.
+func (a *API) end(x *exchange, r *http.Request) {
+	thrown := recover()
+	err, _ := thrown.(error)
+	aborted := errors.Is(err, http.ErrAbortHandler)
+	if thrown != nil && !aborted {
+		aborted = x.crashed(thrown)
+	}
+	a.logRequest(x, r, aborted)
+	if aborted {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Client returns what is known of the sender of the request whose context this is.
+func Client(ctx context.Context) token.Client { return token.CallerFrom(ctx).Client }
+
+// ClientAddress returns the address of the request's sender, as far as trusted proxies tell it.
+func ClientAddress(ctx context.Context) netip.Addr { return Client(ctx).Address }
+
+func (a *API) isTrusted(addr netip.Addr) bool {
+	return addr.IsValid() && slices.ContainsFunc(a.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
+}

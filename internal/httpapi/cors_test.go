@@ -1,0 +1,50 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).route(ok)
+	for _, c := range []struct {
+		host, origin string
+		allowed      bool
+	}{
+		{"consign.test", "https://consign.test", true},
+		{"consign.test", "https://app.example", true},
+		{"acme.test", "https://app.example", true},
+		{"acme.test", "https://acme.test", true},
+		{"acme.test", "https://old.acme.test", true},
+		{"old.acme.test", "https://ACME.test", true},
+		{"consign.test", "https://acme.test", false},
+		{"consign.test", "https://evil.test", false}, // selects the free organization, yet is not its own
+		{"acme.test", "http://acme.test", false},
+		{"acme.test", "https://acme.test:8443", false},
+		{"acme.test", "https://acme.test.evil.test", false},
+		{"acme.test", "https://acme.test/", false},
+		{"acme.test", "https://x@acme.test", false},
+		{"acme.test", "null", false},
+		{"acme.test", "", false},
+	} {
+		w := f.do("GET", "/api/thing", "", host(c.host), header("Origin", c.origin))
+		got := w.Header().Get("Access-Control-Allow-Origin")
+		if want := map[bool]string{true: c.origin, false: ""}[c.allowed]; got != want {
+			t.Errorf("%s at %s: allowed origin %q", c.origin, c.host, got)
+		}
+		if w.Header().Get("Access-Control-Allow-Credentials") != "" || w.Header().Get("Vary") != "Origin" {
+			t.Errorf("%s: headers %v", c.origin, w.Header())
+		}
+		preflight := f.do("OPTIONS", "/api/thing", "", host(c.host), header("Origin", c.origin), header("Access-Control-Request-Method", "PUT"))
+		if want := map[bool]int{true: 204, false: 405}[c.allowed]; preflight.Code != want {
+			t.Errorf("preflight of %s at %s: %d, want %d", c.origin, c.host, preflight.Code, want)
+		}
+	}
+	w := f.do("GET", "/api/thing", "", header("Origin", "https://consign.test"))
+	for _, name := range []string{"Authorization", "Location", "ETag", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "Content-Range", "Accept-Ranges", "Warning"} {
+		if !strings.Contains(w.Header().Get("Access-Control-Expose-Headers"), name) {
+			t.Errorf("%s is not exposed", name)
+		}
+	}
+}

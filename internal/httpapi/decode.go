@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+// Decode reads the request's JSON body into dst, a pointer to a struct, strictly (contract 1.4): one value of valid
+// UTF-8, at most 1 MiB, no member twice, names in their exact case, no NUL. Unknown members are ignored, except by
+// structs with a method StrictMembers(). Every member of a wrong type is a detail of the one error.
+//
+// Errors: 400 for a body that is missing, malformed or wrong in type, 413, 415.
+func Decode(r *http.Request, dst any) error {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	if len(body) == 0 {
+		return fault.ErrInvalid.With("body: a JSON object is required")
+	}
+	return bind(body, dst)
+}
+
+// DecodeOptional is Decode for requests that may come without a body, which leaves dst as it is and needs no
+// Content-Type.
+func DecodeOptional(r *http.Request, dst any) error {
+	body, err := readBody(r)
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return bind(body, dst)
+}
+
+// readBody returns the body, empty if there is none or nothing but white space. Only a body that is there needs a
+// content type.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if r.ContentLength > maxJSON {
+		return nil, tooLarge(maxJSON)
+	}
+	var buffer bytes.Buffer
+	buffer.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(nil, r.Body, maxJSON)); err != nil {
+		return nil, bodyError(err)
+	}
+	body := bytes.Trim(buffer.Bytes(), " \t\r\n")
+	if len(body) == 0 {
+		return nil, nil
+	}
+	return body, checkContentType(r.Header)
+}
+
+func bodyError(err error) error {
+	var f *fault.Error
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.As(err, &large):
+		return tooLarge(large.Limit)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.ErrInvalid.With("body: ends before its Content-Length").Because(err)
+	}
+	return fmt.Errorf("read body: %w", err)
+}
+
+func checkContentType(h http.Header) error {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return fault.ErrUnsupported.With("Content-Encoding: send the body without one")
+	}
+	sent := h.Get("Content-Type")
+	if sent == typeJSON {
+		return nil
+	}
+	name, params, err := mime.ParseMediaType(sent)
+	if err != nil || name != typeJSON && !(strings.HasPrefix(name, "application/") && strings.HasSuffix(name, "+json")) {
+		return fault.ErrUnsupported.With("Content-Type: send the body as application/json")
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return fault.ErrUnsupported.With("Content-Type: the charset is UTF-8")
+	}
+	return nil
+}
+
+// bind parses body into dst and collects what does not fit.
+func bind(body []byte, dst any) error {
+	target := reflect.ValueOf(dst)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		return fmt.Errorf("decode into %T: not a pointer", dst)
+	}
+	p := &parser{data: body}
+	if err := p.document(target.Elem()); err != nil {
+		return fault.ErrInvalid.With(err.Error())
+	}
+	return p.problems.Err()
+}
+
+// valueError is a sentence about a value that is fit for a client.
+type valueError string
+
+func (e valueError) Error() string { return string(e) }
+
+// invalidValue makes the error with which an UnmarshalText or UnmarshalJSON of a wire type says what is wrong; Decode
+// prefixes the member. Errors of other types are not shown.
+func invalidValue(sentence string) error { return valueError(sentence) }

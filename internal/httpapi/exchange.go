@@ -1,0 +1,250 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// exchange is the answer to one request on its way out, and what the pipeline notes about both. It hands ReadFrom to
+// the writer below, so that files leave by sendfile, and Unwrap lets http.ResponseController reach that writer.
+type exchange struct {
+	http.ResponseWriter
+	api     *API
+	started time.Time
+	id      string // X-Request-Id
+	route   string // pattern, for logs
+	style   Style
+	client  token.Client
+	origin  string // the allowed Origin, "" without one
+	trusted bool   // the peer is a trusted proxy
+	probe   bool
+
+	status int // 0 until the header is written
+	bytes  int64
+	err    error  // why the request failed, for the log
+	stack  []byte // where it panicked
+
+	mu       sync.Mutex // guards the deadlines below against Cut
+	moved    time.Time  // when the write deadline was last extended
+	cut      bool       // writes were ended from outside
+	bodyCut  bool       // reads were
+	bodyRead time.Time  // when the read deadline was last extended
+}
+
+// Deadlines run in real time, whatever clock the API has. While bytes move they are moved too, but not for every call.
+const (
+	stall       = time.Minute      // how long a client may neither take nor send a byte
+	extendEvery = 10 * time.Second // how often a deadline is moved at most
+	copyChunk   = 1 << 20          // bytes of a file that leave between looks at the deadline
+)
+
+// exchangeOf finds the exchange below wrappers that have Unwrap; nil outside of an API.
+func exchangeOf(w http.ResponseWriter) *exchange {
+	for w != nil {
+		if x, ok := w.(*exchange); ok {
+			return x
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil
+		}
+		w = u.Unwrap()
+	}
+	return nil
+}
+
+// Unwrap implements what http.ResponseController looks for.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (x *exchange) WriteHeader(status int) {
+	if status >= 200 && x.status == 0 {
+		x.status = status
+		x.extendWrites()
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (x *exchange) Write(p []byte) (int, error) {
+	x.beforeWrite()
+	n, err := x.ResponseWriter.Write(p)
+	x.bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom: chunk by chunk, so that a file longer than the stall limit allows keeps its
+// deadline ahead, with the writer below doing the copying.
+func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
+	x.beforeWrite()
+	below, ok := x.ResponseWriter.(io.ReaderFrom)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{x}, src)
+	}
+	rest := int64(-1) // unknown
+	limited, isLimited := src.(*io.LimitedReader)
+	if isLimited {
+		src, rest = limited.R, limited.N
+	}
+	var total int64
+	for rest != 0 {
+		size := int64(copyChunk)
+		if rest > 0 {
+			size = min(size, rest)
+		}
+		x.extendWrites()
+		n, err := below.ReadFrom(&io.LimitedReader{R: src, N: size})
+		total += n
+		x.bytes += n
+		if isLimited {
+			rest -= n
+			limited.N -= n
+		}
+		if err != nil || n < size {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// FlushError implements what http.ResponseController looks for.
+func (x *exchange) FlushError() error {
+	x.beforeWrite()
+	return http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+func (x *exchange) beforeWrite() {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	x.extendWrites()
+}
+
+// extendWrites moves the write deadline ahead. Writers without deadlines, as in tests, have none to move.
+func (x *exchange) extendWrites() {
+	now := time.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cut || now.Sub(x.moved) < extendEvery {
+		return
+	}
+	x.moved = now
+	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(now.Add(stall))
+}
+
+// Extend gives the answer and the request's body d from now, for a handler that is about to be silent for longer than
+// a minute. It does nothing for writers without deadlines.
+func Extend(w http.ResponseWriter, d time.Duration) {
+	until := time.Now().Add(d)
+	controller := http.NewResponseController(w)
+	if x := exchangeOf(w); x != nil {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.cut || x.bodyCut {
+			return
+		}
+		x.moved, x.bodyRead = until.Add(-stall), until.Add(-stall)
+	}
+	_ = controller.SetReadDeadline(until)
+	_ = controller.SetWriteDeadline(until)
+}
+
+// CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and
+// streams use it to stop within a second of a revocation (contract 2.8). The handler calls stop before it returns.
+func CutWhenDone(ctx context.Context, w http.ResponseWriter) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		if x := exchangeOf(w); x != nil {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.cut = true
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(longAgo)
+	})
+}
+
+var longAgo = time.Unix(1, 0)
+
+// requestBody is a request's body with a limit and a deadline.
+type requestBody struct {
+	io.ReadCloser
+	x      *exchange
+	ctx    context.Context
+	stream bool
+}
+
+// takeBody puts limit and deadline on the request's body, and returns what to do after the handler.
+func (x *exchange) takeBody(r *http.Request, kind Body) (done func()) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return func() {}
+	}
+	body := &requestBody{ReadCloser: r.Body, x: x, ctx: r.Context(), stream: kind == StreamBody}
+	if limit := kind.limit(); limit >= 0 {
+		body.ReadCloser = http.MaxBytesReader(x.ResponseWriter, r.Body, limit)
+	}
+	r.Body = body
+	body.extend()
+	if !body.stream {
+		return func() {}
+	}
+	stop := context.AfterFunc(r.Context(), body.cut)
+	return func() { stop() }
+}
+
+// Read implements io.Reader. When the request's context ends in the middle of a body, the error is its cause, so that
+// a shutdown answers 503.
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == nil:
+		if b.stream && n > 0 {
+			b.extend()
+		}
+	case err == io.EOF: //nolint:errorlint // io.Reader promises the bare value
+		b.clear()
+	case b.ctx.Err() != nil:
+		return n, context.Cause(b.ctx)
+	case os.IsTimeout(err):
+		return n, errStalled.Because(err)
+	default:
+		var large *http.MaxBytesError
+		if !errors.As(err, &large) {
+			err = errBroken.Because(err)
+		}
+	}
+	return n, err
+}
+
+func (b *requestBody) extend() {
+	now := time.Now()
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	if b.x.bodyCut || now.Sub(b.x.bodyRead) < extendEvery {
+		return
+	}
+	b.x.bodyRead = now
+	_ = http.NewResponseController(b.x.ResponseWriter).SetReadDeadline(now.Add(stall))
+}
+
+// clear takes the deadline away once the body is in: from then on net/http reads only to see the client leave, and a
+// deadline would look like that.
+func (b *requestBody) clear() {
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	if !b.x.bodyCut {
+		_ = http.NewResponseController(b.x.ResponseWriter).SetReadDeadline(time.Time{})
+	}
+}
+
+func (b *requestBody) cut() {
+	b.x.mu.Lock()
+	defer b.x.mu.Unlock()
+	b.x.bodyCut = true
+	_ = http.NewResponseController(b.x.ResponseWriter).SetReadDeadline(longAgo)
+}

@@ -1,0 +1,292 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+)
+
+// underlying stands for net/http's writer and notes what reaches it.
+type underlying struct {
+	httptest.ResponseRecorder
+	readFrom  int
+	source    io.Reader
+	deadlines int
+}
+
+func (u *underlying) ReadFrom(r io.Reader) (int64, error) {
+	u.readFrom++
+	if limited, isLimited := r.(*io.LimitedReader); isLimited {
+		u.source = limited.R
+	}
+	return io.Copy(struct{ io.Writer }{u.Body}, r)
+}
+
+func (u *underlying) SetWriteDeadline(time.Time) error { u.deadlines++; return nil }
+
+func file(t *testing.T, size int) (*os.File, []byte) {
+	t.Helper()
+	content := make([]byte, size)
+	rand.Read(content)
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, content
+}
+
+func TestFilesReachReadFromBelow(t *testing.T) {
+	t.Parallel()
+	const size = 3<<20 + 17
+	for name, send := range map[string]func(http.ResponseWriter, *os.File) (int64, error){
+		"whole":   func(w http.ResponseWriter, f *os.File) (int64, error) { return io.Copy(w, f) },
+		"limited": func(w http.ResponseWriter, f *os.File) (int64, error) { return io.CopyN(w, f, size) },
+		"longer":  func(w http.ResponseWriter, f *os.File) (int64, error) { return io.Copy(w, io.LimitReader(f, size*2)) },
+	} {
+		f, content := file(t, size)
+		fx := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error {
+			if n, err := send(w, f); n != size || err != nil {
+				t.Errorf("%s: copied %d, %v", name, n, err)
+			}
+			if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Hour)); err != nil {
+				t.Errorf("%s: ResponseController: %v", name, err)
+			}
+			return nil
+		})
+		u := &underlying{ResponseRecorder: *httptest.NewRecorder()}
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "https://consign.test/api/thing", nil)
+		fx.api.Handler().ServeHTTP(u, r)
+		if u.readFrom < 4 || !bytes.Equal(u.Body.Bytes(), content) || u.deadlines < 2 {
+			t.Errorf("%s: ReadFrom called %d times, %d bytes, %d deadlines", name, u.readFrom, u.Body.Len(), u.deadlines)
+		}
+		if _, isSendable := u.source.(interface {
+			io.Seeker
+			Fd() uintptr
+		}); !isSendable {
+			t.Errorf("%s: the file arrives as %T", name, u.source)
+		}
+		if line := fx.log.lines(t, "request")[0]; line["bytes"] != float64(size) || line["status"] != 200.0 {
+			t.Errorf("%s: logged %v", name, line)
+		}
+	}
+}
+
+// serveFixture runs the API on a real listener.
+func serveFixture(t *testing.T, f *fixture) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(f.api.Handler())
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestDownloadOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	f, content := file(t, 5<<20)
+	s := serveFixture(t, newFixture(t, nil).route(func(w http.ResponseWriter, r *http.Request) error {
+		http.ServeContent(w, r, "f.bin", time.Time{}, f)
+		return nil
+	}))
+	request, err := http.NewRequestWithContext(t.Context(), "GET", s.URL+"/api/thing", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Range", "bytes=1000-4999999")
+	response, err := s.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusPartialContent || !bytes.Equal(got, content[1000:5000000]) {
+		t.Errorf("status %d, %d bytes, %v", response.StatusCode, len(got), err)
+	}
+}
+
+func TestBodyLimits(t *testing.T) {
+	t.Parallel()
+	read := func(w http.ResponseWriter, r *http.Request) error {
+		n, err := io.Copy(io.Discard, r.Body)
+		if err != nil {
+			return err
+		}
+		return httpapi.JSON(w, http.StatusOK, n)
+	}
+	f := newFixture(t, nil).mount(httpapi.Transfer,
+		httpapi.Route{Method: "POST", Pattern: "/json", Handler: read},
+		httpapi.Route{Method: "POST", Pattern: "/image", Handler: read, Body: 10},
+		httpapi.Route{Method: "POST", Pattern: "/stream", Handler: read, Body: httpapi.StreamBody},
+	)
+	big := strings.Repeat("x", 1<<20+1)
+	wantError(t, f.do("POST", "/api/json", big), 413001)
+	wantStatus(t, f.do("POST", "/api/json", big[1:]), http.StatusOK)
+	wantError(t, f.do("POST", "/api/image", big[:11]), 413001)
+	wantError(t, f.do("POST", "/api/image", big[:11], func(r *http.Request) { r.ContentLength = -1 }), 413001)
+	wantStatus(t, f.do("POST", "/api/image", big[:10]), http.StatusOK)
+	wantStatus(t, f.do("POST", "/api/stream", big), http.StatusOK)
+	wantError(t, f.do("POST", "/api/stream", "x", func(r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(cutOff{}), 5
+	}), 400001)
+}
+
+// A shutdown that cancels the requests' contexts reaches a handler that waits for bytes, and the client learns why.
+func TestCanceledUploadAnswersTheCause(t *testing.T) {
+	t.Parallel()
+	base, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	reading := make(chan struct{})
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/content", Body: httpapi.StreamBody,
+		Handler: func(w http.ResponseWriter, r *http.Request) error {
+			if _, err := io.ReadFull(r.Body, make([]byte, 4)); err != nil {
+				return err
+			}
+			close(reading)
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return err
+			}
+			return httpapi.NoContent(w)
+		}})
+	s := httptest.NewUnstartedServer(f.api.Handler())
+	s.Config.BaseContext = func(net.Listener) context.Context { return base }
+	s.Start()
+	defer s.Close()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PUT /api/content HTTP/1.1\r\nHost: consign.test\r\nContent-Length: 1000\r\n\r\nhalf"); err != nil {
+		t.Fatal(err)
+	}
+	<-reading
+	cancel(fault.ErrUnavailable.With("shutting down").WithRetryAfter(time.Second))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("status %d, headers %v", response.StatusCode, response.Header)
+	}
+}
+
+// A client that takes nothing does not hold up a download whose session is revoked.
+func TestCutWhenDone(t *testing.T) {
+	t.Parallel()
+	blocked, ended := make(chan struct{}), make(chan error, 1)
+	ctx, revoke := context.WithCancelCause(context.Background())
+	f := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error {
+		stop := httpapi.CutWhenDone(ctx, w)
+		defer stop()
+		close(blocked)
+		chunk := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				ended <- err
+				return err
+			}
+		}
+	})
+	s := serveFixture(t, f)
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /api/thing HTTP/1.1\r\nHost: consign.test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-blocked
+	revoke(errors.New("revoked"))
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the handler saw no error")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the write goes on")
+	}
+}
+
+// Requests on one connection do not inherit each other's deadlines.
+func TestKeepAliveAfterBodies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "POST", Pattern: "/echo", Bucket: httpapi.NoBucket, Body: httpapi.StreamBody,
+		Handler: func(w http.ResponseWriter, r *http.Request) error {
+			httpapi.Extend(w, time.Hour)
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				return err
+			}
+			return httpapi.JSON(w, http.StatusOK, string(b))
+		}})
+	s := serveFixture(t, f)
+	for i := range 20 {
+		request, err := http.NewRequestWithContext(t.Context(), "POST", s.URL+"/api/echo", strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := s.Client().Do(request)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		b, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if string(b) != "\"hello\"\n" {
+			t.Fatalf("request %d: %q", i, b)
+		}
+	}
+}
+
+func TestEventStream(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).mount(httpapi.Identity, httpapi.Route{Method: "GET", Pattern: "/events", Produces: []string{httpapi.TypeEvents},
+		Handler: func(w http.ResponseWriter, r *http.Request) error {
+			stream := httpapi.NewStream(w, r)
+			for _, err := range []error{stream.Send("", "7", nil), stream.Send("KIND", "8", []byte("a\r\nb")), stream.Comment()} {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}})
+	w := f.do("GET", "/api/events", "", header("Accept", "text/event-stream"))
+	if want := "id: 7\n\nevent: KIND\nid: 8\ndata: a\ndata: b\n\n:\n\n"; w.Body.String() != want || !w.Flushed || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("body %q, headers %v", w.Body, w.Header())
+	}
+	wantError(t, f.do("GET", "/api/events", "", header("Accept", "application/json")), 406001)
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error {
+		httpapi.Bearer(w, "raw")
+		at := time.Date(2026, 11, 20, 9, 30, 0, 123456789, time.FixedZone("x", 3600))
+		return httpapi.Created(w, "https://consign.test/x", map[string]any{"at": httpapi.Time(at), "none": httpapi.TimeOrNil(nil), "some": httpapi.TimeOrNil(&at)})
+	})
+	w := f.do("GET", "/api/thing", "")
+	want := `{"at":"2026-11-20T08:30:00.123+00:00","none":null,"some":"2026-11-20T08:30:00.123+00:00"}` + "\n"
+	if w.Code != 201 || w.Body.String() != want || w.Header().Get("Location") != "https://consign.test/x" || w.Header().Get("Authorization") != "Bearer raw" {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}

@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// JSON answers with v as JSON.
+func JSON(w http.ResponseWriter, status int, v any) error {
+	var body bytes.Buffer
+	body.Grow(512)
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // nosniff and the content type make it unnecessary
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{typeJSON}
+	h["Content-Length"] = []string{strconv.Itoa(body.Len())}
+	w.WriteHeader(status)
+	if _, err := w.Write(body.Bytes()); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+// Created answers 201 with v as JSON. location is absolute, made with hosts.Directory.URL.
+func Created(w http.ResponseWriter, location string, v any) error {
+	w.Header().Set("Location", location)
+	return JSON(w, http.StatusCreated, v)
+}
+
+// NoContent answers 204.
+func NoContent(w http.ResponseWriter) error {
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// Bearer sets the Authorization header of an answer, in which a new token is handed out (contract 1.11).
+func Bearer(w http.ResponseWriter, raw string) { w.Header().Set("Authorization", "Bearer "+raw) }
+
+// Time is a moment in the form of both APIs, 2026-11-20T09:30:00.000+00:00 (contract 1.5).
+type Time time.Time
+
+const timeLayout = "2006-01-02T15:04:05.000-07:00"
+
+// String returns the form used in JSON.
+func (t Time) String() string { return time.Time(t).UTC().Format(timeLayout) }
+
+// MarshalJSON implements json.Marshaler.
+func (t Time) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, len(timeLayout)+2)
+	b = append(b, '"')
+	b = time.Time(t).UTC().AppendFormat(b, timeLayout)
+	return append(b, '"'), nil
+}
+
+// UnmarshalText reads any RFC 3339 time.
+func (t *Time) UnmarshalText(b []byte) error {
+	parsed, err := time.Parse(time.RFC3339Nano, string(b))
+	if err != nil {
+		return invalidValue("is not a time like 2026-11-20T09:30:00.000+00:00")
+	}
+	*t = Time(parsed)
+	return nil
+}
+
+// TimeOrNil returns t in the form of the APIs, nil for no time or the zero time: a member that is null or left out.
+func TimeOrNil(t *time.Time) *Time {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	u := Time(*t)
+	return &u
+}

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+)
+
+// Stream writes server-sent events. It is not safe for concurrent use.
+type Stream struct {
+	w          http.ResponseWriter
+	controller *http.ResponseController
+	buffer     bytes.Buffer
+}
+
+// NewStream begins an event stream: headers leave at once. Its route produces TypeEvents. Each event has a minute to
+// leave; a client that takes longer loses the connection.
+func NewStream(w http.ResponseWriter, _ *http.Request) *Stream {
+	h := w.Header()
+	h.Set("Content-Type", TypeEvents)
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.WriteHeader(http.StatusOK)
+	s := &Stream{w: w, controller: http.NewResponseController(w)}
+	_ = s.controller.Flush() // a connection that is gone shows at the first event
+	return s
+}
+
+// TypeEvents is the media type of an event stream.
+const TypeEvents = "text/event-stream"
+
+// Send writes one event and flushes it. event and id may be empty and hold no line ends; data may. Without data clients
+// note the id and see no event.
+func (s *Stream) Send(event, id string, data []byte) error {
+	s.buffer.Reset()
+	s.field("event", event)
+	s.field("id", id)
+	if data == nil {
+		return s.flush()
+	}
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		s.buffer.WriteString("data: ")
+		s.buffer.Write(bytes.TrimSuffix(line, []byte("\r")))
+		s.buffer.WriteByte('\n')
+	}
+	return s.flush()
+}
+
+// Comment writes a line that clients skip: a heartbeat.
+func (s *Stream) Comment() error {
+	s.buffer.Reset()
+	s.buffer.WriteString(":\n")
+	return s.flush()
+}
+
+func (s *Stream) field(name, value string) {
+	if value == "" {
+		return
+	}
+	s.buffer.WriteString(name)
+	s.buffer.WriteString(": ")
+	s.buffer.WriteString(value)
+	s.buffer.WriteByte('\n')
+}
+
+func (s *Stream) flush() error {
+	s.buffer.WriteByte('\n')
+	if _, err := s.w.Write(s.buffer.Bytes()); err != nil {
+		return fmt.Errorf("write event: %w", err)
+	}
+	if err := s.controller.Flush(); err != nil {
+		return fmt.Errorf("flush event: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package credential
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// MaxPassword is the longest password in bytes: bcrypt reads no further.
+const MaxPassword = 72
+
+// ErrTooLong is returned by Hash for a password over MaxPassword, which is never cut.
+var ErrTooLong = errors.New("is longer than 72 bytes")
+
+// Bcrypt hashes and compares passwords, on all cores but one at a time, so that a storm of logins leaves the rest of the
+// server a core to run on. A call waits for its turn as long as its context lives.
+type Bcrypt struct {
+	cost  int
+	turns chan struct{}
+	dummy []byte
+}
+
+// NewBcrypt makes a Bcrypt of that cost (4 to 31). parallel bounds how many run at once; 0 means all cores but one, and
+// at least one.
+func NewBcrypt(cost, parallel int) (*Bcrypt, error) {
+	if cost < bcrypt.MinCost || cost > bcrypt.MaxCost {
+		return nil, fmt.Errorf("bcrypt cost %d is not between %d and %d", cost, bcrypt.MinCost, bcrypt.MaxCost)
+	}
+	if parallel <= 0 {
+		parallel = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	return &Bcrypt{cost: cost, turns: make(chan struct{}, parallel), dummy: dummyHash(cost)}, nil
+}
+
+// Hash returns the bcrypt hash of password. Errors: ErrTooLong, or that of ctx when it ends before the turn comes.
+func (b *Bcrypt) Hash(ctx context.Context, password string) ([]byte, error) {
+	if len(password) > MaxPassword {
+		return nil, ErrTooLong
+	}
+	release, err := b.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), b.cost)
+	if err != nil {
+		return nil, fmt.Errorf("hash password: %w", err)
+	}
+	return hash, nil
+}
+
+// Compare reports whether hash is that of password. A nil hash, for want of a person or a password, is compared all the
+// same, so that the answer takes as long; so is a password that is too long, which never matches.
+func (b *Bcrypt) Compare(ctx context.Context, hash []byte, password string) (bool, error) {
+	possible := len(hash) > 0 && len(password) <= MaxPassword
+	if len(hash) == 0 {
+		hash = b.dummy
+	}
+	if len(password) > MaxPassword {
+		password = password[:MaxPassword]
+	}
+	release, err := b.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	err = bcrypt.CompareHashAndPassword(hash, []byte(password))
+	if err != nil && !errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
+		return false, fmt.Errorf("compare password: %w", err)
+	}
+	return err == nil && possible, nil
+}
+
+// Outdated reports whether hash was made at another cost than this Bcrypt's and should be made anew.
+func (b *Bcrypt) Outdated(hash []byte) bool {
+	cost, err := bcrypt.Cost(hash)
+	return err != nil || cost != b.cost
+}
+
+func (b *Bcrypt) turn(ctx context.Context) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("wait for bcrypt: %w", err)
+	}
+	select {
+	case b.turns <- struct{}{}:
+		return func() { <-b.turns }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for bcrypt: %w", ctx.Err())
+	}
+}
+
+// dummyHash makes a well-formed hash of no known password without the work of hashing: a comparison costs the same.
+// bcrypt writes 16 bytes of salt and 23 of hash, in base64 with an alphabet of its own.
+func dummyHash(cost int) []byte {
+	random := make([]byte, 39)
+	_, _ = rand.Read(random) // never fails (crypto/rand)
+	encoding := base64.NewEncoding("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789").WithPadding(base64.NoPadding)
+	return fmt.Appendf(nil, "$2a$%02d$%s%s", cost, encoding.EncodeToString(random[:16]), encoding.EncodeToString(random[16:]))
+}

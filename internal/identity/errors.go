@@ -1,0 +1,63 @@
+package identity
+
+import "github.com/consign-dev/consign/internal/fault"
+
+// Every failure of the identity API beside the general ones (n = 1) of package fault, those of tokens in package token
+// and the full buckets of package httpapi. Codes are status × 1000 + n and stable.
+var (
+	// ErrUnsupportedType: sms, u2f, or a word that names no type of authenticator.
+	ErrUnsupportedType = fault.New(fault.Invalid, 30, "type: authenticator type unsupported; use bcrypt, totp or recovery")
+	// ErrMFAToken: the second step of a login without a usable mfa token.
+	ErrMFAToken = fault.New(fault.Invalid, 31, "Authorization: the second factor needs the mfa token of the first step; log in with type bcrypt to get one")
+	// ErrFactorNotVerified: the second factor asked for is not among the person's verified authenticators.
+	ErrFactorNotVerified = fault.New(fault.Invalid, 32, "type: no verified authenticator of this type")
+	// ErrRedirectURI: a destination that is not allowed (contract 3.14).
+	ErrRedirectURI = fault.New(fault.Invalid, 33, "redirect_uri: must be an https address on a hostname of the organization or one the operator allows")
+
+	// ErrCredentials: no such person, a wrong password, or a code that is wrong or used.
+	ErrCredentials = fault.New(fault.Unauthenticated, 2, "email and key do not match")
+	// ErrWrongHost: right credentials at a host the person is not at home at.
+	ErrWrongHost = fault.New(fault.Unauthenticated, 3, "log in at your organization's own host, which the Link header names")
+	// ErrVerifier: the code_verifier does not fit the challenge of the parked token.
+	ErrVerifier = fault.New(fault.Unauthenticated, 4, "code_verifier: does not match the challenge")
+
+	// ErrSignupAddressInUse and ErrAddressInUse: the address belongs to somebody, at signup and when adding one.
+	ErrSignupAddressInUse = fault.New(fault.Forbidden, 14, "address: is already in use").WithMessage(fault.MessageNotStored)
+	ErrAddressInUse       = fault.New(fault.Conflict, 14, "address: is already in use").WithMessage(fault.MessageNotStored)
+	// ErrResetRefused: no password to reset under that address.
+	ErrResetRefused = fault.New(fault.Forbidden, 15, "address: is unknown, not verified, or has no password to reset")
+	// ErrForeignToken: the token to log out belongs to another person.
+	ErrForeignToken = fault.New(fault.Forbidden, 16, "jti: belongs to somebody else")
+
+	// ErrKeyNotFound: a confirmation or reset key that is unknown, used, expired or another person's.
+	ErrKeyNotFound = fault.New(fault.NotFound, 2, "key: is unknown, used or expired")
+	// ErrNothingParked: a pickup token whose parked token was fetched already.
+	ErrNothingParked = fault.New(fault.NotFound, 3, "nothing is parked for this token, or it was picked up")
+	// ErrPersonNotFound: the person of a valid token exists no more, or no person has that address.
+	ErrPersonNotFound = fault.New(fault.NotFound, 4, "there is no such person")
+	// ErrAddressNotFound: not one of the caller's addresses.
+	ErrAddressNotFound = fault.New(fault.NotFound, 5, "address: is not one of yours")
+	// ErrTokenNotFound: no ID token has that jti.
+	ErrTokenNotFound = fault.New(fault.NotFound, 6, "jti: there is no such token")
+	// ErrOrganizationNotFound: no organization has that uid or hostname.
+	ErrOrganizationNotFound = fault.New(fault.NotFound, 7, "there is no such organization")
+	// ErrNoHost: the hostname selects no organization and there is no free one.
+	ErrNoHost = fault.New(fault.NotFound, 8, "no organization is served at this host")
+
+	// ErrEmailTooOften: verification or confirmation more than once a minute; the code is fixed by the specification.
+	ErrEmailTooOften = fault.New(fault.RateLimited, 2, "one request a minute is possible", "retry later")
+
+	// ErrHostInUse: a hostname belongs to another organization.
+	ErrHostInUse = fault.New(fault.Conflict, 15, "hostname: belongs to another organization")
+	// ErrMemberElsewhere: the person is a member of another organization.
+	ErrMemberElsewhere = fault.New(fault.Conflict, 16, "the person is a member of another organization")
+)
+
+// WrongHost is ErrWrongHost with the host that would be right.
+type WrongHost struct{ Host string }
+
+// Error implements error.
+func (e *WrongHost) Error() string { return "login at the wrong host: " + ErrWrongHost.Error() }
+
+// Unwrap makes it the declared error that it is.
+func (e *WrongHost) Unwrap() error { return ErrWrongHost }

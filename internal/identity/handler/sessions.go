@@ -1,0 +1,112 @@
+package handler
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+type logInRequest struct {
+	Email string `json:"email"`
+	Type  string `json:"type"`
+	Key   string `json:"key"`
+}
+
+// logIn handles POST /auth/login. Its bucket is that of the address, which only the body tells.
+func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
+	var in logInRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	credentials := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
+	if err := credentials.Check(); err != nil {
+		return err
+	}
+	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
+		return err
+	}
+	if credentials.Type != credential.TypeBcrypt {
+		var err error
+		if credentials.MFA, err = h.mfa(r); err != nil {
+			return err
+		}
+	}
+	raw, err := h.service.Login(r.Context(), httpapi.Client(r.Context()), credentials)
+	if wrong := new(identity.WrongHost); errors.As(err, &wrong) && wrong.Host != "" {
+		w.Header().Set("Link", "<"+h.hosts.URL(wrong.Host, h.base+"/auth/login")+`>; rel="alternate"`)
+	}
+	if err != nil {
+		return err
+	}
+	return handOut(w, raw)
+}
+
+// mfa returns who the mfa token of a second step speaks for; nil if there is none that verifies, which the specification
+// answers with 400 and not, as elsewhere, with 401.
+func (h *Handler) mfa(r *http.Request) (*token.Caller, error) {
+	raw, present := token.Bearer(r)
+	if !present {
+		return nil, nil
+	}
+	caller, err := h.verify(r.Context(), raw)
+	var refused *fault.Error
+	switch {
+	case err == nil:
+		return &caller, nil
+	case errors.As(err, &refused) && refused.Kind == fault.Unauthenticated:
+		return nil, nil
+	}
+	return nil, err
+}
+
+type sessionEntry struct {
+	JTI        id.Token     `json:"jti"`
+	Issued     httpapi.Time `json:"issuedTimestamp"`
+	Expiration httpapi.Time `json:"expirationTimestamp"`
+	UserAgent  string       `json:"userAgent"`
+	IP         string       `json:"ip"`
+}
+
+// listSessions handles GET /auth.
+func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) error {
+	sessions, err := h.service.Sessions(r.Context(), token.CallerFrom(r.Context()))
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Tokens []sessionEntry `json:"tokens"`
+	}{Tokens: make([]sessionEntry, len(sessions))}
+	for i, s := range sessions {
+		out.Tokens[i] = sessionEntry{
+			JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
+		}
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// logOut handles POST /auth/logout.
+func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
+	var problems fault.Problems
+	jti := queryOne(r.URL.Query(), &problems, "jti")
+	if jti != nil && *jti == "" {
+		problems.Add("jti", "is empty")
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	if err := h.service.Logout(r.Context(), token.CallerFrom(r.Context()), text(jti)); err != nil {
+		return err
+	}
+	if jti == nil || *jti == service.LogoutAll {
+		http.SetCookie(w, token.AcctCookie("", time.Unix(1, 0), h.secure)) // the session's cookie, if there is one
+	}
+	return httpapi.NoContent(w)
+}

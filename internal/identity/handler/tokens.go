@@ -1,0 +1,114 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// createAccessToken handles POST /auth/access.
+func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) error {
+	var problems fault.Problems
+	cookie := queryBool(r.URL.Query(), &problems, "cookie")
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	access, err := h.service.Access(r.Context(), token.CallerFrom(r.Context()))
+	if err != nil {
+		return err
+	}
+	if access.IDToken != "" {
+		httpapi.Bearer(w, access.IDToken)
+	}
+	if cookie {
+		http.SetCookie(w, token.AcctCookie(access.Token, access.ExpiresAt, h.secure))
+	}
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: access.Token})
+}
+
+// upgradeToken handles POST /auth/upgrade.
+func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
+	raw, err := h.service.Upgrade(r.Context(), token.CallerFrom(r.Context()))
+	if err != nil {
+		return err
+	}
+	return handOut(w, raw)
+}
+
+// createUIDToken handles POST /auth/uid.
+func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
+	raw, err := h.service.UIDToken(r.Context(), token.CallerFrom(r.Context()))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+}
+
+// parkSession handles POST /auth/park.
+func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
+	var problems fault.Problems
+	q := r.URL.Query()
+	in := service.Parking{
+		RedirectURI: queryOne(q, &problems, "redirect_uri"), State: queryOne(q, &problems, "state"),
+		KeepSession: queryBool(q, &problems, "keep_session"),
+		Challenge:   queryOne(q, &problems, "code_challenge"), ChallengeMethod: queryOne(q, &problems, "code_challenge_method"),
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	raw, err := h.service.Park(r.Context(), token.CallerFrom(r.Context()), in)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+}
+
+// pickUpSession handles GET /auth/park.
+func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
+	var problems fault.Problems
+	verifier := queryOne(r.URL.Query(), &problems, "code_verifier")
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	raw, err := h.service.Pickup(r.Context(), token.CallerFrom(r.Context()), text(verifier))
+	if err != nil {
+		return err
+	}
+	return handOut(w, raw)
+}
+
+// listKeys handles GET /auth/keys.
+func (h *Handler) listKeys(w http.ResponseWriter, _ *http.Request) error {
+	return httpapi.JSON(w, http.StatusOK, h.keys.JWKS())
+}
+
+// openIDConfiguration is the well-known path of OpenID Connect Discovery 1.0, section 4.
+const openIDConfiguration = "/.well-known/openid-configuration"
+
+// discovery holds the members of the specification and the standard ones (contract 3.9). This service is no OpenID
+// provider for others, so it names no authorization endpoint; a verifier needs the issuer, the keys and the algorithm.
+type discovery struct {
+	Issuer           string   `json:"issuer"`
+	JWKSURL          string   `json:"jwksUrl"`
+	JWKSURI          string   `json:"jwks_uri"`
+	ResponseTypes    []string `json:"response_types_supported"`
+	SubjectTypes     []string `json:"subject_types_supported"`
+	SigningAlgorithm []string `json:"id_token_signing_alg_values_supported"`
+	Claims           []string `json:"claims_supported"`
+}
+
+func discover(issuer string) discovery {
+	return discovery{
+		Issuer: issuer, JWKSURL: issuer + "/auth/keys", JWKSURI: issuer + "/auth/keys",
+		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgorithm: []string{"ES256"},
+		Claims: []string{"iss", "sub", "aud", "iat", "exp", "auth_time", "email", "email_verified", "locale", "zoneinfo"},
+	}
+}
+
+// readDiscovery handles GET /oidc/discovery and the well-known document.
+func (h *Handler) readDiscovery(w http.ResponseWriter, _ *http.Request) error {
+	return httpapi.JSON(w, http.StatusOK, h.discovered)
+}

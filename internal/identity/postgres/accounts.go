@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// LockPerson locks a person's row until the transaction ends. Errors: identity.ErrPersonNotFound.
+func (s *Store) LockPerson(ctx context.Context, p id.Person) error {
+	_, err := scalar[id.Person](ctx, s.q, "lock person", identity.ErrPersonNotFound,
+		`SELECT uid FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, p.UUID)
+	return err
+}
+
+// RaiseEpoch locks a person's row and counts one change that ends access tokens; it returns the new epoch, the lowest
+// that is valid. Errors: identity.ErrPersonNotFound.
+func (s *Store) RaiseEpoch(ctx context.Context, p id.Person) (int64, error) {
+	return scalar[int64](ctx, s.q, "raise epoch", identity.ErrPersonNotFound,
+		`UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = $1 AND deleted_at IS NULL RETURNING epoch`, p.UUID)
+}
+
+// Epoch returns a person's epoch. Errors: identity.ErrPersonNotFound.
+func (s *Store) Epoch(ctx context.Context, p id.Person) (int64, error) {
+	return scalar[int64](ctx, s.q, "read epoch", identity.ErrPersonNotFound,
+		`SELECT epoch FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p.UUID)
+}
+
+// NewPerson is a person to be stored with its one address and, unless Hash is nil, its password.
+type NewPerson struct {
+	UID           id.Person
+	Name          string
+	Locale        string
+	TimeZone      string
+	Address       string
+	VerifiedAt    time.Time // zero: not verified
+	RemoveAt      time.Time // set unless verified
+	KeyHash       []byte    // of the verification key; nil: none
+	KeyExpiresAt  time.Time
+	PasswordHash  []byte
+	Authenticator id.Authenticator // uid of the password, if any
+	CreatedAt     time.Time
+}
+
+// InsertPerson stores a new person. Errors: identity.ErrAddressInUse.
+func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
+	_, err := s.exec(ctx, "insert person", `
+		WITH person AS (
+			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at, email_proved_at)
+			VALUES ($1, $2, $3, $4, $5, $6)
+		), address AS (
+			INSERT INTO identity.addresses (person, address, is_primary, verified_at, remove_at, created_at, key_hash, key_expires_at)
+			VALUES ($1, $7, true, $6, $8, $5, $9, $10)
+		)
+		INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, secret)
+		SELECT $11, $1, 'bcrypt', true, $5, $5, $12::bytea WHERE $12::bytea IS NOT NULL`,
+		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, moment(n.VerifiedAt), n.Address, moment(n.RemoveAt),
+		n.KeyHash, moment(n.KeyExpiresAt), n.Authenticator.UUID, n.PasswordHash)
+	return err
+}
+
+// profileRow is Profile's row; the lists arrive as JSON, so that a profile is one round trip.
+type profileRow struct {
+	UID         id.Person
+	Name        string
+	Locale      string
+	TimeZone    string
+	HasAvatar   bool
+	CreatedAt   time.Time
+	LastLoginAt *time.Time
+	Emails      []byte
+	Roles       []string
+	Membership  []byte
+}
+
+// Profile returns a person with its addresses and organization. Errors: identity.ErrPersonNotFound.
+func (s *Store) Profile(ctx context.Context, p id.Person) (identity.Person, error) {
+	row, err := one[profileRow](ctx, s.q, "read profile", identity.ErrPersonNotFound, `
+		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at,
+		       EXISTS (SELECT FROM identity.avatars v WHERE v.person = p.uid) AS has_avatar,
+		       (SELECT json_agg(json_build_object('Address', a.address, 'Primary', a.is_primary,
+		                                          'Verified', a.verified_at IS NOT NULL, 'RemoveAt', a.remove_at)
+		                        ORDER BY a.is_primary DESC, a.created_at, a.address)
+		          FROM identity.addresses a WHERE a.person = p.uid) AS emails,
+		       m.roles,
+		       CASE WHEN o.uid IS NOT NULL THEN json_build_object(
+		           'UID', o.uid, 'Free', o.free, 'Name', coalesce(o.name, ''), 'Locale', o.locale, 'TimeZone', o.time_zone,
+		           'HasAvatar', EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid),
+		           'Hostname', d.host, 'GlobalSignature', coalesce(o.global_signature, ''),
+		           'LegalNoticeURL', coalesce(o.legal_notice_url, ''), 'PrivacyPolicyURL', coalesce(o.privacy_policy_url, ''),
+		           'MFARequired', o.mfa_required) END AS membership
+		FROM identity.persons p
+		LEFT JOIN identity.memberships m ON m.person = p.uid
+		LEFT JOIN identity.organizations o ON o.uid = m.organization
+		LEFT JOIN directory.organizations d ON d.organization = o.uid
+		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p.UUID)
+	if err != nil {
+		return identity.Person{}, err
+	}
+	person := identity.Person{
+		UID: row.UID, Name: row.Name, Locale: row.Locale, TimeZone: row.TimeZone, HasAvatar: row.HasAvatar,
+		CreatedAt: row.CreatedAt, LastLoginAt: row.LastLoginAt, Roles: row.Roles,
+	}
+	if len(row.Emails) > 0 {
+		if err := json.Unmarshal(row.Emails, &person.Emails); err != nil {
+			return identity.Person{}, fmt.Errorf("decode addresses: %w", err)
+		}
+	}
+	if len(row.Membership) > 0 {
+		if err := json.Unmarshal(row.Membership, &person.Organization); err != nil {
+			return identity.Person{}, fmt.Errorf("decode membership: %w", err)
+		}
+	}
+	return person, nil
+}
+
+// FindPerson returns the person with a verified or primary address, or with that uid as text.
+// Errors: identity.ErrPersonNotFound.
+func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, error) {
+	return scalar[id.Person](ctx, s.q, "find person", identity.ErrPersonNotFound, `
+		SELECT p.uid
+		FROM identity.persons p
+		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
+		WHERE p.deleted_at IS NULL AND (p.uid::text = $1 OR a.address IS NOT NULL)
+		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, reference)
+}
+
+// Existing is what POST /auth/exists may tell of an address.
+type Existing struct {
+	Issuer       string // of the external provider; empty: a local account
+	Organization id.Organization
+}
+
+// Existing finds the person that can log in with an address. Errors: identity.ErrPersonNotFound.
+func (s *Store) Existing(ctx context.Context, address string) (Existing, error) {
+	return one[Existing](ctx, s.q, "look up address", identity.ErrPersonNotFound, `
+		SELECT coalesce(p.federated_issuer, '') AS issuer, h.organization
+		FROM identity.addresses a
+		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
+		JOIN identity.homes h ON h.person = p.uid
+		WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
+		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)
+}
+
+// Contact is where and how a person is written to.
+type Contact struct {
+	Name     string
+	Locale   string
+	TimeZone string
+	Host     string // home host, for links
+}
+
+// Contact returns how to write to a person. Errors: identity.ErrPersonNotFound.
+func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
+	return one[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
+		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host
+		FROM identity.persons p JOIN identity.homes h ON h.person = p.uid
+		WHERE p.uid = $1`, p.UUID)
+}
+
+// ErasePerson removes everything that belongs to a person and leaves an empty row, so that nothing can be created for
+// it any more. It returns the new epoch. Errors: identity.ErrPersonNotFound.
+func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {
+	epoch, err := scalar[int64](ctx, s.q, "erase person", identity.ErrPersonNotFound, `
+		UPDATE identity.persons
+		SET name = NULL, federated_issuer = NULL, federated_subject = NULL, email_proved_at = NULL, last_login_at = NULL,
+		    epoch = epoch + 1, deleted_at = $2
+		WHERE uid = $1 AND deleted_at IS NULL
+		RETURNING epoch`, p.UUID, now)
+	if err != nil {
+		return 0, err
+	}
+	for _, table := range []string{"addresses", "authenticators", "id_tokens", "pending_logins", "parked_tokens", "reset_keys",
+		"memberships", "avatars"} {
+		if _, err := s.exec(ctx, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p.UUID); err != nil {
+			return 0, err
+		}
+	}
+	_, err = s.exec(ctx, "forget inviter", `UPDATE identity.invitations SET inviter = NULL WHERE inviter = $1`, p.UUID)
+	return epoch, err
+}

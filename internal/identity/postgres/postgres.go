@@ -1,0 +1,138 @@
+// Package postgres is the SQL of the identity domain, one statement a method. It owns schema identity and the views of
+// schema directory (migration 0005), maps violated constraints to the domain's errors, and decides nothing else.
+//
+// # Locks
+//
+// A transaction that ends sessions or changes credentials first locks the person's row (LockPerson, RaiseEpoch). What
+// creates ID tokens holds the same row at least for share, so a token is never created beside such a change and missed
+// by it. Addresses are claimed under a lock of their own (LockAddress), taken before any person's.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// DirectoryChannel is notified whenever a hostname, an organization or a limit changes, so that replicas forget what
+// they cached of them. The payload is empty.
+const DirectoryChannel = "directory"
+
+// Store runs the statements, on the pool or in one transaction.
+type Store struct {
+	db *database.DB
+	q  database.Querier
+	tx database.Tx
+}
+
+// New makes a Store on the pool.
+func New(db *database.DB) *Store { return &Store{db: db, q: db.Pool} }
+
+// InTx runs fn with a Store whose statements share one transaction, and commits if fn returns nil (see database.InTx).
+func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
+	return s.db.InTx(ctx, func(tx database.Tx) error {
+		return fn(&Store{db: s.db, q: tx, tx: tx})
+	})
+}
+
+// Tx is the transaction that InTx began, for the mechanisms that join it; nil outside of one.
+func (s *Store) Tx() database.Tx { return s.tx }
+
+// Querier is what the statements run on.
+func (s *Store) Querier() database.Querier { return s.q }
+
+// one collects exactly one row into a struct by column names; none becomes missing.
+func one[T any](ctx context.Context, q database.Querier, operation string, missing error, sql string, args ...any) (T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		var zero T
+		return zero, fmt.Errorf("%s: %w", operation, err)
+	}
+	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return v, missing
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", operation, err)
+	}
+	return v, nil
+}
+
+// all collects rows into structs by column names.
+func all[T any](ctx context.Context, q database.Querier, operation, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	return list, nil
+}
+
+// scalar collects the one column of exactly one row; none becomes missing.
+func scalar[T any](ctx context.Context, q database.Querier, operation string, missing error, sql string, args ...any) (T, error) {
+	var v T
+	err := q.QueryRow(ctx, sql, args...).Scan(&v)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return v, missing
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", operation, err)
+	}
+	return v, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (s *Store) exec(ctx context.Context, operation, sql string, args ...any) (int64, error) {
+	tag, err := s.q.Exec(ctx, sql, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", operation, constraint(err))
+	}
+	return tag.RowsAffected(), nil
+}
+
+// constraint turns the violation of a named constraint into the domain error that it means.
+func constraint(err error) error {
+	switch database.Constraint(err) {
+	case "addresses_verified_key", "addresses_signup_key", "addresses_pending_key", "addresses_pkey":
+		return identity.ErrAddressInUse.Because(err)
+	case "hosts_pkey":
+		return identity.ErrHostInUse.Because(err)
+	case "memberships_pkey":
+		return identity.ErrMemberElsewhere.Because(err)
+	}
+	return err
+}
+
+// nullable is nil for the zero identifier, so that it is stored as null.
+func nullable[K any](i id.ID[K]) any {
+	if i.IsZero() {
+		return nil
+	}
+	return i.UUID
+}
+
+// optional is nil for the empty string, so that it is stored as null.
+func optional(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// moment is nil for the zero time, so that it is stored as null.
+func moment(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t
+}

@@ -1,0 +1,196 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// Login is what a password is checked against.
+type Login struct {
+	Person       id.Person
+	Epoch        int64
+	Hash         []byte // nil: the person has no password
+	Factors      []string
+	Organization id.Organization // whose host the person is at home at
+	Host         string          // that host
+}
+
+// Login finds the person who logs in with an address: its verified holder, else who signed up with it.
+// Errors: identity.ErrPersonNotFound.
+func (s *Store) Login(ctx context.Context, address string) (Login, error) {
+	return one[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
+		SELECT p.uid AS person, p.epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
+		       ARRAY(SELECT f.type FROM identity.authenticators f
+		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
+		FROM identity.addresses a
+		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
+		JOIN identity.homes h ON h.person = p.uid
+		LEFT JOIN identity.authenticators b ON b.person = p.uid AND b.type = 'bcrypt'
+		WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
+		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)
+}
+
+// Claims is what tokens say of a person.
+type Claims struct {
+	Person        id.Person
+	Epoch         int64
+	Email         string
+	EmailVerified bool
+	Locale        string
+	TimeZone      string
+	Organization  id.Organization
+	Roles         []string
+	MFARequired   bool // by the organization
+}
+
+// IDToken is the row of an ID token.
+type IDToken struct {
+	JTI              id.Token
+	SID              id.Session
+	State            string
+	AuthLevel        int
+	AuthTime         time.Time
+	IssuedAt         time.Time
+	ExpiresAt        time.Time
+	Federated        bool
+	SetPasswordUntil *time.Time
+}
+
+// Issued is a stored ID token with what it says.
+type Issued struct {
+	Claims
+	IDToken
+}
+
+// columns of Issued, from identity.claims c and an ID token t. Every statement that creates or reads one ends with them.
+const issuedColumns = `
+		c.person, c.epoch, c.email, c.email_verified, c.locale, c.time_zone, c.organization, c.roles, c.mfa_required,
+		t.jti, t.sid, t.state, t.auth_level, t.auth_time, t.issued_at, t.expires_at, t.federated, t.set_password_until`
+
+// NewSession is a login session to begin.
+type NewSession struct {
+	Person           id.Person
+	Epoch            int64 // the session begins only if the person is still at this epoch
+	JTI              id.Token
+	SID              id.Session
+	AuthLevel        int // lowered to 0 while the primary address is not verified
+	Now              time.Time
+	ExpiresAt        time.Time
+	SignupExpiresAt  time.Time // instead, at level 0
+	UserAgent        string
+	IP               string
+	Federated        bool
+	ExternalSID      string
+	SetPasswordUntil time.Time // zero: never
+	Login            bool      // counts as a login in the profile
+}
+
+// BeginSession stores the first ID token of a session and the time of the login.
+// Errors: identity.ErrPersonNotFound, also when the epoch is another by now.
+func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) {
+	return one[Issued](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
+		WITH person AS (
+			UPDATE identity.persons SET last_login_at = CASE WHEN $14::boolean THEN $5 ELSE last_login_at END
+			WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL
+			RETURNING uid
+		), t AS (
+			INSERT INTO identity.id_tokens
+			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
+			SELECT $3, c.person, $4, CASE WHEN c.email_verified THEN $6::smallint ELSE 0 END, $5, $5,
+			       CASE WHEN c.email_verified THEN $7::timestamptz ELSE $8 END, $9, $10, $11, $12, $13
+			FROM person JOIN identity.claims c ON c.person = person.uid
+			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
+		)
+		SELECT `+issuedColumns+` FROM t JOIN identity.claims c ON c.person = t.person`,
+		n.Person.UUID, n.Epoch, n.JTI.UUID, n.SID.UUID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
+		n.Federated, optional(n.ExternalSID), moment(n.SetPasswordUntil), n.Login)
+}
+
+// Usable returns an ID token that is neither ended nor expired; its state may be graced.
+// Errors: identity.ErrTokenNotFound.
+func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now time.Time) (Issued, error) {
+	return one[Issued](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
+		SELECT `+issuedColumns+`
+		FROM identity.id_tokens t JOIN identity.claims c ON c.person = t.person
+		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3`, jti.UUID, p.UUID, now)
+}
+
+// Sessions returns a person's usable ID tokens, newest first.
+func (s *Store) Sessions(ctx context.Context, p id.Person, now time.Time) ([]identity.Session, error) {
+	return all[identity.Session](ctx, s.q, "list sessions", `
+		SELECT jti, sid, issued_at, expires_at, user_agent, ip
+		FROM identity.id_tokens WHERE person = $1 AND state = 'active' AND expires_at > $2
+		ORDER BY issued_at DESC, jti DESC`, p.UUID, now)
+}
+
+// Owner tells whose ID token a jti is. Errors: identity.ErrTokenNotFound.
+func (s *Store) Owner(ctx context.Context, jti id.Token) (p id.Person, sid id.Session, err error) {
+	row, err := one[struct {
+		Person id.Person
+		SID    id.Session
+	}](ctx, s.q, "find owner of token", identity.ErrTokenNotFound, `
+		SELECT person, sid FROM identity.id_tokens WHERE jti = $1`, jti.UUID)
+	return row.Person, row.SID, err
+}
+
+// EndSession ends every ID token of a session and what it parked. Call it with the person locked.
+func (s *Store) EndSession(ctx context.Context, p id.Person, sid id.Session, now time.Time) error {
+	_, err := s.exec(ctx, "end session", `
+		WITH parked AS (
+			DELETE FROM identity.parked_tokens WHERE person = $1 AND (sid = $2 OR parent_sid = $2)
+		)
+		UPDATE identity.id_tokens SET state = 'ended', ended_at = $3 WHERE person = $1 AND sid = $2 AND state <> 'ended'`,
+		p.UUID, sid.UUID, now)
+	return err
+}
+
+// EndSessions ends every session of a person except keep (zero: none is kept), with all logins that are half done.
+// Call it with the person locked.
+func (s *Store) EndSessions(ctx context.Context, p id.Person, keep id.Session, now time.Time) error {
+	_, err := s.exec(ctx, "end sessions", `
+		WITH parked AS (
+			DELETE FROM identity.parked_tokens WHERE person = $1 AND sid IS DISTINCT FROM $2::uuid AND parent_sid IS DISTINCT FROM $2::uuid
+		), pending AS (
+			DELETE FROM identity.pending_logins WHERE person = $1
+		)
+		UPDATE identity.id_tokens SET state = 'ended', ended_at = $3
+		WHERE person = $1 AND sid IS DISTINCT FROM $2::uuid AND state <> 'ended'`, p.UUID, nullable(keep), now)
+	return err
+}
+
+// GraceSessions blacklists a person's ID tokens, but lets each be replaced once: what somebody else's change of
+// membership or roles does (contract 2.4). Call it with the person locked.
+func (s *Store) GraceSessions(ctx context.Context, p id.Person) error {
+	_, err := s.exec(ctx, "grace sessions", `
+		UPDATE identity.id_tokens SET state = 'graced' WHERE person = $1 AND state = 'active'`, p.UUID)
+	return err
+}
+
+// InsertPending stores an mfa token that waits for its second factor, if the person is still at the epoch.
+// Errors: identity.ErrPersonNotFound.
+func (s *Store) InsertPending(ctx context.Context, p id.Person, epoch int64, jti id.Token, setPassword bool, expires time.Time) error {
+	_, err := scalar[id.Person](ctx, s.q, "store pending login", identity.ErrPersonNotFound, `
+		WITH person AS (
+			SELECT uid FROM identity.persons WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL FOR SHARE
+		)
+		INSERT INTO identity.pending_logins (jti, person, set_password, expires_at)
+		SELECT $3, uid, $4, $5 FROM person RETURNING person`, p.UUID, epoch, jti.UUID, setPassword, expires)
+	return err
+}
+
+// TakePending consumes an mfa token and tells whether it came from a password reset.
+// Errors: identity.ErrMFAToken.
+func (s *Store) TakePending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (setPassword bool, err error) {
+	return scalar[bool](ctx, s.q, "take pending login", identity.ErrMFAToken, `
+		DELETE FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3 RETURNING set_password`,
+		jti.UUID, p.UUID, now)
+}
+
+// IsPending reports whether an mfa token still waits for its second factor.
+func (s *Store) IsPending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (bool, error) {
+	return scalar[bool](ctx, s.q, "check pending login", nil, `
+		SELECT EXISTS (SELECT FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3)`, jti.UUID, p.UUID, now)
+}

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// Replacement is the ID token that takes another's place.
+type Replacement struct {
+	JTI           id.Token
+	Now           time.Time
+	RaisedExpires time.Time // when it expires if its authLevel rises to 1; else the old expiry holds
+	UserAgent, IP string
+}
+
+// replacement follows a statement part named old, which ended ID tokens of one person at $2 and returned them whole: it
+// creates one successor to the newest of them and returns it with its claims. $4 to $8 are the members of Replacement. A
+// session of level 0 rises to 1 once the primary address is verified (contract 2.2).
+const replacement = `, t AS (
+			INSERT INTO identity.id_tokens
+			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
+			SELECT $4::uuid, old.person, old.sid,
+			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN 1 ELSE old.auth_level END,
+			       old.auth_time, $5::timestamptz,
+			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN $6::timestamptz ELSE old.expires_at END,
+			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until
+			FROM old JOIN identity.claims c ON c.person = old.person
+			ORDER BY old.issued_at DESC, old.jti DESC LIMIT 1
+			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
+		)
+		SELECT ` + issuedColumns + ` FROM t JOIN identity.claims c ON c.person = t.person`
+
+// ReplaceToken ends a usable ID token and stores its successor: one guarded statement, so that of many parallel uses of
+// a token one succeeds. graced tokens count as usable. Errors: identity.ErrTokenNotFound.
+func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r Replacement) (Issued, error) {
+	return one[Issued](ctx, s.q, "replace ID token", identity.ErrTokenNotFound, `
+		WITH person AS (
+			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
+		), old AS (
+			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
+			FROM person
+			WHERE o.person = person.uid AND o.jti = $1 AND o.state <> 'ended' AND o.expires_at > $3
+			RETURNING o.*
+		)`+replacement, jti.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+}
+
+// ReplaceSession ends every usable ID token of a session and stores one successor. Call it with the person locked.
+// Errors: identity.ErrTokenNotFound.
+func (s *Store) ReplaceSession(ctx context.Context, p id.Person, sid id.Session, r Replacement) (Issued, error) {
+	return one[Issued](ctx, s.q, "replace session's ID token", identity.ErrTokenNotFound, `
+		WITH old AS (
+			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
+			WHERE o.sid = $1 AND o.person = $2 AND o.state <> 'ended' AND o.expires_at > $3
+			RETURNING o.*
+		)`+replacement, sid.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+}
+
+// Parking is what POST /auth/park stores.
+type Parking struct {
+	Pickup    id.Token   // jti of the pickup token
+	NewSID    id.Session // zero: the session goes on, and its ID token ends
+	Challenge string     // empty: none
+	ExpiresAt time.Time  // of the pickup token
+	Now       time.Time
+}
+
+// Park stores what a pickup token will be exchanged for. It returns the sid of the session to come.
+// Errors: identity.ErrTokenNotFound unless the ID token is active.
+func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) (id.Session, error) {
+	return scalar[id.Session](ctx, s.q, "park session", identity.ErrTokenNotFound, `
+		WITH person AS (
+			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
+		), held AS (
+			SELECT t.* FROM identity.id_tokens t JOIN person ON t.person = person.uid
+			WHERE t.jti = $1 AND t.state = 'active' AND t.expires_at > $3
+			FOR UPDATE OF t
+		), ended AS (
+			UPDATE identity.id_tokens t SET state = 'ended', ended_at = $3
+			FROM held WHERE t.jti = held.jti AND $5::uuid IS NULL
+		)
+		INSERT INTO identity.parked_tokens
+		    (jti, person, sid, parent_sid, auth_level, auth_time, token_expires_at, federated, external_sid, set_password_until,
+		     code_challenge, expires_at)
+		SELECT $4, person, coalesce($5::uuid, sid), sid, auth_level, auth_time, expires_at, federated, external_sid, set_password_until, $6, $7
+		FROM held
+		RETURNING sid`, jti.UUID, p.UUID, k.Now, k.Pickup.UUID, nullable(k.NewSID), optional(k.Challenge), k.ExpiresAt)
+}
+
+// Pickup exchanges a pickup token for the ID token it stands for, once. challenge is what the caller's verifier amounts
+// to; it counts only where parking set one. Errors: identity.ErrNothingParked; identity.ErrVerifier, which leaves the
+// parked token where it is.
+func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challenge string, r Replacement) (Issued, error) {
+	issued, err := one[Issued](ctx, s.q, "pick session up", identity.ErrNothingParked, `
+		WITH person AS (
+			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
+		), old AS (
+			DELETE FROM identity.parked_tokens k USING person
+			WHERE k.jti = $1 AND k.person = person.uid AND k.expires_at > $3 AND coalesce(k.code_challenge = $9, true)
+			RETURNING k.jti, k.person, k.sid, k.auth_level, k.auth_time, k.auth_time AS issued_at, k.token_expires_at AS expires_at,
+			          k.federated, k.external_sid, k.set_password_until
+		)`+replacement, pickup.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP, challenge)
+	if !errors.Is(err, identity.ErrNothingParked) {
+		return issued, err
+	}
+	waiting, err := scalar[bool](ctx, s.q, "check parked session", nil, `
+		SELECT EXISTS (SELECT FROM identity.parked_tokens WHERE jti = $1 AND person = $2 AND expires_at > $3)`, pickup.UUID, p.UUID, r.Now)
+	if err != nil {
+		return Issued{}, err
+	}
+	if waiting {
+		return Issued{}, identity.ErrVerifier
+	}
+	return Issued{}, identity.ErrNothingParked
+}
+
+// PersonExists reports whether there is such a person.
+func (s *Store) PersonExists(ctx context.Context, p id.Person) (bool, error) {
+	return scalar[bool](ctx, s.q, "check person", nil, `
+		SELECT EXISTS (SELECT FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL)`, p.UUID)
+}
+
+// Hostnames returns every hostname of the organization a person is a member of, else of the organization given.
+func (s *Store) Hostnames(ctx context.Context, p id.Person, otherwise id.Organization) ([]string, error) {
+	return scalar[[]string](ctx, s.q, "list hostnames", nil, `
+		SELECT ARRAY(SELECT host FROM identity.hosts
+		             WHERE organization = coalesce((SELECT organization FROM identity.memberships WHERE person = $1), $2)
+		             ORDER BY host)`, p.UUID, nullable(otherwise))
+}

@@ -1,0 +1,221 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// NewAccount is who signs up, or whom an operator registers.
+type NewAccount struct {
+	Address  string
+	Password string
+	Name     string // empty: unset
+	Locale   string // empty: i18n.Default
+	TimeZone string // empty: the organization's
+}
+
+// check validates an account and normalizes its address. Errors: fault.ErrInvalid with a detail for each problem.
+func (a *NewAccount) check() error {
+	var problems fault.Problems
+	if a.Address == "" {
+		problems.Add("address", "is required")
+	} else if normalized, err := text.Email(a.Address); err != nil {
+		problems.Add("address", err.Error())
+	} else {
+		a.Address = normalized
+	}
+	if a.Password == "" {
+		problems.Add("password", "is required")
+	} else if err := credential.CheckPassword(a.Password); err != nil {
+		problems.Add("password", err.Error())
+	}
+	checkProfile(&problems, a.Name, a.Locale, a.TimeZone)
+	return problems.Err()
+}
+
+// checkProfile validates the members that a profile and a signup share; empty ones are fine.
+func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
+	if err := text.Line(name, text.MaxName); err != nil {
+		problems.Add("name", err.Error())
+	}
+	if locale != "" && !i18n.Supported(locale) {
+		problems.Add("locale", "is none of "+i18n.Default+" and the other locales of the specification")
+	}
+	if timeZone != "" && !knownTimeZone(timeZone) {
+		problems.Add("timeZone", "is not a name of the IANA time zone database, such as Europe/Berlin")
+	}
+}
+
+// knownTimeZone reports whether a name is in the time zone database. LoadLocation also takes "", "UTC" and "Local".
+func knownTimeZone(name string) bool {
+	if name == "" || name == "Local" || len(name) > text.MaxName {
+		return false
+	}
+	_, err := time.LoadLocation(name)
+	return err == nil
+}
+
+// SignUp registers a person, mails the key that confirms the address, and begins a session of authLevel 0.
+// Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
+func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idToken string, err error) {
+	if err := a.check(); err != nil {
+		return "", err
+	}
+	hash, err := s.bcrypt.Hash(ctx, a.Password)
+	if err != nil {
+		return "", err
+	}
+	if a.Locale == "" {
+		a.Locale = i18n.Default
+	}
+	if a.TimeZone == "" {
+		if a.TimeZone, err = s.store.TimeZone(ctx, c.Host.Organization); err != nil {
+			return "", err
+		}
+	}
+	var issued postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		now := s.now()
+		if err := s.claimForSignup(ctx, tx, a.Address, now); err != nil {
+			return err
+		}
+		person, err := s.insertUnverified(ctx, tx, a, hash, now, true)
+		if err != nil {
+			return err
+		}
+		if issued, err = s.beginSession(ctx, tx, c, newSession{person: person, epoch: 1, level: identity.LevelUnverified}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: c})
+	})
+	if errors.Is(err, identity.ErrAddressInUse) {
+		err = identity.ErrSignupAddressInUse.Because(err)
+	}
+	if err != nil {
+		return "", describe("sign up", err)
+	}
+	return s.idToken(ctx, issued)
+}
+
+// insertUnverified stores a new person and, if it is to be asked, queues the mail that verifies its address.
+func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a NewAccount, hash []byte, now time.Time, ask bool) (id.Person, error) {
+	key, person, expires := seal.NewKey(), id.New[id.Person](), now.Add(s.settings.VerificationKey)
+	if err := tx.InsertPerson(ctx, postgres.NewPerson{
+		UID: person, Name: a.Name, Locale: a.Locale, TimeZone: a.TimeZone, Address: a.Address, CreatedAt: now,
+		RemoveAt: now.Add(s.settings.UnverifiedEmail), KeyHash: seal.Hash(key), KeyExpiresAt: expires,
+		PasswordHash: hash, Authenticator: id.New[id.Authenticator](),
+	}); err != nil || !ask {
+		return person, err
+	}
+	return person, s.mailVerification(ctx, tx, person, a.Address, key, expires)
+}
+
+// claimForSignup makes way for a new account: whoever holds the address without having verified it loses it once it has
+// been held longer than a signup token lives (contract 3.1). Errors: identity.ErrSignupAddressInUse.
+func (s *Service) claimForSignup(ctx context.Context, tx *postgres.Store, address string, now time.Time) error {
+	if err := tx.LockAddress(ctx, address); err != nil {
+		return err
+	}
+	holders, err := tx.Holders(ctx, address)
+	if err != nil {
+		return err
+	}
+	for _, h := range holders {
+		if h.Verified || now.Before(h.CreatedAt.Add(s.issuer.Lifetimes().Signup)) {
+			return identity.ErrSignupAddressInUse
+		}
+	}
+	return s.evict(ctx, tx, address, holders)
+}
+
+// evict takes an unverified address from its holders; who has no other is removed (contract 3.1).
+func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string, holders []postgres.Holder) error {
+	for _, h := range holders {
+		if h.Verified {
+			continue
+		}
+		if h.Only {
+			if err := s.erase(ctx, tx, h.Person, token.Caller{}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+				return err
+			}
+			continue
+		}
+		if err := tx.DeleteAddress(ctx, h.Person, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// erase deletes a person with everything that is identity's, ends its tokens everywhere, and sets off what follows in
+// other domains. Errors: identity.ErrPersonNotFound.
+func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) error {
+	epoch, err := tx.ErasePerson(ctx, p, s.now())
+	if err != nil {
+		return err
+	}
+	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
+		return err
+	}
+	if s.consequences != nil {
+		if err := s.consequences.PersonDeleted(ctx, tx.Tx(), p); err != nil {
+			return err
+		}
+	}
+	return s.record(ctx, tx, audit.Entry{
+		Actor: by.Person, Action: "person.delete", Object: p.String(), Target: p, Client: by.Client, Details: map[string]string{"reason": reason},
+	})
+}
+
+// Exists returns the issuer with which the person of an address logs in: this installation's own, or an external one.
+// Under CONSIGN_ENUMERATION=strict it is the own one for every address. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+func (s *Service) Exists(ctx context.Context, c token.Client, address string) (issuer string, err error) {
+	if address, err = NormalizeAddress("address", address); err != nil {
+		return "", err
+	}
+	if s.settings.StrictEnumeration {
+		return s.issuer.URL(), nil
+	}
+	e, err := s.store.Existing(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	if e.Organization != c.Host.Organization { // not through another organization's host (contract 1.2)
+		return "", identity.ErrPersonNotFound
+	}
+	if e.Issuer != "" {
+		return e.Issuer, nil
+	}
+	return s.issuer.URL(), nil
+}
+
+// NormalizeAddress checks an address that is required and returns the form in which it is stored; member names it in
+// details. Errors: fault.ErrInvalid.
+func NormalizeAddress(member, address string) (string, error) {
+	var problems fault.Problems
+	normalized, err := text.Email(address)
+	switch {
+	case address == "":
+		problems.Add(member, "is required")
+	case err != nil:
+		problems.Add(member, err.Error())
+	}
+	return normalized, problems.Err()
+}
+
+// Profile returns the caller's own profile. Errors: identity.ErrPersonNotFound.
+func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Person, error) {
+	return s.store.Profile(ctx, caller.Person)
+}

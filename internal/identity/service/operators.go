@@ -1,0 +1,143 @@
+package service
+
+import (
+	"context"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// The methods of this file are for `consign person …`; a person is named by its uid or by an address.
+
+// CreatePerson registers a person whose address the operator vouches for, or, if not verified, one who still has to
+// confirm it by mail. Errors: fault.ErrInvalid, identity.ErrAddressInUse.
+func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool) (identity.Person, error) {
+	if err := a.check(); err != nil {
+		return identity.Person{}, err
+	}
+	if a.Locale == "" {
+		a.Locale = i18n.Default
+	}
+	if a.TimeZone == "" {
+		a.TimeZone = "UTC"
+	}
+	hash, err := s.bcrypt.Hash(ctx, a.Password)
+	if err != nil {
+		return identity.Person{}, err
+	}
+	var person id.Person
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		now := s.now()
+		if err := tx.LockAddress(ctx, a.Address); err != nil {
+			return err
+		}
+		holders, err := tx.Holders(ctx, a.Address)
+		if err != nil {
+			return err
+		}
+		for _, h := range holders {
+			if h.Verified {
+				return identity.ErrAddressInUse
+			}
+		}
+		if err := s.evict(ctx, tx, a.Address, holders); err != nil {
+			return err
+		}
+		if person, err = s.insertUnverified(ctx, tx, a, hash, now, !verified); err != nil {
+			return err
+		}
+		if verified {
+			if err := tx.MarkVerified(ctx, person, a.Address, now); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, audit.Entry{Action: "person.create", Object: person.String(), Target: person})
+	})
+	if err != nil {
+		return identity.Person{}, describe("create person", err)
+	}
+	return s.store.Profile(ctx, person)
+}
+
+// ShowPerson returns a person's profile. Errors: identity.ErrPersonNotFound.
+func (s *Service) ShowPerson(ctx context.Context, reference string) (identity.Person, error) {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return identity.Person{}, err
+	}
+	return s.store.Profile(ctx, p)
+}
+
+// VerifyPerson marks a person's primary address as verified, as if the mail had been answered.
+// Errors: identity.ErrPersonNotFound, identity.ErrAddressInUse.
+func (s *Service) VerifyPerson(ctx context.Context, reference string) error {
+	person, err := s.ShowPerson(ctx, reference)
+	if err != nil {
+		return err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		for _, a := range person.Emails {
+			if !a.Primary {
+				continue
+			}
+			if _, err := s.verify(ctx, tx, person.UID, a.Address, func() (bool, error) {
+				return true, tx.MarkVerified(ctx, person.UID, a.Address, s.now())
+			}); err != nil {
+				return err
+			}
+		}
+		return s.record(ctx, tx, audit.Entry{Action: "person.verify", Object: person.UID.String(), Target: person.UID})
+	})
+	return describe("verify person", err)
+}
+
+// PersonSessions lists a person's usable ID tokens. Errors: identity.ErrPersonNotFound.
+func (s *Service) PersonSessions(ctx context.Context, reference string) ([]identity.Session, error) {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	return s.store.Sessions(ctx, p, s.now())
+}
+
+// EndPersonSessions ends every session of a person. Errors: identity.ErrPersonNotFound.
+func (s *Service) EndPersonSessions(ctx context.Context, reference string) error {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.endAll(ctx, tx, p, token.Caller{}, id.Session{}) })
+	return describe("end sessions", err)
+}
+
+// ResetFactors removes a person's second factors and ends its sessions, for somebody who has lost them.
+// Errors: identity.ErrPersonNotFound.
+func (s *Service) ResetFactors(ctx context.Context, reference string) error {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := s.endAll(ctx, tx, p, token.Caller{}, id.Session{}); err != nil {
+			return err
+		}
+		if err := tx.DeleteFactors(ctx, p); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{Action: "factor.reset", Object: p.String(), Target: p})
+	})
+	return describe("reset factors", err)
+}
+
+// CountPersons tells how many persons there are.
+func (s *Service) CountPersons(ctx context.Context) (int64, error) { return s.store.CountPersons(ctx) }
+
+// find resolves a reference to a person. Addresses are compared without case.
+func (s *Service) find(ctx context.Context, reference string) (id.Person, error) {
+	return s.store.FindPerson(ctx, strings.ToLower(strings.TrimSpace(reference)))
+}

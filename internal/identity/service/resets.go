@@ -1,0 +1,124 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// RequestReset mails a key that resets the password to a verified address, given in normalized form. Under CONSIGN_ENUMERATION=strict every
+// address is treated alike: it becomes a job, and only that looks whether there is anybody to write to.
+// Errors: identity.ErrResetRefused.
+func (s *Service) RequestReset(ctx context.Context, c token.Client, address string) error {
+	if s.settings.StrictEnumeration {
+		return s.store.InTx(ctx, func(tx *postgres.Store) error {
+			return s.jobs.Enqueue(ctx, tx.Tx(), resetArgs{
+				Address: address, Organization: c.Host.Organization, Client: c.Address, UserAgent: userAgent(c),
+			})
+		})
+	}
+	return describe("request reset", s.reset(ctx, c, address))
+}
+
+// resetArgs is a request for a reset that is still to be looked at.
+type resetArgs struct {
+	Address      string          `json:"address"`
+	Organization id.Organization `json:"organization"`
+	Client       netip.Addr      `json:"client"`
+	UserAgent    string          `json:"userAgent"`
+}
+
+// Kind implements river.JobArgs.
+func (resetArgs) Kind() string { return "identity-reset" }
+
+// workReset does what a request for a reset asks for, if there is anybody to do it for.
+func (s *Service) workReset(ctx context.Context, a resetArgs) error {
+	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization}}
+	if err := s.reset(ctx, c, a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
+		return err
+	}
+	return nil
+}
+
+func (s *Service) reset(ctx context.Context, c token.Client, address string) error {
+	to, err := s.store.Resettable(ctx, address)
+	if err != nil {
+		return err
+	}
+	if to.Organization != c.Host.Organization { // not through another organization's host (contract 1.2)
+		return identity.ErrResetRefused
+	}
+	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
+			return err
+		}
+		data := map[string]any{"expiresAt": expires}
+		if c.Address.IsValid() {
+			data["clientAddress"] = c.Address.String()
+		}
+		if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
+			To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.ResetPassword,
+			Reference: to.Person.String(), Data: data, GiveUpAt: expires,
+			Secret: map[string]string{"link": s.link(to.Host, "/reset/"+key)},
+		}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{Action: "password.reset-request", Object: to.Person.String(), Target: to.Person, Client: c})
+	})
+}
+
+// Reset consumes a reset key: every session of the person ends and a new one begins, in which the password may be set
+// without the old one. Who has a second factor gets an mfa token instead (contract 3.5). Errors: identity.ErrKeyNotFound.
+func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw string, err error) {
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		raw, issued = "", nil
+		person, err := tx.TakeResetKey(ctx, seal.Hash(key), s.now())
+		if err != nil {
+			return err
+		}
+		by := token.Caller{Person: person, Client: c}
+		if err := s.endAll(ctx, tx, person, by, id.Session{}); err != nil {
+			return err
+		}
+		if err := s.record(ctx, tx, audit.Entry{Actor: person, Action: "password.reset", Object: person.String(), Target: person, Client: c}); err != nil {
+			return err
+		}
+		epoch, err := tx.Epoch(ctx, person)
+		if err != nil {
+			return err
+		}
+		factors, err := tx.Factors(ctx, person)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(factors, credential.TypeTOTP) {
+			raw, err = s.mfaToken(ctx, tx, person, epoch, factors, true)
+			return err
+		}
+		t, err := s.beginSession(ctx, tx, c, newSession{
+			person: person, epoch: epoch, level: identity.LevelOne, login: true, setPasswordUntil: s.now().Add(s.settings.SetPassword),
+		})
+		issued = &t
+		return err
+	})
+	if errors.Is(err, identity.ErrPersonNotFound) {
+		return "", identity.ErrKeyNotFound
+	}
+	if err != nil || issued == nil {
+		return raw, describe("reset password", err)
+	}
+	return s.idToken(ctx, *issued)
+}

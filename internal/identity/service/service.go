@@ -1,0 +1,184 @@
+// Package service holds the rules of the identity domain. Each exported method validates, decides, and writes in one
+// transaction or one guarded statement; its comment names the errors it returns. It knows no HTTP. Passwords are hashed
+// and compared outside of transactions; mails, events, audit entries and revocations are written inside.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Consequences is what follows elsewhere from changes of identity. Its methods run inside the transaction of the change;
+// package app implements them by enqueueing jobs there.
+type Consequences interface {
+	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error
+	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
+	MembershipChanged(ctx context.Context, tx database.Tx, p id.Person) error
+}
+
+// Settings are the numbers and names that an operator may change; all are required unless said otherwise.
+type Settings struct {
+	PublicURL         *url.URL
+	RedirectOrigins   []string // scheme://host[:port] where parked sessions may go beside the organization's hosts; may be empty
+	ProductName       string
+	StrictEnumeration bool          // exists and reset answer the same for every address (contract 3.17)
+	VerificationKey   time.Duration // life of a verification key
+	ResetKey          time.Duration // life of a reset key
+	UnverifiedEmail   time.Duration // how long an address may stay unverified
+	SetPassword       time.Duration // how long after a reset the password may be set without the old one
+}
+
+// Options are what a Service is built from. All are required, except Consequences: without it nothing follows.
+type Options struct {
+	Store        *postgres.Store
+	Issuer       *token.Issuer
+	Revocations  *token.Revocations
+	Mailer       *mail.Mailer
+	Jobs         *jobs.Runner
+	Sealer       *seal.Sealer
+	Hosts        *hosts.Directory // builds links
+	Bcrypt       *credential.Bcrypt
+	Consequences Consequences
+	Settings     Settings
+	Now          func() time.Time
+	Log          *slog.Logger
+}
+
+// Service is the identity domain. It is safe for concurrent use.
+type Service struct {
+	store        *postgres.Store
+	issuer       *token.Issuer
+	revocations  *token.Revocations
+	mailer       *mail.Mailer
+	jobs         *jobs.Runner
+	secrets      seal.Box // seals TOTP secrets
+	hosts        *hosts.Directory
+	bcrypt       *credential.Bcrypt
+	consequences Consequences
+	settings     Settings
+	now          func() time.Time
+	log          *slog.Logger
+}
+
+// New makes a Service and registers its jobs with the runner, before the runner runs.
+func New(o Options) *Service {
+	s := &Service{
+		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
+		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
+	}
+	jobs.Register(o.Jobs, s.workReset)
+	s.periodic(o.Jobs)
+	return s
+}
+
+// record appends an audit entry in tx.
+func (s *Service) record(ctx context.Context, tx *postgres.Store, e audit.Entry) error {
+	return audit.Append(ctx, tx.Querier(), s.now(), e)
+}
+
+// idToken signs the ID token of a stored row.
+func (s *Service) idToken(ctx context.Context, t postgres.Issued) (string, error) {
+	return s.issuer.Issue(ctx, token.KindID, s.claims(t))
+}
+
+// claims are what an ID token says; an access token says less of it.
+func (s *Service) claims(t postgres.Issued) token.Claims {
+	return token.Claims{
+		Person: t.Person, Session: t.SID, JTI: t.JTI, Organization: t.Organization, Roles: t.Roles, AuthLevel: t.AuthLevel,
+		AuthTime: t.AuthTime, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, Email: t.Email, EmailVerified: t.EmailVerified,
+		Locale: t.Locale, ZoneInfo: t.TimeZone, Epoch: t.Epoch, FactorRequired: factorRequired(t),
+		SetPassword: t.SetPasswordUntil != nil && s.now().Before(*t.SetPasswordUntil),
+	}
+}
+
+// factorRequired reports whether a session lacks the second factor that the organization demands; an external provider's
+// login counts as one (contract 3.2).
+func factorRequired(t postgres.Issued) bool {
+	return t.MFARequired && t.AuthLevel < identity.LevelTwo && !t.Federated
+}
+
+// replacement prepares the successor of an ID token.
+func (s *Service) replacement(c token.Client) postgres.Replacement {
+	now := s.now()
+	return postgres.Replacement{
+		JTI: id.New[id.Token](), Now: now, RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c), IP: address(c),
+	}
+}
+
+// ended turns "no such usable ID token" into the refusal of the one presented.
+func ended(err error) error {
+	if errors.Is(err, identity.ErrTokenNotFound) {
+		return token.ErrEnded
+	}
+	return err
+}
+
+// active returns the row of the caller's ID token. Errors: token.ErrEnded.
+func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
+	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now())
+	if err != nil {
+		return t, ended(err)
+	}
+	if t.State != "active" {
+		return t, token.ErrEnded
+	}
+	return t, nil
+}
+
+const maxUserAgent = 255
+
+// userAgent is what is kept of the client's own description: it comes from the outside and may hold anything.
+func userAgent(c token.Client) string {
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(c.UserAgent, ""))
+	if len(s) > maxUserAgent {
+		s = strings.ToValidUTF8(s[:maxUserAgent], "")
+	}
+	return s
+}
+
+// address is the client's address as text, empty if unknown.
+func address(c token.Client) string {
+	if !c.Address.IsValid() {
+		return ""
+	}
+	return c.Address.String()
+}
+
+// link is an absolute address on a person's home host.
+func (s *Service) link(host, path string) string {
+	if host == "" {
+		host = s.settings.PublicURL.Hostname()
+	}
+	return s.hosts.URL(host, path)
+}
+
+// describe wraps an error with what was being done; nil stays nil.
+func describe(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

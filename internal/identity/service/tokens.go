@@ -1,0 +1,250 @@
+package service
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Access is what POST /auth/access hands out.
+type Access struct {
+	Token     string // the access token
+	ExpiresAt time.Time
+	IDToken   string // takes the place of the one presented, if that was blacklisted with grace; else empty
+}
+
+// Access exchanges an ID token for an access token: one round trip. An ID token that somebody else's change blacklisted
+// is accepted once more and replaced (contract 2.4). Errors: token.ErrEnded.
+func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, error) {
+	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now())
+	if err != nil {
+		return Access{}, ended(err)
+	}
+	var a Access
+	if t.State != "active" {
+		if t, err = s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client)); err != nil {
+			return Access{}, ended(err)
+		}
+		if a.IDToken, err = s.idToken(ctx, t); err != nil {
+			return Access{}, err
+		}
+	}
+	claims := s.claims(t)
+	claims.JTI, claims.IssuedAt = id.New[id.Token](), s.now()
+	claims.ExpiresAt = claims.IssuedAt.Add(s.issuer.Lifetimes().Access)
+	if claims.ExpiresAt.After(t.ExpiresAt) {
+		claims.ExpiresAt = t.ExpiresAt
+	}
+	a.ExpiresAt = claims.ExpiresAt
+	a.Token, err = s.issuer.Issue(ctx, token.KindAccess, claims)
+	return a, err
+}
+
+// Upgrade replaces the caller's ID token by one that says what is true now: one round trip. The expiry carries over
+// unless authLevel rises. Errors: token.ErrEnded.
+func (s *Service) Upgrade(ctx context.Context, caller token.Caller) (idToken string, err error) {
+	t, err := s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client))
+	if err != nil {
+		return "", ended(err)
+	}
+	return s.idToken(ctx, t)
+}
+
+// UIDToken issues a token that names the caller for good and opens nothing.
+// Errors: token.ErrEnded, token.ErrFactorRequired.
+func (s *Service) UIDToken(ctx context.Context, caller token.Caller) (string, error) {
+	t, err := s.active(ctx, s.store, caller)
+	if err != nil {
+		return "", err
+	}
+	if factorRequired(t) {
+		return "", token.ErrFactorRequired
+	}
+	if err := s.record(ctx, s.store, audit.Entry{
+		Actor: caller.Person, Action: "token.uid", Object: caller.Person.String(), Target: caller.Person, Client: caller.Client,
+	}); err != nil {
+		return "", err
+	}
+	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person})
+}
+
+// Parking is the query of POST /auth/park; nil members were not given.
+type Parking struct {
+	RedirectURI     *string
+	State           *string
+	KeepSession     bool
+	Challenge       *string
+	ChallengeMethod *string
+}
+
+const (
+	maxState        = 128 // characters
+	methodS256      = "S256"
+	challengeLength = 43 // base64url of a SHA-256 (RFC 7636, 4.2)
+)
+
+// check validates everything but where redirect_uri may lead. Errors: fault.ErrInvalid.
+func (p Parking) check() error {
+	var problems fault.Problems
+	if p.RedirectURI == nil || *p.RedirectURI == "" {
+		problems.Add("redirect_uri", "is required")
+	}
+	if p.State != nil {
+		if n := utf8.RuneCountInString(*p.State); n < 1 || n > maxState {
+			problems.Add("state", "must have 1 to 128 characters")
+		} else if err := text.Line(*p.State, 4*maxState); err != nil {
+			problems.Add("state", err.Error())
+		}
+	}
+	switch {
+	case p.Challenge == nil && p.ChallengeMethod != nil:
+		problems.Add("code_challenge", "is required with a code_challenge_method")
+	case p.Challenge != nil && p.ChallengeMethod == nil:
+		problems.Add("code_challenge_method", "is required with a code_challenge; S256 is supported")
+	case p.Challenge != nil && *p.ChallengeMethod != methodS256:
+		problems.Add("code_challenge_method", "is not supported; use S256")
+	case p.Challenge != nil:
+		raw, err := base64.RawURLEncoding.Strict().DecodeString(*p.Challenge)
+		if err != nil || len(raw) != sha256.Size || len(*p.Challenge) != challengeLength {
+			problems.Add("code_challenge", "is not the base64url form of a SHA-256")
+		}
+	}
+	return problems.Err()
+}
+
+// Park issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is kept, the
+// caller's ID token ends. Errors: fault.ErrInvalid, identity.ErrRedirectURI, token.ErrEnded, token.ErrFactorRequired,
+// identity.ErrPersonNotFound.
+func (s *Service) Park(ctx context.Context, caller token.Caller, in Parking) (pickup string, err error) {
+	if err := in.check(); err != nil {
+		return "", err
+	}
+	t, err := s.active(ctx, s.store, caller)
+	if err != nil {
+		return "", s.unlessGone(ctx, caller, err)
+	}
+	if factorRequired(t) {
+		return "", token.ErrFactorRequired
+	}
+	if err := s.checkRedirect(ctx, caller.Person, caller.Client.Host, *in.RedirectURI); err != nil {
+		return "", err
+	}
+	now := s.now()
+	k := postgres.Parking{Pickup: id.New[id.Token](), Now: now, ExpiresAt: now.Add(s.issuer.Lifetimes().Pickup)}
+	claims := token.Claims{Person: caller.Person, JTI: k.Pickup, IssuedAt: now, ExpiresAt: k.ExpiresAt}
+	if in.KeepSession {
+		k.NewSID = id.New[id.Session]()
+	}
+	if in.Challenge != nil {
+		k.Challenge = *in.Challenge
+	}
+	if in.State != nil {
+		claims.Nonce = *in.State
+	}
+	if claims.Session, err = s.store.Park(ctx, caller.Person, caller.JTI, k); err != nil {
+		return "", s.unlessGone(ctx, caller, ended(err))
+	}
+	return s.issuer.Issue(ctx, token.KindPickup, claims)
+}
+
+// unlessGone tells a token that has ended from one whose person exists no more.
+func (s *Service) unlessGone(ctx context.Context, caller token.Caller, err error) error {
+	if !errors.Is(err, token.ErrEnded) {
+		return err
+	}
+	exists, failed := s.store.PersonExists(ctx, caller.Person)
+	switch {
+	case failed != nil:
+		return failed
+	case !exists:
+		return identity.ErrPersonNotFound
+	}
+	return err
+}
+
+// Pickup exchanges the caller's pickup token for an ID token with the expiry of the parked one, once. A wrong verifier
+// leaves it parked. Errors: identity.ErrVerifier, identity.ErrNothingParked.
+func (s *Service) Pickup(ctx context.Context, caller token.Caller, verifier string) (idToken string, err error) {
+	challenge := ""
+	if verifier != "" {
+		sum := sha256.Sum256([]byte(verifier))
+		challenge = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	t, err := s.store.Pickup(ctx, caller.Person, caller.JTI, challenge, s.replacement(caller.Client))
+	if err != nil {
+		return "", err
+	}
+	return s.idToken(ctx, t)
+}
+
+// checkRedirect applies contract 3.14 to a destination: https, or http on localhost, at a host of the person's
+// organization (else of the one that was asked), at PUBLIC_URL's host, or at an origin that the operator allows.
+// Errors: identity.ErrRedirectURI.
+func (s *Service) checkRedirect(ctx context.Context, p id.Person, asked hosts.Host, raw string) error {
+	u, err := url.Parse(raw)
+	if err != nil || text.Line(raw, text.MaxURL) != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(raw, " \\") {
+		return identity.ErrRedirectURI
+	}
+	local := strings.EqualFold(u.Hostname(), "localhost")
+	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
+		return identity.ErrRedirectURI
+	}
+	origin := originOf(u)
+	allowed := slices.ContainsFunc(s.settings.RedirectOrigins, func(o string) bool {
+		other, err := url.Parse(o)
+		return err == nil && originOf(other) == origin
+	})
+	if allowed {
+		return nil
+	}
+	names, err := s.store.Hostnames(ctx, p, asked.Organization)
+	if err != nil {
+		return err
+	}
+	for _, name := range append(names, s.settings.PublicURL.Hostname()) {
+		home, err := url.Parse(s.hosts.URL(name, ""))
+		if err != nil {
+			continue
+		}
+		home.Scheme = u.Scheme // a redirect may be safer than the public URL
+		if home.Port() == "" && s.settings.PublicURL.Scheme != u.Scheme {
+			home.Host = net.JoinHostPort(home.Hostname(), defaultPort(s.settings.PublicURL.Scheme))
+		}
+		if originOf(home) == origin {
+			return nil
+		}
+	}
+	return identity.ErrRedirectURI
+}
+
+// originOf is scheme, host and port of a URL in one form.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = defaultPort(u.Scheme)
+	}
+	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+func defaultPort(scheme string) string {
+	if strings.EqualFold(scheme, "http") {
+		return "80"
+	}
+	return "443"
+}

@@ -1,0 +1,151 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+)
+
+const (
+	fetchCooldown    = 100 * time.Millisecond // at most this often a queue is read, so this much a notified job may wait
+	startRetry       = time.Second            // between attempts to start while Postgres is away
+	stopGrace        = 5 * time.Second        // for jobs to notice that their context ended
+	maxRetryDelay    = time.Hour
+	periodicAttempts = 5
+)
+
+// Run works jobs until ctx ends, then takes no more and waits for the running ones, their contexts alive, for
+// Options.StopWithin. It returns nil after an orderly stop, also when Postgres was away meanwhile. What did not finish
+// is done again by the next server.
+func (r *Runner) Run(ctx context.Context) error {
+	for {
+		client, err := r.client()
+		if err != nil {
+			return fmt.Errorf("configure jobs: %w", err)
+		}
+		// River ends job contexts only after SoftStopTimeout, although it is given ctx itself.
+		if err = client.Start(ctx); err == nil {
+			return r.wait(ctx, client)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		r.options.Log.WarnContext(ctx, "jobs cannot start, trying again", slog.Any("error", err))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(startRetry):
+		}
+	}
+}
+
+func (r *Runner) wait(ctx context.Context, client *river.Client[pgx.Tx]) error {
+	stopped := client.Stopped()
+	select {
+	case <-ctx.Done():
+	case <-stopped:
+		return errors.New("jobs stopped by themselves")
+	}
+	select {
+	case <-stopped:
+		return nil
+	case <-time.After(r.options.StopWithin + stopGrace):
+		return errors.New("stop jobs: some still run although their context has ended")
+	}
+}
+
+// client makes the working client; a client that failed to start is not started again.
+func (r *Runner) client() (*river.Client[pgx.Tx], error) {
+	return river.NewClient(riverpgxv5.New(r.db.Pool), &river.Config{
+		Workers:              r.workers,
+		Queues:               r.queues,
+		Logger:               riverLog(r.options.Log),
+		ErrorHandler:         failureLog{r.options.Log},
+		RetryPolicy:          retryPolicy{},
+		FetchCooldown:        fetchCooldown,
+		FetchPollInterval:    r.options.PollInterval,
+		PollOnly:             r.options.PollOnly,
+		JobTimeout:           r.options.JobTimeout,
+		RescueStuckJobsAfter: r.options.StuckAfter,
+		SoftStopTimeout:      r.options.StopWithin,
+		MaxAttempts:          maxAttempts,
+		PeriodicJobs:         r.periodicJobs(),
+
+		CompletedJobRetentionPeriod: time.Hour,
+		CancelledJobRetentionPeriod: 24 * time.Hour,
+		DiscardedJobRetentionPeriod: 7 * 24 * time.Hour,
+	})
+}
+
+func (r *Runner) periodicJobs() []*river.PeriodicJob {
+	if r.options.NoPeriodic {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]*river.PeriodicJob, 0, len(r.periodic))
+	for name, p := range r.periodic {
+		construct := func() (river.JobArgs, *river.InsertOpts) {
+			return periodicArgs{Name: name}, &river.InsertOpts{
+				MaxAttempts: periodicAttempts,
+				UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
+			}
+		}
+		// At start too: a server restarted more often than an interval would else never do the work.
+		list = append(list, river.NewPeriodicJob(river.PeriodicInterval(p.interval), construct,
+			&river.PeriodicJobOpts{ID: name, RunOnStart: true}))
+	}
+	return list
+}
+
+// retryPolicy waits 1, 2, 4 … seconds after failures, at most an hour, each spread by up to a quarter.
+type retryPolicy struct{}
+
+// NextRetry implements river.ClientRetryPolicy.
+func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
+	delay := min(time.Second<<min(len(job.Errors), 12), maxRetryDelay)
+	return time.Now().Add(delay + rand.N(delay/4))
+}
+
+// failureLog writes one line for each failed run; a job's arguments stay out of it.
+type failureLog struct{ log *slog.Logger }
+
+// HandleError implements river.ErrorHandler.
+func (f failureLog) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	f.log.WarnContext(ctx, "job failed", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+		slog.Int("attempt", job.Attempt), slog.Any("error", err))
+	return nil
+}
+
+// HandlePanic implements river.ErrorHandler.
+func (f failureLog) HandlePanic(ctx context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
+	f.log.ErrorContext(ctx, "job panicked", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+		slog.Int("attempt", job.Attempt), slog.Any("panic", value), slog.String("trace", trace))
+	return nil
+}
+
+// riverLog lets River's warnings through and nothing else: failures of jobs have their line from failureLog.
+func riverLog(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
+
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }

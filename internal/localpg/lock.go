@@ -1,0 +1,80 @@
+package localpg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+type lockMode int
+
+const (
+	shared lockMode = iota
+	exclusive
+)
+
+var errLocked = errors.New("locked by another process")
+
+// lock is an advisory lock on a file; the kernel releases it when the process ends in whatever way.
+type lock struct{ file *os.File }
+
+// acquire waits for the lock until ctx ends.
+func acquire(ctx context.Context, path string, how lockMode) (*lock, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := flock(f, how)
+		if err == nil {
+			return &lock{f}, nil
+		}
+		if !errors.Is(err, errLocked) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("wait for %s: %w", path, context.Cause(ctx))
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// tryExclusive takes the lock if nobody holds it, else it returns errLocked.
+func tryExclusive(path string) (*lock, error) {
+	f, err := openLock(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, exclusive); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &lock{f}, nil
+}
+
+// openLock makes the file where it is missing. One that root makes belongs to the directory's owner, who may come later.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil || os.Geteuid() != 0 {
+		return f, err
+	}
+	info, err := os.Stat(filepath.Dir(path))
+	if err == nil {
+		if uid, gid, ok := ownerOf(info); ok {
+			err = f.Chown(uid, gid)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (l *lock) release() { l.file.Close() }

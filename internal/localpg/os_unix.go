@@ -1,0 +1,56 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package localpg
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// detached gives a process a session of its own, so that Ctrl-C in our terminal does not reach it, and the identity of
+// a when that is not ours.
+func detached(a account) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if a.uid != os.Geteuid() {
+		attr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+	}
+	return attr
+}
+
+func flock(f *os.File, how lockMode) error {
+	operation := syscall.LOCK_SH
+	if how == exclusive {
+		operation = syscall.LOCK_EX
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), operation|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errLocked
+		default:
+			return os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// ownerOf returns the user and group that own a file.
+func ownerOf(info os.FileInfo) (uid, gid int, ok bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(stat.Uid), int(stat.Gid), true
+}
+
+// running reports whether a process of that id exists, ours to signal or not.
+func running(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM)
+}
+
+// interrupt asks a postmaster for a fast shutdown: clients are disconnected, data is written out.
+func interrupt(pid int) error { return os.NewSyscallError("kill", syscall.Kill(pid, syscall.SIGINT)) }

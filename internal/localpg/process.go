@@ -1,0 +1,266 @@
+package localpg
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	answerTimeout  = 5 * time.Second
+	orphanPatience = 10 * time.Second // for what a killed postmaster left to end by itself
+	longestLog     = 16 << 20         // bytes of postgres.log at which a start begins it anew
+
+	codeTooManyConnections = "53300"
+	codeStartingOrStopping = "57P03"
+)
+
+var errNotReady = errors.New("not ready")
+
+// ensureRunning returns once the cluster answers; the caller holds the start lock.
+func (c *Cluster) ensureRunning(ctx context.Context) error {
+	patience := time.Now().Add(orphanPatience)
+	for {
+		err := c.answer(ctx)
+		if err == nil {
+			c.options.Log.Debug("private Postgres is running already", "dir", c.dir)
+			return nil
+		}
+		if !errors.Is(err, errNotReady) {
+			return err
+		}
+		busy := c.workers(ctx)
+		if len(busy) == 0 {
+			c.removeStale()
+			return c.launch(ctx)
+		}
+		// A living postmaster is starting or stopping. What others there are end soon, or Postgres has to judge them.
+		if !slices.Contains(busy, c.postmaster()) && time.Now().After(patience) {
+			return c.launch(ctx)
+		}
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("processes %v work in %s, but no server answers: %w", busy, c.data(), err)
+		}
+	}
+}
+
+// answer connects once: nil if the server takes connections, errNotReady if there is none or not yet.
+func (c *Cluster) answer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err == nil {
+		return conn.Close(ctx)
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case codeTooManyConnections:
+			return nil
+		case codeStartingOrStopping:
+			return errNotReady
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", errNotReady, err)
+}
+
+// alive is a cheap answer: somebody accepts on the socket.
+func (c *Cluster) alive() bool {
+	conn, err := net.DialTimeout("unix", filepath.Join(c.socket, ".s.PGSQL."+port), time.Second) //nolint:noctx // bounded by its own timeout
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// launch starts the postmaster and waits until it answers; when it does not, what it logged becomes the error.
+func (c *Cluster) launch(ctx context.Context) error {
+	if err := c.admit(); err != nil {
+		return err
+	}
+	log, err := c.openLog()
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	logged, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	// It shall outlive this process, so no context ends it.
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(c.bin, "postgres"), c.arguments()...)
+	cmd.Dir = "/"
+	cmd.Env = environment()
+	cmd.SysProcAttr = detached(c.owner)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.options.Log.Info("started private Postgres", "dir", c.dir, "pid", cmd.Process.Pid)
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	for {
+		err := c.answer(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case ended := <-exited:
+			return fmt.Errorf("postgres ended at once (%v): %s", ended, c.loggedSince(logged)) //nolint:errorlint // its exit code is only told
+		default:
+		}
+		if errors.Is(err, errNotReady) {
+			if pause(ctx) == nil {
+				continue
+			}
+			err = fmt.Errorf("postgres does not answer: %s", c.loggedSince(logged))
+		}
+		return errors.Join(err, interrupt(cmd.Process.Pid))
+	}
+}
+
+func (c *Cluster) arguments() []string {
+	quoted := `"` + strings.ReplaceAll(c.socket, `"`, `""`) + `"`
+	settings := []string{
+		"listen_addresses=", "unix_socket_directories=" + quoted, "unix_socket_permissions=0700", "port=" + port,
+		"max_connections=" + strconv.Itoa(c.options.MaxConnections), "timezone=UTC", "jit=off",
+		// Statements and the details of violated constraints hold people's data.
+		"logging_collector=off", "log_destination=stderr", "log_min_error_statement=panic", "log_error_verbosity=terse",
+	}
+	if c.options.Fsync {
+		settings = append(settings, "fsync=on", "synchronous_commit=on", "full_page_writes=on")
+	} else {
+		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
+			"wal_level=minimal", "max_wal_senders=0")
+	}
+	args := []string{"-D", c.data()}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// removeStale removes what a killed cluster left, whose process ids may be others' by now. Only to be called when no
+// live process has the data directory as its working directory.
+func (c *Cluster) removeStale() {
+	for _, path := range []string{
+		c.pidFile(),
+		filepath.Join(c.socket, ".s.PGSQL."+port),
+		filepath.Join(c.socket, ".s.PGSQL."+port+".lock"),
+	} {
+		if err := os.Remove(path); err == nil {
+			c.options.Log.Info("removed what a killed Postgres left", "path", path)
+		}
+	}
+}
+
+// stop asks the postmaster for a fast shutdown and waits until it and all its children have ended.
+func (c *Cluster) stop(ctx context.Context) error {
+	pid := c.postmaster()
+	if pid == 0 || !slices.Contains(c.workers(ctx), pid) {
+		return nil
+	}
+	if err := interrupt(pid); err != nil {
+		return err
+	}
+	for len(c.workers(ctx)) > 0 {
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("process %d does not end: %w", pid, err)
+		}
+	}
+	c.options.Log.Info("stopped private Postgres", "dir", c.dir)
+	return nil
+}
+
+// postmaster returns the process id in postmaster.pid, which may be of the past; 0 without one.
+func (c *Cluster) postmaster() int {
+	f, err := os.Open(c.pidFile())
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(f).ReadString('\n')
+	pid, _ := strconv.Atoi(strings.TrimSpace(line))
+	return pid
+}
+
+// workers lists the live processes whose working directory is the data directory: postmaster and children. Where the
+// system does not tell, it is the postmaster of the pid file, if it lives.
+func (c *Cluster) workers(ctx context.Context) []int {
+	data, err := filepath.EvalSymlinks(c.data())
+	if err != nil {
+		data = c.data()
+	}
+	if pids, ok := processesIn(ctx, data); ok {
+		return pids
+	}
+	if pid := c.postmaster(); pid > 0 && running(pid) {
+		return []int{pid}
+	}
+	return nil
+}
+
+func (c *Cluster) ensureDatabase(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var exists bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", c.options.Database).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{c.options.Database}.Sanitize())
+	return err
+}
+
+func (c *Cluster) openLog() (*os.File, error) {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if info, err := os.Stat(c.logFile()); err == nil && info.Size() > longestLog {
+		mode |= os.O_TRUNC
+	}
+	return os.OpenFile(c.logFile(), mode, 0o600)
+}
+
+func (c *Cluster) loggedSince(offset int64) string {
+	f, err := os.Open(c.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return err.Error()
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err.Error()
+	}
+	return lastLines(string(text), 4)
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(pollInterval):
+		return nil
+	}
+}

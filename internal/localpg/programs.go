@@ -1,0 +1,114 @@
+package localpg
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var errNoPrograms = errors.New("Postgres is not installed: run 'apt-get install postgresql' or 'brew install postgresql', " + //nolint:staticcheck // a sentence for operators that begins with a name
+	"or set CONSIGN_DATABASE_URL to a server you have")
+
+// Where packages put the server programs: Debian, Homebrew on both architectures, the PGDG packages of Red Hat.
+var places = []string{
+	"/usr/lib/postgresql/*/bin",
+	"/opt/homebrew/opt/postgresql*/bin",
+	"/usr/local/opt/postgresql*/bin",
+	"/usr/pgsql-*/bin",
+}
+
+var majorIn = regexp.MustCompile(`(?:postgresql/|postgresql@|pgsql-)(\d+)/bin$`)
+
+// programs is a directory with initdb and postgres, and the major version its name tells (0: does not tell).
+type programs struct {
+	dir   string
+	major int
+}
+
+// findPrograms returns the newest installed ones, or, for a cluster that exists, those of its major version.
+func findPrograms(data string) (string, error) {
+	found := installed(places, os.Getenv("PATH"))
+	if len(found) == 0 {
+		return "", errNoPrograms
+	}
+	version, err := os.ReadFile(filepath.Join(data, "PG_VERSION"))
+	if errors.Is(err, os.ErrNotExist) {
+		return found[0].dir, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(version)))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", filepath.Join(data, "PG_VERSION"), err)
+	}
+	for _, p := range found {
+		if p.version() == major {
+			return p.dir, nil
+		}
+	}
+	return "", fmt.Errorf("the cluster in %s was made by Postgres %d, which is not installed any more: install it, or move the data with pg_dump", data, major)
+}
+
+// installed lists what the patterns and the search path hold, newest first, the search path's last among equals.
+func installed(patterns []string, searchPath string) []programs {
+	var found []programs
+	add := func(dir string) {
+		known := slices.ContainsFunc(found, func(p programs) bool { return p.dir == dir })
+		if known || !executable(filepath.Join(dir, "initdb")) || !executable(filepath.Join(dir, "postgres")) {
+			return
+		}
+		p := programs{dir: dir}
+		if m := majorIn.FindStringSubmatch(dir); m != nil {
+			p.major, _ = strconv.Atoi(m[1])
+		}
+		found = append(found, p)
+	}
+	for _, pattern := range patterns {
+		matches, _ := filepath.Glob(pattern) // fails on a malformed pattern only
+		for _, dir := range matches {
+			add(dir)
+		}
+	}
+	for _, dir := range filepath.SplitList(searchPath) {
+		if filepath.IsAbs(dir) {
+			// A link in the search path leads to the real directory, beside which Postgres finds its library.
+			if real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
+				add(filepath.Dir(real))
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b programs) int { return cmp.Compare(b.major, a.major) })
+	return found
+}
+
+var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
+
+// version asks the program when the directory's name does not tell.
+func (p programs) version() int {
+	if p.major != 0 {
+		return p.major
+	}
+	out, err := exec.Command(filepath.Join(p.dir, "postgres"), "-V").Output() //nolint:noctx // prints its version and ends
+	if err != nil {
+		return 0
+	}
+	m := versionText.FindStringSubmatch(string(out))
+	if m == nil {
+		return 0
+	}
+	major, _ := strconv.Atoi(m[1])
+	return major
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,109 @@
+package mail
+
+import (
+	"cmp"
+
+	"github.com/consign-dev/consign/internal/i18n"
+)
+
+// content is what a mail says, before it becomes text and HTML. Both show the same, in the order of the members.
+type content struct {
+	Subject  string
+	Greeting string
+	Lines    []string // paragraphs
+	Code     string
+	Quote    string // a person's own words, line ends kept
+	Facts    []fact
+	Files    []listed
+	More     string // after Files
+	Label    string // of the button
+	Link     string
+	Notes    []string // paragraphs after the button
+	Footer   []string
+}
+
+type fact struct{ Label, Value string }
+
+// listed is a file as it is shown.
+type listed struct{ Name, Size, SHA256 string }
+
+// maxListed bounds the files listed in one mail: with names of usual length it stays far below what servers take.
+const maxListed = 1000
+
+// composer writes one mail.
+type composer struct {
+	i18n.Printer
+	zone    string
+	product string
+	data    values
+	secret  map[string]string
+	out     *content
+}
+
+func (c *composer) say(line string)  { c.out.Lines = append(c.out.Lines, line) }
+func (c *composer) note(line string) { c.out.Notes = append(c.out.Notes, line) }
+
+// fact adds a labelled value, unless it is empty.
+func (c *composer) fact(label, value string) {
+	if value != "" {
+		c.out.Facts = append(c.out.Facts, fact{label, value})
+	}
+}
+
+func (c *composer) moment(key string) string {
+	t := c.data.time(key)
+	if t.IsZero() {
+		return ""
+	}
+	return c.Time(t, c.zone)
+}
+
+// button adds the mail's link; it is secret or, for pages anybody may know, in the data.
+func (c *composer) button(label string) {
+	c.out.Label, c.out.Link = label, cmp.Or(c.secret["link"], c.data.text("link"))
+}
+
+// compose writes a mail of a template that check has found to exist.
+func compose(r row, s sender, p i18n.Printer, data values, secret map[string]string) content {
+	out := content{}
+	c := &composer{Printer: p, zone: r.TimeZone, product: s.Product, data: data, secret: secret, out: &out}
+	out.Greeting = c.T("Hello,")
+	if r.RecipientName != "" {
+		out.Greeting = c.F("Hello %s,", inert(r.RecipientName))
+	}
+	compositions[r.Template](c)
+	out.Subject = line(out.Subject, maxSubject)
+	out.Footer = append(out.Footer, c.F("This email was sent automatically by %s.", s.Product))
+	if s.Support != "" {
+		out.Footer = append(out.Footer, c.F("Help: %s", s.Support))
+	}
+	if s.URL != "" {
+		out.Footer = append(out.Footer, s.URL)
+	}
+	return out
+}
+
+// compositions are the mails, by template.
+var compositions = map[string]func(c *composer){
+	VerifyEmail:        verifyEmail,
+	ResetPassword:      resetPassword,
+	AddressAdded:       addressAdded,
+	PasswordChanged:    passwordChanged,
+	FactorAdded:        factorAdded,
+	FactorRemoved:      factorRemoved,
+	Invitation:         invitation,
+	TransferDelivered:  transferDelivered,
+	UploadConfirmation: uploadConfirmation,
+	TransferAccessed:   transferAccessed,
+	TransferExpiring:   transferExpiring,
+	AccessCode:         accessCode,
+	DeliveryFailed:     deliveryFailed,
+	VanityLinkCleared:  vanityLinkCleared,
+	TestMail:           testMail,
+}
+
+func testMail(c *composer) {
+	c.out.Subject = c.F("Test message from %s", c.product)
+	c.say(c.F("This is a test. If you can read it, %s can send email.", c.product))
+	c.fact(c.T("Time"), c.moment("at"))
+}

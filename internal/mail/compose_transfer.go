@@ -1,0 +1,126 @@
+package mail
+
+import "strings"
+
+// person writes a name with its address, or whichever of them there is.
+func (c *composer) person(name, address string) string {
+	n, a := c.data.line(name), line(c.data.text(address), maxSubject)
+	switch {
+	case n == "" || strings.EqualFold(n, inert(a)):
+		return a
+	case a == "":
+		return n
+	}
+	return n + " (" + a + ")"
+}
+
+// open reports whether the mail may tell what is in the transfer: only what needs neither password nor code.
+func (c *composer) open() bool { return c.data.text("protection") == "none" }
+
+// figures adds subject, number and size of the files, and until when they are there.
+func (c *composer) figures() {
+	if c.open() {
+		c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
+		if n := c.data.number("fileCount"); n > 0 {
+			c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", int(n), c.Bytes(c.data.number("totalBytes"))))
+		}
+	}
+	c.fact(c.T("Available until"), c.moment("expiresAt"))
+}
+
+// key tells how a protected transfer is opened.
+func (c *composer) key() {
+	switch c.data.text("protection") {
+	case "password":
+		c.note(c.T("The files are protected with a password. Ask the sender for it."))
+	case "recipientAuthentication":
+		c.note(c.T("To open the files, sign in or have a code sent to this address."))
+	default:
+		c.note(c.T("Do not forward this email: the link opens the files for anybody who has it."))
+	}
+}
+
+func transferDelivered(c *composer) {
+	sender := c.person("sender", "senderEmail")
+	c.out.Subject = c.F("%s sent you files", sender)
+	if subject := line(c.data.text("subject"), maxSubject); c.open() && subject != "" {
+		c.out.Subject = c.F("%s sent you files: %s", sender, subject)
+	}
+	c.say(c.F("%s sent you files through %s.", sender, c.product))
+	if c.open() {
+		c.out.Quote = block(c.data.text("message"), maxQuote)
+	}
+	c.figures()
+	c.button(c.T("Open transfer"))
+	c.key()
+}
+
+func uploadConfirmation(c *composer) {
+	mailbox := c.data.line("mailbox")
+	c.out.Subject = c.F("Your files have reached %s", mailbox)
+	c.say(c.F("%s has received these files through %s.", mailbox, c.product))
+	files, total := c.data.files(), int64(0)
+	for i, f := range files {
+		total += f.Size
+		if i < maxListed {
+			c.out.Files = append(c.out.Files, listed{inert(line(f.Name, maxFile)), c.Bytes(f.Size), line(f.SHA256, 64)})
+		}
+	}
+	c.fact(c.T("Received"), c.moment("at"))
+	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", len(files), c.Bytes(total)))
+	if rest := len(files) - maxListed; rest > 0 {
+		c.out.More = c.N("and %d more file", "and %d more files", rest)
+	}
+	c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))
+	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
+}
+
+func transferAccessed(c *composer) {
+	recipient := c.data.line("recipient")
+	c.out.Subject = c.F("%s opened your transfer", recipient)
+	c.say(c.F("%s opened your transfer for the first time.", recipient))
+	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
+	c.fact(c.T("Time"), c.moment("at"))
+}
+
+func transferExpiring(c *composer) {
+	if c.data.text("role") == "sender" {
+		c.out.Subject = c.T("Your transfer expires soon")
+		c.say(c.T("Files you sent will soon be deleted. Recipients who need them should download them before."))
+	} else {
+		c.out.Subject = c.T("Files sent to you expire soon")
+		c.say(c.F("Files that %s sent you will soon be deleted. Download them before if you need them.",
+			c.person("sender", "senderEmail")))
+	}
+	c.figures()
+	c.button(c.T("Open transfer"))
+	if c.out.Link != "" && c.data.text("role") != "sender" {
+		c.key()
+	}
+}
+
+func accessCode(c *composer) {
+	c.out.Subject = c.T("Your access code")
+	c.say(c.F("Enter this code to open the files that %s sent you.", c.data.line("sender")))
+	c.out.Code = c.secret["code"]
+	c.fact(c.T("Valid until"), c.moment("expiresAt"))
+	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))
+}
+
+func deliveryFailed(c *composer) {
+	recipient := line(c.data.text("recipient"), maxSubject)
+	c.out.Subject = c.F("Your transfer could not be delivered to %s", recipient)
+	c.say(c.F("The email that tells %s about your transfer could not be delivered.", recipient))
+	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
+	c.fact(c.T("Time"), c.moment("at"))
+	c.fact(c.T("Answer of the mail server"), inert(line(c.data.text("answer"), maxAnswer)))
+	c.note(c.T("Check the address and send the files again."))
+}
+
+func vanityLinkCleared(c *composer) {
+	c.out.Subject = c.T("Your mailbox has lost its short address")
+	c.say(c.F("Your mailbox has moved to %s, where the short address “%s” belongs to somebody else. It was therefore removed.",
+		inert(line(c.data.text("host"), maxSubject)), c.data.line("vanityLink")))
+	c.say(c.T("Your mailbox still works under its permanent address, and you can choose another short address."))
+	c.button(c.T("Open mailbox"))
+}

@@ -1,0 +1,220 @@
+// Package mail owns the mails Consign sends: their queue (the table mails), their wording in text and HTML through the
+// catalogues of package i18n, and the two ways out, SMTP and a directory of .eml files.
+//
+// A mail is queued in the transaction that causes it and sent at least once by a job. What a repeated attempt sends is
+// the same to the byte (Message-ID, Date, boundary, text), so that a receiver can tell it is the same mail. Links with
+// keys are sealed in the row until they are sent (contract 1.5, 4.10).
+//
+// It does not own what a mail is about: domains hand over data by the keys listed in templates.go and learn by
+// Options.OnFailed that an address could not be reached.
+package mail
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/seal"
+)
+
+// Recurring work that New registers with the jobs.Runner, by the names RunOnce takes.
+const (
+	RequeueJob = "mail-requeue" // every 5 min: mails whose job got lost
+	CleanJob   = "mail-clean"   // every hour: mails done with longer than Options.Retention ago
+)
+
+// Message is a mail to be queued. Template, Data and Secret belong together: see templates.go.
+type Message struct {
+	To          string // a bare address
+	ToName      string // may be empty
+	Locale      string // of the addressee; unsupported: i18n.Default
+	TimeZone    string // of the addressee, IANA name; unknown: UTC
+	ReplyTo     string // the person whose doing the mail is; empty: no Reply-To
+	ReplyToName string
+	Template    string
+	Data        map[string]any    // kept readable in the row until sent
+	Secret      map[string]string // sealed in the row, erased once sent or failed for good
+	Reference   string            // what the mail is about, e.g. a delivery's uid: for OnFailed and Cancel; may be empty
+	GiveUpAt    time.Time         // no attempt is repeated after this; zero: Options.GiveUpAfter from now
+}
+
+// The states of a mail.
+const (
+	Queued    = "queued"    // waiting for its first or next attempt
+	Sent      = "sent"      // taken over by the server named in Answer
+	Failed    = "failed"    // refused for good, or not taken until GiveUpAt
+	Cancelled = "cancelled" // not wanted any more before it could be sent
+)
+
+// Mail is what the queue tells about one mail: never its contents.
+type Mail struct {
+	UID           id.Mail
+	CreatedAt     time.Time
+	Template      string
+	Reference     string
+	To            string
+	Locale        string
+	MessageID     string // with angle brackets, the same at every attempt
+	State         string
+	Attempts      int
+	LastAttemptAt *time.Time
+	LastAnswer    string // of the SMTP server, or what went wrong before it answered
+	NextAttemptAt *time.Time
+	FinishedAt    *time.Time
+}
+
+// Options of a Mailer. Zero values take the defaults in brackets.
+type Options struct {
+	From           string        // address or "Name <address>" that every mail comes from; required
+	ProductName    string        // [Consign]
+	ProductURL     string        // shown in the footer if set
+	SupportContact string        // shown in the footer if set
+	Workers        int           // mails sent at once [4]
+	SendTimeout    time.Duration // bounds one attempt [1 min]
+	FirstRetry     time.Duration // wait after the first temporary failure, doubled each time up to 4 h [30 s]
+	GiveUpAfter    time.Duration // temporary failures become final then [3 d]
+	Retention      time.Duration // rows of finished mails are kept this long [30 d]
+	// OnFailed runs in the transaction that marks a mail as failed for good; its error rolls that back and the mail is
+	// tried again. Nil: nothing more happens.
+	OnFailed func(ctx context.Context, tx database.Tx, m Mail) error
+}
+
+// Mailer queues mails and, through the jobs of its Runner, sends them.
+type Mailer struct {
+	db        *database.DB
+	runner    *jobs.Runner
+	box       seal.Box
+	catalog   *i18n.Catalog
+	transport Transport
+	options   Options
+	from      mail.Address
+	page      *template.Template
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// sender is what a mail's bytes take from the configuration; it is kept in the row so that a restart with another
+// configuration repeats the same bytes.
+type sender struct {
+	From    string `json:"from"`
+	Product string `json:"product"`
+	URL     string `json:"url,omitempty"`
+	Support string `json:"support,omitempty"`
+}
+
+// New makes a Mailer and registers its jobs with runner, before runner.Run. transport may be nil in a command that only
+// queues and lists. The only error is a From that is not an address.
+func New(
+	db *database.DB, runner *jobs.Runner, sealer *seal.Sealer, catalog *i18n.Catalog, transport Transport,
+	o Options, now func() time.Time, log *slog.Logger,
+) (*Mailer, error) {
+	from, err := mail.ParseAddress(o.From)
+	if err != nil {
+		return nil, fmt.Errorf("sender address %q: %w", o.From, err)
+	}
+	o.ProductName = cmp.Or(o.ProductName, "Consign")
+	from.Name = cmp.Or(line(from.Name, maxName), line(o.ProductName, maxName))
+	o.Workers = cmp.Or(o.Workers, 4)
+	o.SendTimeout = cmp.Or(o.SendTimeout, time.Minute)
+	o.FirstRetry = cmp.Or(o.FirstRetry, 30*time.Second)
+	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, 72*time.Hour)
+	o.Retention = cmp.Or(o.Retention, 30*24*time.Hour)
+	m := &Mailer{
+		db: db, runner: runner, box: sealer.Box("mail"), catalog: catalog, transport: transport,
+		options: o, from: *from, page: pageTemplate(), now: now, log: log,
+	}
+	runner.AddQueue(queueName, o.Workers)
+	jobs.Register(runner, func(ctx context.Context, args sendArgs) error { return m.send(ctx, args.UID) })
+	runner.Every(RequeueJob, 5*time.Minute, m.Requeue)
+	runner.Every(CleanJob, time.Hour, m.Clean)
+	return m, nil
+}
+
+func (m *Mailer) sender() sender {
+	return sender{
+		From: m.from.String(), Product: m.options.ProductName, URL: m.options.ProductURL, Support: m.options.SupportContact,
+	}
+}
+
+// Test sends a test mail at once, past the queue, and returns the server's answer. An empty locale is Default.
+func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, err error) {
+	msg := Message{To: to, Locale: locale, Template: TestMail, Data: map[string]any{"at": m.now()}}
+	if err := msg.check(); err != nil {
+		return "", err
+	}
+	r, err := m.row(msg)
+	if err != nil {
+		return "", err
+	}
+	e, err := m.render(r)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.options.SendTimeout)
+	defer cancel()
+	return m.transport.Send(ctx, e)
+}
+
+// check finds mistakes of the program and addresses no server could take.
+func (msg Message) check() error {
+	for name, address := range map[string]string{"recipient": msg.To, "reply": msg.ReplyTo} {
+		if address == "" && name == "reply" {
+			continue
+		}
+		parsed, err := mail.ParseAddress(address)
+		if err != nil || parsed.Address != address || strings.ContainsAny(address, "<>") {
+			return fmt.Errorf("%s address of a %s mail is not an address", name, msg.Template)
+		}
+	}
+	if _, ok := compositions[msg.Template]; !ok {
+		return fmt.Errorf("unknown mail template %q", msg.Template)
+	}
+	return nil
+}
+
+// row fills in what will be stored; secrets are sealed already.
+func (m *Mailer) row(msg Message) (row, error) {
+	now := m.now()
+	r := row{
+		UID: id.New[id.Mail](), CreatedAt: now.UTC().Truncate(time.Second), Template: msg.Template, Reference: msg.Reference,
+		Recipient: msg.To, RecipientName: line(msg.ToName, maxName), ReplyTo: msg.ReplyTo,
+		ReplyToName: line(msg.ReplyToName, maxName), Locale: msg.Locale, TimeZone: msg.TimeZone,
+		GiveUpAt: msg.GiveUpAt, HasSecret: len(msg.Secret) > 0,
+	}
+	if !i18n.Supported(r.Locale) {
+		r.Locale = i18n.Default
+	}
+	if r.GiveUpAt.IsZero() {
+		r.GiveUpAt = now.Add(m.options.GiveUpAfter)
+	}
+	domain := m.from.Address[strings.LastIndexByte(m.from.Address, '@')+1:]
+	r.MessageID = "<" + r.UID.String() + "@" + domain + ">"
+	var err error
+	if r.Sender, err = json.Marshal(m.sender()); err != nil {
+		return row{}, fmt.Errorf("encode sender of mail: %w", err)
+	}
+	if msg.Data == nil {
+		msg.Data = map[string]any{}
+	}
+	if r.Data, err = json.Marshal(msg.Data); err != nil {
+		return row{}, fmt.Errorf("encode data of %s mail: %w", msg.Template, err)
+	}
+	if r.HasSecret {
+		plain, err := json.Marshal(msg.Secret)
+		if err != nil {
+			return row{}, fmt.Errorf("encode secret of %s mail: %w", msg.Template, err)
+		}
+		r.Secret = m.box.Seal(plain, r.UID.UUID[:])
+	}
+	return r, nil
+}

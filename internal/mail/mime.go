@@ -1,0 +1,147 @@
+package mail
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"mime/quotedprintable"
+	"net/mail"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// foldAt is where header lines are broken (RFC 5322, 2.1.1, asks for 78 characters at most).
+const foldAt = 76
+
+// bytesPerWord makes encoded words of 60 characters at most.
+const bytesPerWord = 36
+
+// render makes the bytes of a mail from its row and nothing else, so that each attempt makes the same.
+func (m *Mailer) render(r row) (Envelope, error) {
+	var s sender
+	if err := json.Unmarshal(r.Sender, &s); err != nil {
+		return Envelope{}, fmt.Errorf("read sender: %w", err)
+	}
+	from, err := mail.ParseAddress(s.From)
+	if err != nil {
+		return Envelope{}, fmt.Errorf("read sender: %w", err)
+	}
+	data, err := decodeValues(r.Data)
+	if err != nil {
+		return Envelope{}, fmt.Errorf("read data: %w", err)
+	}
+	secret := map[string]string{}
+	if r.Secret != nil {
+		plain, err := m.box.Open(r.Secret, r.UID.UUID[:])
+		if err != nil {
+			return Envelope{}, fmt.Errorf("open the sealed link (was SECRET_KEY changed?): %w", err)
+		}
+		if err := json.Unmarshal(plain, &secret); err != nil {
+			return Envelope{}, fmt.Errorf("read secret: %w", err)
+		}
+	}
+	p := m.catalog.Printer(r.Locale)
+	c := compose(r, s, p, data, secret)
+	html, err := m.html(c, s.Product, p)
+	if err != nil {
+		return Envelope{}, err
+	}
+	e := Envelope{UID: r.UID, Template: r.Template, From: from.Address, To: r.Recipient}
+	if c.Link != "" {
+		e.Links = []string{c.Link}
+	}
+	e.Bytes, err = message(r, from, c.Subject, text(c), html)
+	return e, err
+}
+
+// message writes a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts.
+func message(r row, from *mail.Address, subject string, text, html []byte) ([]byte, error) {
+	var b bytes.Buffer
+	header := func(name, value string) { b.WriteString(fold(name+": "+value) + "\r\n") }
+	header("From", mailbox(from.Name, from.Address))
+	header("To", mailbox(r.RecipientName, r.Recipient))
+	if r.ReplyTo != "" {
+		header("Reply-To", mailbox(r.ReplyToName, r.ReplyTo))
+	}
+	header("Subject", encodeWords(subject))
+	header("Date", r.CreatedAt.UTC().Format(time.RFC1123Z))
+	header("Message-ID", r.MessageID)
+	header("Auto-Submitted", "auto-generated")           // RFC 3834: no answer by machines, please
+	header("X-Auto-Response-Suppress", "OOF, AutoReply") // the same for Exchange
+	header("Content-Language", languageTag(r.Locale))
+	header("MIME-Version", "1.0")
+	boundary := "=_" + strings.ReplaceAll(r.UID.String(), "-", "") // "=_" never occurs in quoted-printable
+	header("Content-Type", `multipart/alternative; boundary="`+boundary+`"`)
+	for _, part := range []struct {
+		kind string
+		body []byte
+	}{{"text/plain", text}, {"text/html", html}} {
+		b.WriteString("\r\n--" + boundary + "\r\n")
+		header("Content-Type", part.kind+"; charset=utf-8")
+		header("Content-Transfer-Encoding", "quoted-printable")
+		b.WriteString("\r\n")
+		w := quotedprintable.NewWriter(&b)
+		if _, err := w.Write(part.body); err != nil {
+			return nil, fmt.Errorf("encode mail: %w", err)
+		}
+		if err := w.Close(); err != nil {
+			return nil, fmt.Errorf("encode mail: %w", err)
+		}
+	}
+	b.WriteString("\r\n--" + boundary + "--\r\n")
+	return b.Bytes(), nil
+}
+
+// encodeWords writes a header's text in ASCII, as encoded words (RFC 2047) if need be: also when it is ASCII that reads
+// like one. The words are short enough to stand on a line with the header's name.
+func encodeWords(s string) string {
+	if ascii(s) && !strings.Contains(s, "=?") {
+		return s
+	}
+	var words []string
+	for len(s) > 0 {
+		n := 0
+		for n < len(s) {
+			_, size := utf8.DecodeRuneInString(s[n:])
+			if n+size > bytesPerWord {
+				break
+			}
+			n += size
+		}
+		words = append(words, "=?utf-8?B?"+base64.StdEncoding.EncodeToString([]byte(s[:n]))+"?=")
+		s = s[n:]
+	}
+	return strings.Join(words, " ")
+}
+
+// mailbox writes a name and an address (RFC 5322, 3.4).
+func mailbox(name, address string) string {
+	if words := encodeWords(name); words != name {
+		return words + " " + (&mail.Address{Address: address}).String()
+	}
+	return (&mail.Address{Name: name, Address: address}).String()
+}
+
+// fold breaks a header at single spaces. Whatever line end a value may hold has become a space before, in line and in
+// the address parser; should one be left, it goes here, so that no value can begin a header of its own.
+func fold(s string) string {
+	words := strings.Split(strings.NewReplacer("\r", " ", "\n", " ").Replace(s), " ")
+	var b strings.Builder
+	length := 0
+	for i, word := range words {
+		switch {
+		case i == 0:
+		case i > 1 && word != "" && length+1+len(word) > foldAt:
+			b.WriteString("\r\n ")
+			length = 1
+		default:
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += len(word)
+	}
+	return b.String()
+}

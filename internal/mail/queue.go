@@ -1,0 +1,216 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+)
+
+// What Retry answers, with a detail that says why.
+var (
+	ErrNotFound = fault.ErrNotFound.With("mail: there is no mail with this uid")
+	ErrFinished = fault.ErrConflict.With("mail: it was already sent or cancelled")
+	ErrNoSecret = fault.ErrConflict.With("mail: its link was erased when it failed; let the action that sent it be repeated")
+)
+
+const (
+	queueName    = "mail"
+	requeueAfter = 10 * time.Minute // overdue for longer than a killed server's jobs take to be given to another
+	batchSize    = 1000
+)
+
+// sendArgs is the job that sends one mail.
+type sendArgs struct {
+	UID string `json:"uid"`
+}
+
+// Kind implements river.JobArgs.
+func (sendArgs) Kind() string { return "mail" }
+
+// row is a row of mails as far as its bytes depend on it.
+type row struct {
+	UID           id.Mail
+	CreatedAt     time.Time
+	Template      string
+	Reference     string
+	Recipient     string
+	RecipientName string
+	ReplyTo       string
+	ReplyToName   string
+	Locale        string
+	TimeZone      string
+	Sender        []byte
+	Data          []byte
+	Secret        []byte
+	HasSecret     bool
+	MessageID     string
+	GiveUpAt      time.Time
+}
+
+const insertMail = `
+	INSERT INTO mails (uid, created_at, template, reference, recipient, recipient_name, reply_to, reply_to_name, locale,
+	                   time_zone, sender, data, secret, has_secret, message_id, give_up_at, next_attempt_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())`
+
+// Queue stores a mail in the caller's transaction; it is sent after the commit.
+func (m *Mailer) Queue(ctx context.Context, tx database.Tx, msg Message) (id.Mail, error) {
+	uids, err := m.QueueAll(ctx, tx, []Message{msg})
+	if err != nil {
+		return id.Mail{}, err
+	}
+	return uids[0], nil
+}
+
+// QueueAll stores many mails in three round trips; their uids come in the order of msgs.
+func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) ([]id.Mail, error) {
+	if len(msgs) == 0 {
+		return nil, nil
+	}
+	var (
+		batch pgx.Batch
+		uids  = make([]id.Mail, len(msgs))
+		send  = make([]river.JobArgs, len(msgs))
+	)
+	for i, msg := range msgs {
+		if err := msg.check(); err != nil {
+			return nil, fmt.Errorf("queue mail: %w", err)
+		}
+		r, err := m.row(msg)
+		if err != nil {
+			return nil, fmt.Errorf("queue mail: %w", err)
+		}
+		batch.Queue(insertMail, r.UID, r.CreatedAt, r.Template, r.Reference, r.Recipient, r.RecipientName, r.ReplyTo,
+			r.ReplyToName, r.Locale, r.TimeZone, r.Sender, r.Data, r.Secret, r.HasSecret, r.MessageID, r.GiveUpAt)
+		uids[i], send[i] = r.UID, sendArgs{r.UID.String()}
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return nil, fmt.Errorf("queue mail: %w", err)
+	}
+	if err := m.runner.EnqueueAll(ctx, tx, send, jobs.On(queueName), jobs.Unique()); err != nil {
+		return nil, fmt.Errorf("queue mail: %w", err)
+	}
+	return uids, nil
+}
+
+// Cancel withdraws, in the caller's transaction, the queued mails about reference, and erases what failed ones still
+// hold. A mail just being sent may still arrive.
+func (m *Mailer) Cancel(ctx context.Context, tx database.Tx, reference string) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE mails
+		SET state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END,
+		    finished_at = coalesce(finished_at, $2), next_attempt_at = NULL, busy_until = NULL,
+		    data = '{}', secret = NULL
+		WHERE reference = $1 AND reference <> '' AND state IN ('queued', 'failed')`, reference, m.now())
+	if err != nil {
+		return fmt.Errorf("cancel mails: %w", err)
+	}
+	return nil
+}
+
+// Filter narrows List; zero members do not.
+type Filter struct {
+	State string // one of the states
+	To    string // address, compared without case
+	Limit int    // [100]
+}
+
+const mailColumns = `uid, created_at, template, reference, recipient AS to, locale, message_id, state, attempts,
+	last_attempt_at, last_answer, next_attempt_at, finished_at`
+
+// List returns the newest mails first.
+func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
+	if f.Limit <= 0 {
+		f.Limit = 100
+	}
+	rows, err := m.db.Pool.Query(ctx, `
+		SELECT `+mailColumns+`
+		FROM mails
+		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2))
+		ORDER BY created_at DESC, uid DESC
+		LIMIT $3`, f.State, f.To, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Mail])
+	if err != nil {
+		return nil, fmt.Errorf("list mails: %w", err)
+	}
+	return list, nil
+}
+
+// Retry makes a queued mail's next attempt now, and queues a failed one again. It returns ErrNotFound; ErrFinished when
+// the mail was sent or cancelled; ErrNoSecret when a failed mail had a link, which is erased then.
+func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
+	return m.db.InTx(ctx, func(tx database.Tx) error {
+		var state string
+		var hasSecret bool
+		err := tx.QueryRow(ctx, `SELECT state, has_secret FROM mails WHERE uid = $1 FOR UPDATE`, uid).Scan(&state, &hasSecret)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return ErrNotFound
+		case err != nil:
+			return fmt.Errorf("retry mail: %w", err)
+		case state == Failed && hasSecret:
+			return ErrNoSecret
+		case state != Queued && state != Failed:
+			return ErrFinished
+		}
+		_, err = tx.Exec(ctx, `
+			UPDATE mails
+			SET state = 'queued', next_attempt_at = clock_timestamp(), finished_at = NULL, give_up_at = greatest(give_up_at, $2)
+			WHERE uid = $1`, uid, m.now().Add(m.options.GiveUpAfter))
+		if err != nil {
+			return fmt.Errorf("retry mail: %w", err)
+		}
+		// Not Unique: the waiting job of the mail, if there is one, finds nothing left to do.
+		return m.runner.Enqueue(ctx, tx, sendArgs{uid.String()}, jobs.On(queueName))
+	})
+}
+
+// Requeue gives a job to each mail that is overdue and may have lost its own.
+func (m *Mailer) Requeue(ctx context.Context) error {
+	return m.db.InTx(ctx, func(tx database.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT uid::text FROM mails
+			WHERE state = 'queued' AND next_attempt_at < clock_timestamp() - $1::interval
+			  AND (busy_until IS NULL OR busy_until < clock_timestamp())
+			ORDER BY next_attempt_at LIMIT $2`, requeueAfter, batchSize)
+		if err != nil {
+			return fmt.Errorf("find overdue mails: %w", err)
+		}
+		uids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return fmt.Errorf("find overdue mails: %w", err)
+		}
+		send := make([]river.JobArgs, len(uids))
+		for i, uid := range uids {
+			send[i] = sendArgs{uid}
+		}
+		return m.runner.EnqueueAll(ctx, tx, send, jobs.On(queueName), jobs.Unique())
+	})
+}
+
+// Clean deletes the rows of mails finished longer than Options.Retention ago.
+func (m *Mailer) Clean(ctx context.Context) error {
+	for {
+		tag, err := m.db.Pool.Exec(ctx, `
+			DELETE FROM mails WHERE uid IN (
+				SELECT uid FROM mails WHERE state <> 'queued' AND finished_at < $1 ORDER BY finished_at LIMIT $2)`,
+			m.now().Add(-m.options.Retention), batchSize)
+		if err != nil {
+			return fmt.Errorf("delete old mails: %w", err)
+		}
+		if tag.RowsAffected() < int64(batchSize) {
+			return nil
+		}
+	}
+}

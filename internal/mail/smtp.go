@@ -1,0 +1,203 @@
+package mail
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+)
+
+// SMTP is the transport to a mail server, one connection a mail.
+type SMTP struct {
+	host     string
+	port     int
+	user     string
+	password string
+	implicit bool // TLS from the first byte
+	policy   gomail.TLSPolicy
+	tls      *tls.Config
+}
+
+const connectTimeout = 20 * time.Second
+
+var errSMTPURL = errors.New("SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
+
+// NewSMTP reads the form of CONSIGN_SMTP_URL:
+//
+//	smtps://user:password@host:port   TLS from the start, port 465 unless given
+//	smtp://user:password@host:port    STARTTLS, port 587 with a user, else 25
+//
+// User and password are optional, percent-encoded. tls=required, offered or none in the query tells how smtp:// treats
+// STARTTLS. Without it, it is required when there is a password (except to a loopback host) and else used when offered;
+// offered without a password does not check the certificate, which is still better than no encryption. Errors never
+// hold the password.
+func NewSMTP(raw string) (*SMTP, error) {
+	u, err := url.Parse(raw)
+	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, errSMTPURL
+	}
+	s := &SMTP{host: u.Hostname(), user: u.User.Username(), implicit: u.Scheme == "smtps"}
+	s.password, _ = u.User.Password()
+	switch {
+	case s.implicit:
+		s.port = 465
+	case s.user != "":
+		s.port = 587
+	default:
+		s.port = 25
+	}
+	if text := u.Port(); text != "" {
+		if s.port, err = strconv.Atoi(text); err != nil || s.port < 1 || s.port > 65535 {
+			return nil, errSMTPURL
+		}
+	}
+	mode := u.Query().Get("tls")
+	if mode == "" && s.user != "" && !loopback(s.host) {
+		mode = "required"
+	}
+	s.tls = &tls.Config{ServerName: s.host, MinVersion: tls.VersionTLS12}
+	switch mode {
+	case "required":
+		s.policy = gomail.TLSMandatory
+	case "", "offered":
+		s.policy = gomail.TLSOpportunistic
+		s.tls.InsecureSkipVerify = s.user == "" && !s.implicit
+	case "none":
+		s.policy = gomail.NoTLS
+	default:
+		return nil, errSMTPURL
+	}
+	return s, nil
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// Send delivers one mail. A 5xx answer to sender, recipient or message is permanent; everything before those, such as a
+// refused login, is the operator's to mend and therefore temporary.
+func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) {
+	// The library leaves a connection open when the greeting or the login fails, and ignores ctx once it is connected:
+	// ending this one closes it in both cases.
+	ctx, closeConnection := context.WithCancel(ctx)
+	defer closeConnection()
+	dialer, err := s.client(func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := s.dial(dialing, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	})
+	if err != nil {
+		return "", fmt.Errorf("configure SMTP: %w", err)
+	}
+	client, err := dialer.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("connect to %s: %w", net.JoinHostPort(s.host, strconv.Itoa(s.port)), err)
+	}
+	client.SkipSMTPUTF8(ascii(e.From) && ascii(e.To)) // asked for without need, it makes later servers refuse the mail
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := client.UpdateDeadline(time.Until(deadline)); err != nil {
+			return "", err
+		}
+	}
+	answer, err = converse(client, e)
+	if err != nil {
+		return "", err
+	}
+	_ = client.Quit() // the mail is taken; what follows does not matter
+	return answer, nil
+}
+
+func (s *SMTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.implicit {
+		return (&tls.Dialer{Config: s.tls}).DialContext(ctx, network, address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+func (s *SMTP) client(dial gomail.DialContextFunc) (*gomail.Client, error) {
+	options := []gomail.Option{
+		gomail.WithPort(s.port), gomail.WithTimeout(connectTimeout), gomail.WithDialContextFunc(dial),
+		gomail.WithTLSPolicy(s.policy), gomail.WithTLSConfig(s.tls),
+	}
+	if s.implicit {
+		options = append(options, gomail.WithSSL())
+	}
+	if s.user != "" {
+		// PLAIN and LOGIN refuse to send the password over an unencrypted connection, except to a loopback host.
+		options = append(options, gomail.WithUsername(s.user), gomail.WithPassword(s.password),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1,
+				gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5))
+	}
+	return gomail.NewClient(s.host, options...)
+}
+
+// converse hands over one message.
+func converse(client *smtp.Client, e Envelope) (string, error) {
+	if err := client.Mail("<" + e.From + ">"); err != nil {
+		return "", refusal(err)
+	}
+	if err := client.Rcpt("<" + e.To + ">"); err != nil {
+		return "", refusal(err)
+	}
+	w, err := client.Data()
+	if err != nil {
+		return "", refusal(err)
+	}
+	if _, err := w.Write(e.Bytes); err != nil {
+		return "", fmt.Errorf("send message: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return "", refusal(err)
+	}
+	if d, ok := w.(*smtp.DataCloser); ok {
+		return "250 " + d.ServerResponse(), nil
+	}
+	return "250", nil
+}
+
+// refusal puts a server's answer in its own words and marks 5xx as permanent, except those that ask for a login or TLS
+// (RFC 4954).
+func refusal(err error) error {
+	var answer *textproto.Error
+	if !errors.As(err, &answer) {
+		return err
+	}
+	switch answer.Code {
+	case 530, 534, 535, 538:
+		return refused{answer, false}
+	}
+	return refused{answer, answer.Code >= 500}
+}
+
+type refused struct {
+	answer    *textproto.Error
+	permanent bool
+}
+
+// Error is what the server said.
+func (r refused) Error() string { return fmt.Sprintf("%d %s", r.answer.Code, r.answer.Msg) }
+
+// Is makes a permanent refusal an ErrPermanent.
+func (r refused) Is(target error) bool { return r.permanent && target == ErrPermanent }
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

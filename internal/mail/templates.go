@@ -1,0 +1,51 @@
+package mail
+
+// The kinds of mail. Message.Data holds the keys listed with each; a key in brackets may be missing. Times are
+// time.Time (or RFC 3339 text), counts and sizes integers, all else strings. Values marked secret belong in
+// Message.Secret, never in Data: they are sealed in the row and blanked when the mail is done with.
+//
+// Every template copes with absent keys, so that a mail is never lost over its wording.
+const (
+	// VerifyEmail asks to confirm an address: address, expiresAt; secret link.
+	VerifyEmail = "verify-email"
+	// ResetPassword carries the link that resets a password: expiresAt, [clientAddress]; secret link.
+	ResetPassword = "reset-password"
+	// AddressAdded tells the primary address that another was added to the account: address, at, [clientAddress].
+	AddressAdded = "address-added"
+	// PasswordChanged tells that the password was changed or reset: at, [clientAddress].
+	PasswordChanged = "password-changed"
+	// FactorAdded tells that an authenticator is in use now: type (totp or recovery), [name], at, [clientAddress].
+	FactorAdded = "factor-added"
+	// FactorRemoved tells that an authenticator is gone: type (totp or recovery), [name], at, [clientAddress].
+	FactorRemoved = "factor-removed"
+	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
+	Invitation = "invitation"
+	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [subject], [message],
+	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication); secret link. Subject,
+	// message and figures are left out unless protection is none.
+	TransferDelivered = "transfer-delivered"
+	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
+	// files ([]File). It has no link, no subject and no message (contract 4.10).
+	UploadConfirmation = "upload-confirmation"
+	// TransferAccessed tells a sender of the first access: recipient, [subject], at.
+	TransferAccessed = "transfer-accessed"
+	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender, [subject], fileCount,
+	// totalBytes, expiresAt, protection; [secret link]. Hides what TransferDelivered hides.
+	TransferExpiring = "transfer-expiring"
+	// AccessCode carries the code that opens a protected transfer: sender, expiresAt; secret code.
+	AccessCode = "access-code"
+	// DeliveryFailed tells a sender that a recipient could not be reached: recipient, [subject], at, [answer].
+	DeliveryFailed = "delivery-failed"
+	// VanityLinkCleared tells an owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
+	// [link] to the mailbox page.
+	VanityLinkCleared = "vanity-link-cleared"
+	// TestMail is what `consign mail test` sends: at.
+	TestMail = "test"
+)
+
+// File is one entry of Data["files"].
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`   // bytes
+	SHA256 string `json:"sha256"` // lower-case hex
+}

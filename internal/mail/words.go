@@ -1,0 +1,118 @@
+package mail
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Lengths, in runes, at which what people wrote is cut in places that are ours.
+const (
+	maxName    = 120   // names of persons, mailboxes, organizations
+	maxSubject = 200   // subject of a mail
+	maxQuote   = 20000 // a message
+	maxFile    = 1024  // a file name
+)
+
+// line makes one line of text that a person or a server wrote: control and format characters (line ends, bidi
+// overrides) become spaces, runs of spaces one.
+func line(s string, limit int) string {
+	return cut(strings.Join(strings.Fields(strings.Map(visible, s)), " "), limit)
+}
+
+// block does the same for text of many lines and keeps these.
+func block(s string, limit int) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimRightFunc(strings.Map(visible, l), unicode.IsSpace)
+	}
+	return cut(strings.Trim(strings.Join(lines, "\n"), "\n"), limit)
+}
+
+// visible replaces what must not be taken literally. Joiners belong to words of some scripts and to emoji.
+func visible(r rune) rune {
+	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
+	switch {
+	case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
+		return r
+	case r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		return ' '
+	}
+	return r
+}
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	runes := []rune(s)
+	if len(runes) <= limit {
+		return s
+	}
+	return string(runes[:limit-1]) + "…"
+}
+
+// inert keeps mail programs from making a link of text a stranger chose, such as a file name: an invisible space goes
+// where programs look for an address. Text without one stays as it is.
+func inert(s string) string {
+	return inertReplacer.Replace(s)
+}
+
+var inertReplacer = strings.NewReplacer("://", ":\u200b//", "www.", "www\u200b.", "WWW.", "WWW\u200b.")
+
+// pieces splits text where mail programs look for an address; the HTML page sets a break opportunity after each.
+func pieces(s string) []string {
+	var list []string
+	start := 0
+	for i := range len(s) {
+		if strings.IndexByte("./:", s[i]) >= 0 {
+			list = append(list, s[start:i+1])
+			start = i + 1
+		}
+	}
+	return append(list, s[start:])
+}
+
+// values reads what a domain put into Message.Data, decoded from JSON; absent and strange values are zero, since a mail
+// with a gap is better than none.
+type values map[string]any
+
+func decodeValues(encoded []byte) (values, error) {
+	v := values{}
+	err := json.Unmarshal(encoded, &v)
+	return v, err
+}
+
+func (v values) text(key string) string {
+	s, _ := v[key].(string)
+	return s
+}
+
+// line returns a value as one line a stranger may have chosen.
+func (v values) line(key string) string { return inert(line(v.text(key), maxName)) }
+
+func (v values) number(key string) int64 {
+	n, _ := v[key].(float64)
+	return int64(n)
+}
+
+func (v values) time(key string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, v.text(key))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func (v values) files() []File {
+	encoded, err := json.Marshal(v["files"])
+	if err != nil {
+		return nil
+	}
+	var list []File
+	if json.Unmarshal(encoded, &list) != nil {
+		return nil
+	}
+	return list
+}

@@ -1,0 +1,84 @@
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+// Store keeps the levels of buckets. Take is atomic: of any number of parallel calls on one key exactly as many are
+// allowed as drops fit. A key's limit may change between calls; its level stays.
+type Store interface {
+	Take(ctx context.Context, key string, l Limit) (Result, error)
+	Return(ctx context.Context, key string, l Limit) error
+}
+
+// By names what tells one bucket of a kind from another.
+type By string
+
+// What buckets are kept for.
+const (
+	BySession By = "session" // sid, reservation or delivery of the token, else the anonymous session, else the address
+	ByAddress By = "address" // the client's address, of IPv6 its /64
+	ByPerson  By = "person"
+	ByEmail   By = "email address"
+	ByLink    By = "link"
+	ByOwner   By = "mailbox owner"
+)
+
+// Bucket is a kind of bucket; together with an identifier it is one bucket.
+type Bucket struct {
+	Name      string // unique among buckets; part of the store's key
+	Limit     Limit
+	By        By           // what the identifier names, for documentation
+	Essential bool         // counts even while CONSIGN_RATE_LIMIT is off
+	Refusal   *fault.Error // what a refusal answers; nil: fault.ErrRateLimited
+}
+
+// Limiter takes drops on behalf of requests.
+type Limiter struct {
+	store   Store
+	enabled bool
+}
+
+// NewLimiter returns a limiter over store. When it is not enabled only essential buckets count, and log says so once.
+func NewLimiter(store Store, enabled bool, log *slog.Logger) *Limiter {
+	if !enabled {
+		log.Warn("request rate limits are off: CONSIGN_RATE_LIMIT=off; login, email, one-time-key, link and new-transfer limits stay")
+	}
+	return &Limiter{store: store, enabled: enabled}
+}
+
+// Take adds a drop to identifier's bucket of kind b. A refusal is a Result, not an error.
+func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result, error) {
+	if !l.enabled && !b.Essential {
+		return Result{Allowed: true}, nil
+	}
+	result, err := l.store.Take(ctx, b.Name+":"+identifier, b.Limit)
+	if err != nil {
+		return Result{}, fmt.Errorf("take from bucket %s: %w", b.Name, err)
+	}
+	return result, nil
+}
+
+// Return takes the drop back that an earlier Take added.
+func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error {
+	if !l.enabled && !b.Essential {
+		return nil
+	}
+	if err := l.store.Return(ctx, b.Name+":"+identifier, b.Limit); err != nil {
+		return fmt.Errorf("return to bucket %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// Refused returns the error for a refused result: the bucket's own refusal, carrying when to retry.
+func (b Bucket) Refused(result Result) *fault.Error {
+	refusal := b.Refusal
+	if refusal == nil {
+		refusal = fault.ErrRateLimited
+	}
+	return refusal.WithRetryAfter(result.RetryAfter)
+}

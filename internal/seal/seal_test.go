@@ -1,0 +1,158 @@
+package seal_test
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/seal"
+)
+
+var (
+	secretA = bytes.Repeat([]byte{1}, 32)
+	secretB = bytes.Repeat([]byte{2}, 32)
+)
+
+func newSealer(t testing.TB, secret, previous []byte) *seal.Sealer {
+	t.Helper()
+	s, err := seal.New(secret, previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestNewRefusesShortSecrets(t *testing.T) {
+	t.Parallel()
+	for name, pair := range map[string][2][]byte{
+		"empty":          {nil, nil},
+		"31 bytes":       {secretA[:31], nil},
+		"short previous": {secretA, secretB[:31]},
+	} {
+		if _, err := seal.New(pair[0], pair[1]); err == nil {
+			t.Errorf("%s: New succeeded", name)
+		}
+	}
+}
+
+func TestBox(t *testing.T) {
+	t.Parallel()
+	box := newSealer(t, secretA, nil).Box("test")
+	for _, plain := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("long "), 10_000)} {
+		sealed := box.Seal(plain, []byte("row 1"))
+		if len(plain) > 1 && bytes.Contains(sealed, plain[:2]) && bytes.Contains(sealed, plain) {
+			t.Fatal("the sealed value holds the plain one")
+		}
+		got, err := box.Open(sealed, []byte("row 1"))
+		if err != nil || !bytes.Equal(got, plain) {
+			t.Fatalf("Open = %q, %v", got, err)
+		}
+		if bytes.Equal(sealed, box.Seal(plain, []byte("row 1"))) {
+			t.Error("sealing twice gave the same bytes")
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	sealer := newSealer(t, secretA, nil)
+	box := sealer.Box("test")
+	aad := []byte("row 1")
+	sealed := box.Seal([]byte("secret"), aad)
+	refuse := func(name string, box seal.Box, sealed, aad []byte) {
+		t.Helper()
+		if _, err := box.Open(sealed, aad); !errors.Is(err, seal.ErrOpen) {
+			t.Errorf("%s: Open = %v, want ErrOpen", name, err)
+		}
+	}
+	refuse("other row", box, sealed, []byte("row 2"))
+	refuse("no row", box, sealed, nil)
+	refuse("other purpose", sealer.Box("other"), sealed, aad)
+	refuse("other secret", newSealer(t, secretB, nil).Box("test"), sealed, aad)
+	for i := range sealed {
+		bad := bytes.Clone(sealed)
+		bad[i] ^= 1
+		refuse("changed byte", box, bad, aad)
+		refuse("cut short", box, sealed[:i], aad)
+	}
+}
+
+func TestChangeOfSecret(t *testing.T) {
+	t.Parallel()
+	before := newSealer(t, secretA, nil)
+	during := newSealer(t, secretB, secretA)
+	after := newSealer(t, secretB, nil)
+	old := before.Box("test").Seal([]byte("secret"), nil)
+
+	if during.Box("test").Current(old) || !before.Box("test").Current(old) {
+		t.Error("Current is wrong about a value under the previous secret")
+	}
+	plain, err := during.Box("test").Open(old, nil)
+	if err != nil || string(plain) != "secret" {
+		t.Fatalf("Open of the previous secret's value = %q, %v", plain, err)
+	}
+	moved := during.Box("test").Seal(plain, nil)
+	if plain, err = after.Box("test").Open(moved, nil); err != nil || string(plain) != "secret" {
+		t.Fatalf("Open after the change = %q, %v", plain, err)
+	}
+	if _, err := after.Box("test").Open(old, nil); !errors.Is(err, seal.ErrOpen) {
+		t.Errorf("Open of a forgotten secret's value = %v", err)
+	}
+
+	mac := before.MAC("link", []byte("a"))
+	if !during.CheckMAC(mac, "link", []byte("a")) || after.CheckMAC(mac, "link", []byte("a")) {
+		t.Error("a MAC must hold exactly while its secret is known")
+	}
+}
+
+func TestMAC(t *testing.T) {
+	t.Parallel()
+	s := newSealer(t, secretA, nil)
+	mac := s.MAC("link", []byte("ab"), []byte("c"))
+	if !bytes.Equal(mac, s.MAC("link", []byte("ab"), []byte("c"))) {
+		t.Error("a MAC must be the same each time")
+	}
+	if !s.CheckMAC(mac, "link", []byte("ab"), []byte("c")) {
+		t.Error("CheckMAC refuses the right one")
+	}
+	for name, ok := range map[string]bool{
+		"other split":   s.CheckMAC(mac, "link", []byte("a"), []byte("bc")),
+		"joined":        s.CheckMAC(mac, "link", []byte("abc")),
+		"other purpose": s.CheckMAC(mac, "cookie", []byte("ab"), []byte("c")),
+		"cut short":     s.CheckMAC(mac[:31], "link", []byte("ab"), []byte("c")),
+		"empty":         s.CheckMAC(nil, "link", []byte("ab"), []byte("c")),
+	} {
+		if ok {
+			t.Errorf("%s: CheckMAC accepts it", name)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	form := regexp.MustCompile(`^[A-Za-z0-9_-]{32}$`)
+	seen := map[string]bool{}
+	for range 1000 {
+		k := seal.NewKey()
+		if !form.MatchString(k) || seen[k] {
+			t.Fatalf("NewKey = %q: malformed or made twice", k)
+		}
+		seen[k] = true
+	}
+	if h := seal.Hash("a"); len(h) != 32 || bytes.Equal(h, seal.Hash("b")) {
+		t.Error("Hash is no SHA-256")
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	box := newSealer(f, secretA, secretB).Box("fuzz")
+	good := box.Seal([]byte("seed"), nil)
+	f.Add(good)
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, sealed []byte) {
+		if plain, err := box.Open(sealed, nil); err == nil && !bytes.Equal(sealed, good) {
+			t.Fatalf("opened %x to %q", sealed, plain)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"github.com/consign-dev/consign/api"
+)
+
+// Documents are the OpenAPI documents by the base path they are mounted at.
+type Documents map[string]*openapi3.T
+
+// LoadDocuments reads and validates the embedded documents.
+func LoadDocuments(t testing.TB, identityBase, transferBase string) Documents {
+	t.Helper()
+	docs := Documents{}
+	for base, raw := range map[string][]byte{identityBase: api.IdentityV3(), transferBase: api.TransferV2()} {
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err != nil {
+			t.Fatalf("OpenAPI document of %s: %v", base, err)
+		}
+		if err := doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater()); err != nil {
+			t.Fatalf("OpenAPI document of %s: %v", base, err)
+		}
+		docs[base] = doc
+	}
+	return docs
+}
+
+// checker is a RoundTripper that holds every answer to the documents: status, headers, content type and body.
+type checker struct {
+	t    testing.TB
+	next http.RoundTripper
+	apis map[string]routers.Router
+}
+
+func newChecker(t testing.TB, docs Documents) *checker {
+	c := &checker{t: t, next: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, apis: map[string]routers.Router{}}
+	for base, doc := range docs {
+		local := *doc
+		local.Servers = openapi3.Servers{{URL: base}}
+		router, err := gorillamux.NewRouter(&local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.apis[base] = router
+	}
+	return c
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	for base, router := range c.apis {
+		if strings.HasPrefix(r.URL.Path, base+"/") {
+			c.check(router, r, resp)
+		}
+	}
+	return resp, nil
+}
+
+// check validates one answer. Paths and methods that no document has answer with the plain error body, which is not theirs to describe.
+func (c *checker) check(router routers.Router, r *http.Request, resp *http.Response) {
+	c.t.Helper()
+	find := r.Clone(context.Background())
+	find.URL.Host, find.URL.Scheme, find.Host = "", "", ""
+	route, params, err := router.FindRoute(find)
+	if err != nil {
+		if resp.StatusCode < 400 {
+			c.t.Errorf("%s %s answered %d but is not documented", r.Method, r.URL.Path, resp.StatusCode)
+		}
+		return
+	}
+	in := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: find, PathParams: params, Route: route},
+		Status:                 resp.StatusCode, Header: resp.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true},
+	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && r.Method != http.MethodHead {
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return // the test that cut the connection will see it too
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		in.Body = io.NopCloser(bytes.NewReader(body))
+	} else {
+		in.Options.ExcludeResponseBody = true
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
+		c.t.Errorf("%s %s answered %d against its OpenAPI document: %v", r.Method, route.Path, resp.StatusCode, err)
+	}
+}

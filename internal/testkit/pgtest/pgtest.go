@@ -1,0 +1,219 @@
+// Package pgtest gives each test a Postgres database of its own, with the whole schema in it and nothing else.
+//
+// All test processes of a user share one private cluster without fsync, under the system's temporary directory; the
+// databases are clones of a template that is named by the hash of the migrations and made by whoever needs it first.
+// A test cannot tell when it is the process's last, so the cluster is not stopped with the last user but by a small
+// watchdog, once nobody has been connected for a minute; the next run then starts it in 0.1 s. Databases that killed
+// tests left behind, and templates of schemas that are no more, are dropped after some hours.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/localpg"
+)
+
+const (
+	keepDatabases  = 2 * time.Hour
+	keepTemplates  = 24 * time.Hour
+	setupTimeout   = 2 * time.Minute
+	maxConnections = 400
+	prefixTest     = "test_"
+	prefixTemplate = "template_"
+)
+
+// URL returns the URL of a fresh migrated database, which is dropped when the test is over, even if connections to it
+// are still open.
+func URL(t testing.TB) string {
+	t.Helper()
+	return create(t, true)
+}
+
+// EmptyURL is URL without any schema: a database as an operator hands it over.
+func EmptyURL(t testing.TB) string {
+	t.Helper()
+	return create(t, false)
+}
+
+// server is the shared cluster as this process sees it.
+type server struct {
+	cluster  *localpg.Cluster
+	admin    *pgxpool.Pool // its open connection keeps the watchdog away
+	template string
+}
+
+// One per process: tests of a package share it, and there is nothing to close it with.
+var (
+	once    sync.Once
+	common  *server
+	failure error
+	counter atomic.Int64
+)
+
+func create(t testing.TB, migrated bool) string {
+	t.Helper()
+	once.Do(func() { common, failure = open(context.Background()) })
+	if failure != nil {
+		t.Fatalf("no test database: %v", failure)
+	}
+	template := "template0"
+	if migrated {
+		template = common.template
+	}
+	name := fmt.Sprintf("%s%d_%d_%d", prefixTest, time.Now().Unix(), os.Getpid(), counter.Add(1))
+	if _, err := common.admin.Exec(context.Background(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		t.Fatalf("no test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if _, err := common.admin.Exec(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop test database: %v", err)
+		}
+	})
+	return common.cluster.URL(name)
+}
+
+func open(ctx context.Context) (*server, error) {
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	dir := filepath.Join(os.TempDir(), "consign-pgtest-"+strconv.Itoa(os.Geteuid()))
+	s, err := connect(ctx, dir)
+	if err != nil { // the watchdog may have stopped the cluster between the two steps; it does not do so twice
+		s, err = connect(ctx, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ensureTemplate(ctx); err != nil {
+		s.admin.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func connect(ctx context.Context, dir string) (*server, error) {
+	log := &strings.Builder{}
+	cluster, err := localpg.Start(ctx, localpg.Options{Dir: dir, MaxConnections: maxConnections, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(log.String(), "started private Postgres") {
+		if err := watch(cluster, watchInterval); err != nil {
+			return nil, err
+		}
+	}
+	cfg, err := pgxpool.ParseConfig(cluster.URL("postgres"))
+	if err != nil {
+		return nil, err
+	}
+	cfg.MinConns, cfg.MaxConns = 1, 4
+	cfg.MaxConnLifetime = 24 * time.Hour
+	admin, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := admin.Ping(ctx); err != nil {
+		admin.Close()
+		return nil, err
+	}
+	return &server{cluster: cluster, admin: admin}, nil
+}
+
+// ensureTemplate makes the template under a lock of its own, and sweeps what earlier runs left.
+func (s *server) ensureTemplate(ctx context.Context) error {
+	hash, err := database.SchemaHash()
+	if err != nil {
+		return err
+	}
+	s.template = prefixTemplate + hash[:16]
+	conn, err := s.admin.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	key := fnv.New64a()
+	_, _ = key.Write([]byte(s.template)) // never fails
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(key.Sum64())); err != nil {
+		return err
+	}
+	defer func() {
+		_, _ = conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(key.Sum64()))
+	}()
+	var exists bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", s.template).Scan(&exists)
+	if err != nil || exists {
+		return err
+	}
+	if err := s.makeTemplate(ctx, conn.Conn()); err != nil {
+		return fmt.Errorf("make template database: %w", err)
+	}
+	return sweep(ctx, conn.Conn(), s.template, time.Now())
+}
+
+func (s *server) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
+	draft := s.template + "_draft"
+	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+draft+" WITH (FORCE)"); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+draft+" TEMPLATE template0"); err != nil {
+		return err
+	}
+	if err := database.Migrate(ctx, s.cluster.URL(draft), slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		"ALTER DATABASE " + draft + " ALLOW_CONNECTIONS false",
+		fmt.Sprintf("COMMENT ON DATABASE %s IS '%d'", draft, time.Now().Unix()),
+		"ALTER DATABASE " + draft + " RENAME TO " + s.template,
+	} {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep drops databases that are too old to be in use. A test's name holds the time it was made, a template's comment.
+func sweep(ctx context.Context, conn *pgx.Conn, current string, now time.Time) error {
+	rows, err := conn.Query(ctx, `
+		SELECT datname, COALESCE(shobj_description(oid, 'pg_database'), '') AS made
+		FROM pg_database WHERE datname LIKE 'test\_%' OR datname LIKE 'template\_%'`)
+	if err != nil {
+		return err
+	}
+	type entry struct{ Datname, Made string }
+	entries, err := pgx.CollectRows(rows, pgx.RowToStructByName[entry])
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		keep, made := keepTemplates, e.Made
+		if rest, ok := strings.CutPrefix(e.Datname, prefixTest); ok {
+			keep = keepDatabases
+			made, _, _ = strings.Cut(rest, "_")
+		}
+		seconds, err := strconv.ParseInt(made, 10, 64)
+		if err != nil || e.Datname == current || now.Sub(time.Unix(seconds, 0)) < keep {
+			continue
+		}
+		if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{e.Datname}.Sanitize()+" WITH (FORCE)"); err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	return nil
+}

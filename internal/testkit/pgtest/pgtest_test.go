@@ -1,0 +1,135 @@
+package pgtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/localpg"
+)
+
+func connectTo(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func TestDatabasesAreFreshAndSeparate(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		t.Run("clone", func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			url := URL(t)
+			t.Logf("made in %v", time.Since(began))
+			if pending, err := database.Pending(t.Context(), url); err != nil || pending {
+				t.Errorf("Pending = %v, %v", pending, err)
+			}
+			conn := connectTo(t, url)
+			tag, err := conn.Exec(t.Context(), "INSERT INTO settings (name, value) VALUES ('mine', 'true')")
+			if err != nil || tag.RowsAffected() != 1 {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestDatabasesAreDropped(t *testing.T) {
+	t.Parallel()
+	var url string
+	t.Run("uses it", func(t *testing.T) {
+		url = URL(t)
+		// Left open on purpose: it must not keep the database.
+		if _, err := pgx.Connect(context.Background(), url); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if conn, err := pgx.Connect(t.Context(), url); err == nil {
+		_ = conn.Close(t.Context())
+		t.Error("the database outlived its test")
+	}
+}
+
+func TestEmptyURL(t *testing.T) {
+	t.Parallel()
+	if pending, err := database.Pending(t.Context(), EmptyURL(t)); err != nil || !pending {
+		t.Errorf("Pending = %v, %v", pending, err)
+	}
+}
+
+// ownCluster is one that nothing else uses.
+func ownCluster(t *testing.T) *localpg.Cluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pgtest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: filepath.Join(dir, "pg")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+func TestSweepAndWatchdog(t *testing.T) {
+	t.Parallel()
+	cluster := ownCluster(t)
+	conn := connectTo(t, cluster.URL("postgres"))
+	now := time.Unix(1_800_000_000, 0)
+	for _, sql := range []string{
+		"CREATE DATABASE test_1799990000_1_1", "CREATE DATABASE test_1799999000_1_1", "CREATE DATABASE test_me",
+		"CREATE DATABASE template_old", "COMMENT ON DATABASE template_old IS '1799900000'",
+		"CREATE DATABASE template_new", "COMMENT ON DATABASE template_new IS '1799990000'",
+		"CREATE DATABASE template_mine", "COMMENT ON DATABASE template_mine IS '1'",
+	} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sweep(t.Context(), conn, "template_mine", now); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	err := conn.QueryRow(t.Context(), `SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE datname ~ '^(test|template)_'`).Scan(&left)
+	if want := "template_mine template_new test_1799999000_1_1 test_me"; err != nil || left != want {
+		t.Errorf("left are %q (%v), want %q", left, err, want)
+	}
+
+	if err := watch(cluster, "0.1"); err != nil {
+		t.Fatal(err)
+	}
+	running := func() bool {
+		c, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+		if err == nil {
+			_ = c.Close(t.Context())
+		}
+		return err == nil
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); running(); {
+		if time.Now().After(deadline) {
+			t.Fatal("the watchdog let a lonely cluster run")
+		}
+		time.Sleep(700 * time.Millisecond) // asking is company
+	}
+}

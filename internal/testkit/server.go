@@ -1,0 +1,266 @@
+// Package testkit is how tests use Consign: a whole server in the test's process, on a database of its own, with a real SMTP server to mail to
+// and a clock that moves by hand, acted upon over HTTP by named people.
+//
+// Every answer is checked against the OpenAPI documents, and when a test ends everything the server logged is searched for every token and key
+// that was handed out during the test.
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// Server is a running Consign and what surrounds it.
+type Server struct {
+	T           testing.TB
+	URL         string // http://localhost:PORT
+	Identity    string // base path of the identity API
+	Transfer    string // base path of the transfer API
+	DatabaseURL string
+	DataDir     string
+	Config      config.Config
+	App         *app.App
+	Clock       *Clock
+	Mail        *Sink
+
+	client  *http.Client
+	log     *logBuffer
+	secrets *secrets
+	stop    context.CancelCauseFunc
+	done    chan error
+}
+
+// Option changes the server before it starts.
+type Option func(*setup)
+
+type setup struct {
+	env      map[string]string
+	database string
+	dataDir  string
+	clock    *Clock
+	mail     *Sink
+	secrets  *secrets
+	public   string
+	host     string
+}
+
+// Env sets a setting, such as Env("CONSIGN_BCRYPT_COST", "12").
+func Env(name, value string) Option { return func(s *setup) { s.env[name] = value } }
+
+// PublicURL sets the server's public URL; by default it is http://localhost with the port it listens on.
+func PublicURL(u string) Option { return func(s *setup) { s.public = u } }
+
+// Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
+func Beside(first *Server) Option {
+	return func(s *setup) {
+		s.database, s.dataDir, s.clock, s.mail, s.secrets, s.public = first.DatabaseURL, first.DataDir, first.Clock, first.Mail, first.secrets, first.Config.PublicURL.String()
+	}
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	s := &setup{env: map[string]string{}}
+	for _, o := range options {
+		o(s)
+	}
+	if s.database == "" {
+		s.database, s.dataDir, s.clock, s.mail, s.secrets = pgtest.URL(t), t.TempDir(), NewClock(), NewSink(t), newSecrets()
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	if s.public == "" {
+		s.public = "http://localhost:" + port
+	}
+	environment := map[string]string{
+		"CONSIGN_PUBLIC_URL": s.public, "CONSIGN_DATABASE_URL": s.database, "CONSIGN_DATA_DIR": s.dataDir,
+		"CONSIGN_SECRET_KEY": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
+		"CONSIGN_SMTP_URL":   "smtp://" + s.mail.Addr, "CONSIGN_MAIL_FROM": "consign@example.com",
+		"CONSIGN_BCRYPT_COST": "4", "CONSIGN_LOG_LEVEL": "debug", "CONSIGN_ADMIN_LISTEN": "127.0.0.1:0",
+		"CONSIGN_RATE_LIMIT": "off",
+	}
+	for name, value := range s.env {
+		environment[name] = value
+	}
+	var environ []string
+	for name, value := range environment {
+		environ = append(environ, name+"="+value)
+	}
+	cfg, err := config.Load(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return start(t, s, cfg, listener, port)
+}
+
+func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, port string) *Server {
+	t.Helper()
+	log := &logBuffer{}
+	server := &Server{
+		T: t, URL: "http://localhost:" + port, Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
+		DatabaseURL: s.database, DataDir: s.dataDir, Config: cfg, Clock: s.clock, Mail: s.mail, log: log, secrets: s.secrets, done: make(chan error, 1),
+	}
+	server.client = &http.Client{
+		Transport:     newChecker(t, LoadDocuments(t, cfg.IdentityBasePath, cfg.TransferBasePath)),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
+	server.stop = cancel
+	a, err := app.New(ctx, cfg, app.Options{
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true,
+	})
+	if err != nil {
+		cancel(nil)
+		t.Fatal(err)
+	}
+	server.App = a
+	go func() { server.done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		server.Stop()
+		server.grepLog()
+	})
+	server.ready()
+	return server
+}
+
+// ready waits until the server says so.
+func (s *Server) ready() {
+	s.T.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		resp, err := s.client.Get(s.URL + "/readyz") //nolint:noctx // bounded by the deadline above
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case err := <-s.done:
+			s.done <- err
+			s.T.Fatalf("the server ended while starting: %v\n%s", err, s.Log())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	s.T.Fatalf("the server was not ready within 30 s\n%s", s.Log())
+}
+
+// Stop shuts the server down as SIGTERM does and waits for it; calling it again does nothing.
+func (s *Server) Stop() {
+	s.T.Helper()
+	s.stop(nil)
+	err := <-s.done
+	s.done <- nil
+	if err != nil {
+		s.T.Errorf("the server ended with: %v", err)
+	}
+	s.client.CloseIdleConnections()
+}
+
+// Log is everything the server has logged.
+func (s *Server) Log() string { return s.log.String() }
+
+// grepLog fails the test when a token or key that was handed out stands in the log.
+func (s *Server) grepLog() {
+	s.T.Helper()
+	s.Mail.mu.Lock()
+	for _, m := range s.Mail.mails {
+		for _, l := range links.FindAllString(m.Text, -1) {
+			if u, err := url.Parse(l); err == nil {
+				s.secrets.add(u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+			}
+		}
+	}
+	s.Mail.mu.Unlock()
+	text := s.Log()
+	for _, secret := range s.secrets.list() {
+		if strings.Contains(text, secret) {
+			s.T.Errorf("the log holds a secret that was handed out: %.12s…", secret)
+		}
+	}
+	if dir := os.Getenv("TEST_LOGS"); dir != "" {
+		name := strings.Map(func(r rune) rune {
+			if r == '/' || r == ' ' {
+				return '_'
+			}
+			return r
+		}, s.T.Name())
+		_ = os.WriteFile(filepath.Join(dir, name+".log"), []byte(text), 0o600)
+	}
+}
+
+// logBuffer collects log output from many goroutines.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// secrets are the tokens and keys that answers and mails have carried.
+type secrets struct {
+	mu  sync.Mutex
+	set map[string]struct{}
+}
+
+func newSecrets() *secrets { return &secrets{set: map[string]struct{}{}} }
+
+func (s *secrets) add(value string) {
+	if len(value) < 20 {
+		return // too short to be one: a path segment such as "login"
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set[value] = struct{}{}
+}
+
+func (s *secrets) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]string, 0, len(s.set))
+	for v := range s.set {
+		all = append(all, v)
+	}
+	return all
+}
+
+var secretMembers = regexp.MustCompile(`"(?:token|key)":"([^"]+)"`)
+
+// learn notes the secrets of an answer.
+func (s *secrets) learn(h http.Header, body []byte) {
+	if raw, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
+		s.add(raw)
+	}
+	for _, m := range secretMembers.FindAllSubmatch(body, -1) {
+		s.add(string(m[1]))
+	}
+}

@@ -1,0 +1,70 @@
+package token
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// Issuer signs tokens with the ring's current key. It writes nothing: rows about a token are the caller's.
+type Issuer struct {
+	ring      *KeyRing
+	issuer    string
+	namespace string
+	lifetimes Lifetimes
+	now       func() time.Time
+}
+
+// NewIssuer makes an Issuer. issuerURL is the iss claim: PUBLIC_URL with identity's base path, the same on every host.
+// namespace is the prefix of the org_id claim.
+func NewIssuer(ring *KeyRing, issuerURL, namespace string, lifetimes Lifetimes, now func() time.Time) *Issuer {
+	return &Issuer{ring: ring, issuer: issuerURL, namespace: namespace, lifetimes: lifetimes, now: now}
+}
+
+// Lifetimes returns how long tokens live unless their Claims say otherwise.
+func (i *Issuer) Lifetimes() Lifetimes { return i.lifetimes }
+
+// URL returns the iss claim.
+func (i *Issuer) URL() string { return i.issuer }
+
+// Issue returns a signed token of the kind (ES256, RFC 7518). What c leaves zero of JTI, IssuedAt and ExpiresAt is filled
+// in; who needs to know them sets them. An ID token of authLevel 0 gets the life of a signup token.
+// It fails when no key can sign and none can be made because the database is away.
+func (i *Issuer) Issue(ctx context.Context, kind Kind, c Claims) (raw string, err error) {
+	if kind.audience() == nil {
+		return "", fmt.Errorf("issue token: %q is no kind of token", kind)
+	}
+	if c.JTI.IsZero() {
+		c.JTI = id.New[id.Token]()
+	}
+	if c.IssuedAt.IsZero() {
+		c.IssuedAt = i.now()
+	}
+	c.IssuedAt = wholeSeconds(c.IssuedAt)
+	if c.ExpiresAt.IsZero() {
+		c.ExpiresAt = c.IssuedAt.Add(i.lifetimes.of(kind, c))
+	}
+	if c.AuthTime.IsZero() {
+		c.AuthTime = c.IssuedAt
+	}
+	p := payloadOf(kind, c, i.issuer, i.namespace)
+	// What this package would refuse to read it must not hand out.
+	if _, err := p.caller(); err != nil {
+		return "", fmt.Errorf("issue %s token: %w", kind, err)
+	}
+	k, err := i.ring.signer(ctx, kind.purpose())
+	if err != nil {
+		return "", fmt.Errorf("issue %s token: %w", kind, err)
+	}
+	t := jwt.NewWithClaims(jwt.SigningMethodES256, p)
+	t.Header["kid"] = k.KID
+	raw, err = t.SignedString(k.private)
+	if err != nil {
+		return "", fmt.Errorf("sign %s token: %w", kind, err)
+	}
+	return raw, nil
+}

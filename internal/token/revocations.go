@@ -1,0 +1,276 @@
+package token
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+)
+
+const (
+	revocationChannel = "revocations"
+	// revocationLeeway is how much longer a revocation is kept than the tokens it ends, for tokens issued by a request
+	// that read its rights just before, and for clocks that differ.
+	revocationLeeway = 5 * time.Minute
+	// noticeEntries is how many entries one notification carries: at most 58 bytes each, of the 7,999 there may be.
+	noticeEntries = 120
+)
+
+// Revocation ends access before its time: either all tokens of a Session, or those access tokens of a Person whose epoch
+// is lower than Epoch.
+type Revocation struct {
+	Session id.Session
+	Person  id.Person
+	Epoch   int64 // the person's lowest valid epoch
+}
+
+// Revocations is this replica's copy of what was revoked: ended sessions, and the lowest valid epoch of persons. It is
+// fed by notifications on the listener's connection, and loaded whenever that connects. When the listener cannot confirm
+// that it hears, access tokens are checked in the database instead. It is safe for concurrent use.
+type Revocations struct {
+	db       *database.DB
+	listener *database.Listener
+	life     time.Duration
+	now      func() time.Time
+	log      *slog.Logger
+
+	mu       sync.RWMutex
+	sessions map[id.Session]time.Time // until when the entry is needed
+	persons  map[id.Person]lowest
+	watchers watchers
+}
+
+type lowest struct {
+	epoch   int64
+	expires time.Time
+}
+
+// NewRevocations makes the set and registers it with the listener, which must not run yet. A nil listener, for commands
+// that only publish, leaves every question to the database. tokenLife is the longest life of an access or download token.
+func NewRevocations(db *database.DB, l *database.Listener, tokenLife time.Duration, now func() time.Time, log *slog.Logger) *Revocations {
+	r := &Revocations{
+		db: db, listener: l, life: tokenLife + revocationLeeway, now: now, log: log,
+		sessions: map[id.Session]time.Time{}, persons: map[id.Person]lowest{}, watchers: newWatchers(),
+	}
+	if l != nil {
+		l.Handle(revocationChannel, r.notified, r.Load)
+	}
+	return r
+}
+
+// Load adds what the database holds. The listener calls it each time it has connected and listens: what is published
+// afterwards arrives as a notification, so nothing falls between.
+func (r *Revocations) Load(ctx context.Context) error {
+	if err := r.read(ctx, `
+		SELECT session, person, epoch, expires_at FROM revocations WHERE expires_at > $1`, r.now()); err != nil {
+		return fmt.Errorf("load revocations: %w", err)
+	}
+	return nil
+}
+
+// read applies the rows of a query.
+func (r *Revocations) read(ctx context.Context, sql string, args ...any) error {
+	rows, err := r.db.Pool.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	var session *id.Session
+	var person *id.Person
+	var epoch *int64
+	var expires time.Time
+	_, err = pgx.ForEachRow(rows, []any{&session, &person, &epoch, &expires}, func() error {
+		r.apply(expires, Revocation{Session: value(session), Person: value(person), Epoch: value(epoch)})
+		return nil
+	})
+	return err
+}
+
+// Publish revokes in the caller's transaction: replicas learn of it when that commits, this one included. It is one
+// statement, however many entries there are.
+func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries ...Revocation) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	var sessions, persons []uuid.UUID
+	var epochs []int64
+	for _, e := range entries {
+		switch {
+		case e.Session.IsZero() == e.Person.IsZero():
+			return errors.New("publish revocation: either a session or a person is needed")
+		case e.Person.IsZero():
+			sessions = append(sessions, e.Session.UUID)
+		default:
+			persons, epochs = append(persons, e.Person.UUID), append(epochs, e.Epoch)
+		}
+	}
+	expires := r.now().Add(r.life)
+	_, err := q.Exec(ctx, `
+		WITH ended_sessions AS (
+			INSERT INTO revocations (session, expires_at) SELECT unnest($1::uuid[]), $4
+		), ended_epochs AS (
+			INSERT INTO revocations (person, epoch, expires_at)
+			SELECT p.person, p.epoch, $4 FROM unnest($2::uuid[], $3::bigint[]) AS p (person, epoch)
+		)
+		SELECT pg_notify($5, n.notice) FROM unnest($6::text[]) AS n (notice)`,
+		sessions, persons, epochs, expires, revocationChannel, notices(expires, entries))
+	if err != nil {
+		return fmt.Errorf("publish revocation: %w", err)
+	}
+	return nil
+}
+
+// Ended reports whether the caller's access token was revoked before its time. Other kinds never are here: their domains
+// know. While the listener is not confirmed it takes one statement, and an error means that nobody knows.
+func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
+	if c.Kind != KindAccess {
+		return false, nil
+	}
+	confirmed := r.confirmed(confirmLimit) // before the look, so that the look sees what is confirmed
+	r.mu.RLock()
+	ended := r.holds(c.Session, c.Person, c.Epoch)
+	r.mu.RUnlock()
+	if ended || confirmed {
+		return ended, nil
+	}
+	err := r.db.Pool.QueryRow(ctx, `
+		SELECT EXISTS (SELECT FROM revocations WHERE session = $1)
+		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`,
+		c.Session, c.Person, c.Epoch).Scan(&ended)
+	if err != nil {
+		return false, fmt.Errorf("check revocation: %w", err)
+	}
+	return ended, nil
+}
+
+// holds says whether the set ends a token. The caller holds mu.
+func (r *Revocations) holds(s id.Session, p id.Person, epoch int64) bool {
+	if _, ok := r.sessions[s]; ok {
+		return true
+	}
+	l, ok := r.persons[p]
+	return ok && epoch < l.epoch
+}
+
+func (r *Revocations) confirmed(within time.Duration) bool {
+	return r.listener != nil && r.listener.ConfirmedWithin(within)
+}
+
+// Clean deletes the rows that no living token needs, and forgets the same in memory. It is a job for one replica; the
+// others sweep their memory by themselves in Run.
+func (r *Revocations) Clean(ctx context.Context) error {
+	now := r.now()
+	r.sweep(now)
+	if _, err := r.db.Pool.Exec(ctx, `DELETE FROM revocations WHERE expires_at <= $1`, now); err != nil {
+		return fmt.Errorf("clean revocations: %w", err)
+	}
+	return nil
+}
+
+func (r *Revocations) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for s, expires := range r.sessions {
+		if !now.Before(expires) {
+			delete(r.sessions, s)
+		}
+	}
+	for p, l := range r.persons {
+		if !now.Before(l.expires) {
+			delete(r.persons, p)
+		}
+	}
+}
+
+// apply adds entries to the set and ends those who watch them.
+func (r *Revocations) apply(expires time.Time, entries ...Revocation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range entries {
+		if !e.Session.IsZero() {
+			if r.sessions[e.Session].Before(expires) {
+				r.sessions[e.Session] = expires
+			}
+			r.watchers.endSession(e.Session)
+			continue
+		}
+		l := r.persons[e.Person]
+		l.epoch = max(l.epoch, e.Epoch)
+		if l.expires.Before(expires) {
+			l.expires = expires
+		}
+		r.persons[e.Person] = l
+		r.watchers.endEpochs(e.Person, e.Epoch)
+	}
+}
+
+// notified runs on the listener's goroutine for each notification.
+func (r *Revocations) notified(notice string) {
+	expires, entries, err := parseNotice(notice)
+	if err != nil {
+		r.log.Error("revocation notice not understood", "error", err)
+		return
+	}
+	r.apply(expires, entries...)
+}
+
+// notices writes entries as notifications: the second at which they may be forgotten, then each entry as s<session> or
+// p<person>:<epoch>, separated by spaces.
+func notices(expires time.Time, entries []Revocation) []string {
+	var out []string
+	var b strings.Builder
+	for i, e := range entries {
+		if i%noticeEntries == 0 {
+			if i > 0 {
+				out = append(out, b.String())
+			}
+			b.Reset()
+			b.WriteString(strconv.FormatInt(expires.Unix()+1, 10))
+		}
+		if e.Person.IsZero() {
+			b.WriteString(" s" + e.Session.String())
+		} else {
+			b.WriteString(" p" + e.Person.String() + ":" + strconv.FormatInt(e.Epoch, 10))
+		}
+	}
+	return append(out, b.String())
+}
+
+func parseNotice(notice string) (time.Time, []Revocation, error) {
+	fields := strings.Fields(notice)
+	if len(fields) == 0 {
+		return time.Time{}, nil, errors.New("empty notice")
+	}
+	seconds, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return time.Time{}, nil, fmt.Errorf("read expiry: %w", err)
+	}
+	var entries []Revocation
+	for _, f := range fields[1:] {
+		var e Revocation
+		if s, ok := strings.CutPrefix(f, "s"); ok {
+			e.Session, err = id.Parse[id.Session](s)
+		} else if p, ok := strings.CutPrefix(f, "p"); ok {
+			uid, epoch, _ := strings.Cut(p, ":")
+			if e.Person, err = id.Parse[id.Person](uid); err == nil {
+				e.Epoch, err = strconv.ParseInt(epoch, 10, 64)
+			}
+		} else {
+			err = fmt.Errorf("entry of unknown form")
+		}
+		if err != nil {
+			return time.Time{}, nil, fmt.Errorf("read entry: %w", err)
+		}
+		entries = append(entries, e)
+	}
+	return time.Unix(seconds, 0), entries, nil
+}

@@ -1,0 +1,322 @@
+package token
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// endsOf waits until the replica refuses raw as ended and returns how long that took.
+func endsOf(t *testing.T, r *replica, raw string) time.Duration {
+	t.Helper()
+	return eventually(t, 5*time.Second, func() bool {
+		_, err := r.verifier.Verify(t.Context(), raw)
+		return errors.Is(err, ErrEnded)
+	})
+}
+
+func (r *replica) accepts(t *testing.T, raw string) {
+	t.Helper()
+	if _, err := r.verifier.Verify(t.Context(), raw); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestRevocationReachesReplicas(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	a := newReplica(t, url, replicaOptions{listenURL: url})
+	b := newReplica(t, url, replicaOptions{listenURL: url})
+	c := claimsOf(KindAccess)
+	raw, other, idToken := a.issue(t, KindAccess, c), a.issue(t, KindAccess, claimsOf(KindAccess)), a.issue(t, KindID, c)
+	reservation := a.issue(t, KindReservation, claimsOf(KindReservation))
+	all := []string{raw, other, idToken, reservation}
+	for _, one := range all {
+		b.accepts(t, one)
+	}
+
+	a.publish(t, Revocation{Session: c.Session})
+	for name, r := range map[string]*replica{"there": b, "here": a} {
+		if took := endsOf(t, r, raw); took > 500*time.Millisecond {
+			t.Errorf("%s it took %s", name, took)
+		}
+		r.accepts(t, other)
+		r.accepts(t, reservation) // logout leaves it
+		r.accepts(t, idToken)     // identity asks its row
+	}
+}
+
+func TestEpoch(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	r := newReplica(t, url, replicaOptions{listenURL: url})
+	c := claimsOf(KindAccess)
+	issue := func(epoch int64) string {
+		c.Epoch = epoch
+		return r.issue(t, KindAccess, c)
+	}
+	older, old, current := issue(3), issue(4), issue(5)
+	r.publish(t, Revocation{Person: c.Person, Epoch: 5})
+	endsOf(t, r, old)
+	endsOf(t, r, older)
+	r.accepts(t, current)
+	r.publish(t, Revocation{Person: c.Person, Epoch: 4}) // published late: the lowest valid epoch never falls
+	marker := claimsOf(KindAccess)
+	r.publish(t, Revocation{Session: marker.Session})
+	endsOf(t, r, r.issue(t, KindAccess, marker)) // notifications keep their order, so the one before has arrived
+	endsOf(t, r, old)
+	r.accepts(t, current)
+}
+
+func TestRevocationJoinsTheTransaction(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	r := newReplica(t, url, replicaOptions{listenURL: url})
+	c := claimsOf(KindAccess)
+	raw := r.issue(t, KindAccess, c)
+	undone := errors.New("undone")
+	err := r.db.InTx(t.Context(), func(tx database.Tx) error {
+		if err := r.revocations.Publish(t.Context(), tx, Revocation{Session: c.Session}); err != nil {
+			return err
+		}
+		return undone
+	})
+	if !errors.Is(err, undone) {
+		t.Fatal(err)
+	}
+	marker := claimsOf(KindAccess)
+	r.publish(t, Revocation{Session: marker.Session})
+	endsOf(t, r, r.issue(t, KindAccess, marker))
+	r.accepts(t, raw)
+}
+
+func TestPublishMany(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	r := newReplica(t, url, replicaOptions{listenURL: url})
+	var entries []Revocation
+	for range 1000 {
+		entries = append(entries, Revocation{Person: id.New[id.Person](), Epoch: 1 << 60}, Revocation{Session: id.New[id.Session]()})
+	}
+	r.publish(t, entries...)
+	eventually(t, 5*time.Second, func() bool {
+		r.revocations.mu.RLock()
+		defer r.revocations.mu.RUnlock()
+		return len(r.revocations.persons) == 1000 && len(r.revocations.sessions) == 1000
+	})
+	r.publish(t)
+	for _, bad := range []Revocation{{}, {Session: id.New[id.Session](), Person: id.New[id.Person]()}} {
+		if err := r.revocations.Publish(t.Context(), r.db.Pool, bad); err == nil {
+			t.Errorf("published %+v", bad)
+		}
+	}
+}
+
+// TestRevocationBeforeStart checks that a replica that starts later knows what was revoked, from memory alone.
+func TestRevocationBeforeStart(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	a := newReplica(t, url, replicaOptions{})
+	c := claimsOf(KindAccess)
+	a.publish(t, Revocation{Session: c.Session}, Revocation{Person: c.Person, Epoch: 9})
+	b := newReplica(t, url, replicaOptions{listenURL: url})
+	b.revocations.mu.RLock()
+	defer b.revocations.mu.RUnlock()
+	if !b.revocations.holds(c.Session, id.Person{}, 0) || !b.revocations.holds(id.Session{}, c.Person, 8) ||
+		b.revocations.holds(id.Session{}, c.Person, 9) {
+		t.Error("a confirmed replica does not hold what was published before it started")
+	}
+}
+
+// TestRevocationWhileCutOff cuts a replica's listener in two ways and revokes right then.
+func TestRevocationWhileCutOff(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(r *relay, off bool){"closed": (*relay).Cut, "silent": (*relay).Freeze} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := testURL(t)
+			relay, through := newRelay(t, url)
+			a := newReplica(t, url, replicaOptions{})
+			b := newReplica(t, url, replicaOptions{listenURL: through})
+			start(t, b.revocations.Run)
+			session, person, untouched := claimsOf(KindAccess), claimsOf(KindAccess), claimsOf(KindAccess)
+			var raws []string
+			for _, c := range []Claims{session, person, untouched} {
+				raw := a.issue(t, KindAccess, c)
+				b.accepts(t, raw)
+				raws = append(raws, raw)
+			}
+			caller, err := b.verifier.Verify(t.Context(), raws[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended, cancel := b.revocations.Watch(caller)
+			defer cancel()
+
+			cut(relay, true)
+			began := time.Now()
+			a.publish(t, Revocation{Session: session.Session}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
+			endsOf(t, b, raws[0])
+			endsOf(t, b, raws[1])
+			within(t, ended)
+			took := time.Since(began)
+			t.Logf("revocation reached the replica that is cut off in %s", took)
+			if took > time.Second {
+				t.Errorf("it took %s", took)
+			}
+			b.accepts(t, raws[2])
+
+			cut(relay, false)
+			eventually(t, 10*time.Second, func() bool { return b.listener.ConfirmedWithin(confirmLimit) })
+			if _, err := b.verifier.Verify(t.Context(), raws[0]); !errors.Is(err, ErrEnded) {
+				t.Errorf("after the connection came back: %v", err)
+			}
+			b.revocations.mu.RLock()
+			defer b.revocations.mu.RUnlock()
+			if !b.revocations.holds(session.Session, id.Person{}, 0) {
+				t.Error("what was missed was not loaded")
+			}
+		})
+	}
+}
+
+// TestNobodyKnows checks that without listener and database no access token passes.
+func TestNobodyKnows(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, testURL(t), replicaOptions{})
+	raw, reservation := r.issue(t, KindAccess, claimsOf(KindAccess)), r.issue(t, KindReservation, claimsOf(KindReservation))
+	r.accepts(t, raw)
+	r.db.Close()
+	if _, err := r.verifier.Verify(t.Context(), raw); err == nil || errors.Is(err, ErrEnded) || errors.Is(err, ErrInvalid) {
+		t.Errorf("Verify = %v, want an error of ours", err)
+	}
+	r.accepts(t, reservation)
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	url := testURL(t)
+	r := newReplica(t, url, replicaOptions{listenURL: url})
+	claims := claimsOf(KindAccess)
+	caller, err := r.verifier.Verify(t.Context(), r.issue(t, KindAccess, claims))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := caller
+	later.Session, later.Epoch = id.New[id.Session](), claims.Epoch+1
+	bySession, cancel1 := r.revocations.Watch(caller)
+	again, cancel2 := r.revocations.Watch(caller)
+	kept, cancel3 := r.revocations.Watch(later)
+	gone, cancel4 := r.revocations.Watch(caller)
+	cancel4()
+	r.publish(t, Revocation{Session: caller.Session})
+	within(t, bySession)
+	within(t, again)
+	atOnce, cancel5 := r.revocations.Watch(caller)
+	within(t, atOnce)
+
+	other := caller
+	other.Session = id.New[id.Session]()
+	byEpoch, cancel6 := r.revocations.Watch(other)
+	r.publish(t, Revocation{Person: caller.Person, Epoch: claims.Epoch + 1})
+	within(t, byEpoch)
+	for name, ch := range map[string]<-chan struct{}{"a later epoch": kept, "one that was cancelled": gone} {
+		select {
+		case <-ch:
+			t.Errorf("%s was ended", name)
+		default:
+		}
+	}
+	for _, cancel := range []func(){cancel1, cancel2, cancel3, cancel5, cancel6, cancel3} {
+		cancel()
+	}
+	if n := len(r.revocations.watchers.sessions) + len(r.revocations.watchers.persons); n != 0 {
+		t.Errorf("%d lists of watchers are left", n)
+	}
+	if ch, cancel := r.revocations.Watch(Caller{Kind: KindReservation}); ch != nil || cancel == nil {
+		t.Error("a reservation token is watched")
+	}
+}
+
+func within(t *testing.T, ch <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-ch:
+	case <-time.After(time.Second):
+		t.Error("not ended within a second")
+	}
+}
+
+func TestCleanForgets(t *testing.T) {
+	t.Parallel()
+	clk := newClock()
+	url := testURL(t)
+	r := newReplica(t, url, replicaOptions{listenURL: url, now: clk.Now})
+	early, late := Revocation{Session: id.New[id.Session]()}, Revocation{Person: id.New[id.Person](), Epoch: 2}
+	r.publish(t, early)
+	clk.Advance(time.Hour)
+	r.publish(t, late)
+	left := func() string {
+		if err := r.revocations.Clean(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var rows int
+		if err := r.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM revocations`).Scan(&rows); err != nil {
+			t.Fatal(err)
+		}
+		r.revocations.mu.RLock()
+		defer r.revocations.mu.RUnlock()
+		return fmt.Sprint(rows, len(r.revocations.sessions), len(r.revocations.persons))
+	}
+	eventually(t, time.Second, func() bool { return left() == "2 1 1" })
+	clk.Advance(revocationLeeway + 2*time.Second) // memory keeps whole seconds
+	if got := left(); got != "1 0 1" {
+		t.Errorf("rows, sessions, persons after the first's time: %s", got)
+	}
+	clk.Advance(time.Hour)
+	if got := left(); got != "0 0 0" {
+		t.Errorf("rows, sessions, persons after both: %s", got)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	expires := newClock().Now()
+	var want []Revocation
+	for i := range 2*noticeEntries + 1 {
+		want = append(want, Revocation{Person: id.New[id.Person](), Epoch: int64(1<<62) + int64(i)})
+	}
+	want = append(want, Revocation{Session: id.New[id.Session]()})
+	var got []Revocation
+	for _, n := range notices(expires, want) {
+		if len(n) > 7999 {
+			t.Errorf("a notice has %d bytes", len(n))
+		}
+		at, entries, err := parseNotice(n)
+		if err != nil || at.Before(expires) || at.After(expires.Add(time.Second)) {
+			t.Fatalf("parseNotice = %v, %v", at, err)
+		}
+		got = append(got, entries...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzNotice(f *testing.F) {
+	f.Add(notices(time.Unix(1, 0), []Revocation{{Session: id.New[id.Session]()}, {Person: id.New[id.Person](), Epoch: -1}})[0])
+	f.Add("")
+	f.Add("1 x")
+	f.Add("1 pabc:1")
+	f.Fuzz(func(t *testing.T, notice string) {
+		if _, entries, err := parseNotice(notice); err != nil && entries != nil {
+			t.Fatalf("%q gave %+v and %v", notice, entries, err)
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package transfer
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+)
+
+// ParseDigest reads the sha-256 member of a Content-Digest or Repr-Digest header (RFC 9530), a dictionary of
+// algorithms: "sha-256=:base64:, sha-512=:base64:". sum is nil when the header names other algorithms only; ok is
+// false when it is not such a dictionary, or its sha-256 has not 32 bytes. Of several sha-256 members the last counts,
+// as in every structured dictionary (RFC 8941, 3.2).
+func ParseDigest(header string) (sum []byte, ok bool) {
+	for member := range strings.SplitSeq(header, ",") {
+		name, value, found := strings.Cut(strings.Trim(member, " \t"), "=")
+		if !found || !algorithm(name) || len(value) < 2 || value[0] != ':' || value[len(value)-1] != ':' {
+			return nil, false
+		}
+		b, err := base64.StdEncoding.Strict().DecodeString(value[1 : len(value)-1])
+		if err != nil {
+			return nil, false
+		}
+		if name != "sha-256" {
+			continue
+		}
+		if len(b) != sha256.Size {
+			return nil, false
+		}
+		sum = b
+	}
+	return sum, true
+}
+
+// algorithm reports whether s is a dictionary key (RFC 8941, 3.1.2).
+func algorithm(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c >= 'a' && c <= 'z' || c == '*'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789_-.", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}

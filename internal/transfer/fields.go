@@ -1,0 +1,266 @@
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Bounds of what a mailbox may ask for.
+const (
+	MaxSchemaBytes = 64 << 10
+	MaxFieldBytes  = 4_000
+	maxSchemaSteps = 5_000 // subschemas looked at for one value, references followed
+	schemaURL      = "urn:consign:fields"
+)
+
+// CheckFieldsSchema reads a mailbox's fieldsSchema: an object with type, title, properties and required that is a JSON
+// Schema by itself. Its error is a sentence fit for a detail.
+func CheckFieldsSchema(raw []byte) error {
+	_, err := compileFields(raw)
+	return err
+}
+
+func compileFields(raw []byte) (*jsonschema.Schema, error) {
+	if len(raw) > MaxSchemaBytes {
+		return nil, fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
+	}
+	var shape struct {
+		Type       *string                    `json:"type"`
+		Title      *string                    `json:"title"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+	}
+	if err := json.Unmarshal(raw, &shape); err != nil {
+		return nil, errors.New("needs type (string), title (string), properties (object) and required (array of field names)")
+	}
+	if shape.Type == nil || shape.Title == nil || shape.Properties == nil || shape.Required == nil {
+		return nil, errors.New("needs all of type, title, properties and required")
+	}
+	if *shape.Type != "object" {
+		return nil, errors.New(`needs the type "object"`)
+	}
+	for _, name := range shape.Required {
+		if _, known := shape.Properties[name]; !known {
+			return nil, fmt.Errorf("requires the field %q, which is not among its properties", name)
+		}
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.New("is not JSON")
+	}
+	if err := boundReferences(doc); err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, errors.New("is not a JSON Schema")
+	}
+	s, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, errors.New("is not a valid JSON Schema")
+	}
+	return s, nil
+}
+
+// CheckUISchema reads a mailbox's uiSchema: one entry a structured field and ui:order. Its error is a sentence fit for
+// a detail.
+func CheckUISchema(raw []byte) error {
+	if len(raw) > MaxSchemaBytes {
+		return fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return errors.New("is not an object")
+	}
+	var order []string
+	if err := json.Unmarshal(members["ui:order"], &order); err != nil || order == nil {
+		return errors.New("needs ui:order, an array of field names")
+	}
+	widgets := []string{"text", "email", "select", "date", "time", "updown"}
+	fields := 0
+	for name, entry := range members {
+		if name == "ui:order" {
+			continue
+		}
+		fields++
+		var e struct {
+			Widget      string          `json:"ui:widget"`
+			Title       *string         `json:"ui:title"`
+			Description string          `json:"ui:description"`
+			Placeholder string          `json:"ui:placeholder"`
+			Options     json.RawMessage `json:"ui:options"`
+		}
+		if err := json.Unmarshal(entry, &e); err != nil {
+			return fmt.Errorf("has an entry %q that is not an object with string members and ui:options", name)
+		}
+		switch {
+		case !slices.Contains(widgets, e.Widget):
+			return fmt.Errorf("needs ui:widget in %q, one of %s", name, strings.Join(widgets, ", "))
+		case e.Title == nil:
+			return fmt.Errorf("needs ui:title in %q", name)
+		case !isObject(e.Options):
+			return fmt.Errorf("needs ui:options in %q, an object", name)
+		}
+	}
+	if fields == 0 {
+		return errors.New("needs an entry for a structured field")
+	}
+	for _, name := range order {
+		if _, known := members[name]; !known && name != "*" {
+			return fmt.Errorf("orders the field %q, for which it has no entry", name)
+		}
+	}
+	return nil
+}
+
+// ValidateFields checks values, a JSON object of strings or nothing, against a mailbox's schema. It returns one detail
+// per problem.
+func ValidateFields(schema, values []byte) []string {
+	if len(schema) == 0 {
+		return nil
+	}
+	s, err := compileFields(schema)
+	if err != nil {
+		return []string{"fields: the mailbox's fieldsSchema " + err.Error()}
+	}
+	if len(values) == 0 {
+		values = []byte("{}")
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(values))
+	if err != nil {
+		return []string{"fields: is not JSON"}
+	}
+	err = s.Validate(v)
+	if err == nil {
+		return nil
+	}
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return []string{"fields: cannot be checked against the mailbox's fieldsSchema"}
+	}
+	var details []string
+	english := message.NewPrinter(language.English)
+	var walk func(*jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) == 0 {
+			member := strings.Join(append([]string{"fields"}, e.InstanceLocation...), ".")
+			details = append(details, member+": "+e.ErrorKind.LocalizedString(english))
+		}
+		for _, c := range e.Causes {
+			walk(c)
+		}
+	}
+	walk(invalid)
+	return details
+}
+
+// noLoader refuses every schema but the one at hand, so that no reference leads to a file or another host.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("a schema refers to nothing outside itself")
+}
+
+var errOutside = errors.New("has a $ref outside itself; only #/… is allowed")
+
+// boundReferences refuses references out of the document, in circles, and such that unfold a small document into an
+// endless one.
+func boundReferences(doc any) error {
+	b := bounder{doc: doc, done: map[string]int{}, open: map[string]bool{}}
+	steps, err := b.steps(doc)
+	if err == nil && steps > maxSchemaSteps {
+		return fmt.Errorf("unfolds into more than %d parts", maxSchemaSteps)
+	}
+	return err
+}
+
+type bounder struct {
+	doc  any
+	done map[string]int
+	open map[string]bool
+}
+
+// steps counts the values in node, those behind references included; it stops counting soon after maxSchemaSteps.
+func (b *bounder) steps(node any) (int, error) {
+	total := 1
+	var children []any
+	switch n := node.(type) {
+	case []any:
+		children = n
+	case map[string]any:
+		for name, child := range n {
+			switch name {
+			case "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor", "$schema":
+				if _, text := child.(string); text {
+					if name == "$schema" || name == "id" {
+						continue
+					}
+					return 0, fmt.Errorf("uses %s, which is not supported", name)
+				}
+			case "$ref":
+				if ref, text := child.(string); text {
+					behind, err := b.follow(ref)
+					if err != nil {
+						return 0, err
+					}
+					total += behind
+					continue
+				}
+			}
+			children = append(children, child)
+		}
+	}
+	for _, child := range children {
+		if total > maxSchemaSteps {
+			break
+		}
+		inside, err := b.steps(child)
+		if err != nil {
+			return 0, err
+		}
+		total += inside
+	}
+	return min(total, maxSchemaSteps+1), nil
+}
+
+func (b *bounder) follow(ref string) (int, error) {
+	if n, known := b.done[ref]; known {
+		return n, nil
+	}
+	if b.open[ref] {
+		return 0, errors.New("refers to itself in a circle")
+	}
+	pointer, local := strings.CutPrefix(ref, "#")
+	if !local || pointer != "" && pointer[0] != '/' {
+		return 0, errOutside
+	}
+	node := b.doc
+	if pointer != "" {
+		for step := range strings.SplitSeq(pointer[1:], "/") {
+			parent, isMap := node.(map[string]any)
+			if !isMap {
+				return 0, fmt.Errorf("refers to %s, which is not there", ref)
+			}
+			node = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		}
+	}
+	b.open[ref] = true
+	n, err := b.steps(node)
+	b.open[ref] = false
+	b.done[ref] = n
+	return n, err
+}
+
+func isObject(raw json.RawMessage) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(raw, &m) == nil && m != nil
+}

@@ -1,0 +1,112 @@
+// Package handler is transfer's HTTP: the route table, the wire forms of its resources, and nothing that decides. A
+// handler decodes, calls the service and answers; rules are in transfer/service.
+package handler
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// Options are what a Handler works with.
+type Options struct {
+	Service        *service.Service
+	Hosts          *hosts.Directory
+	Catalog        *i18n.Catalog   // tells an uploader's language
+	BasePath       string          // of this API, for Location headers
+	UploadBucket   ratelimit.Limit // attach, content PUT and HEAD, per reservation
+	DownloadBucket ratelimit.Limit // per session or delivery
+}
+
+// Handler answers the requests of the transfer API.
+type Handler struct {
+	service *service.Service
+	hosts   *hosts.Directory
+	catalog *i18n.Catalog
+	base    string
+	upload  httpapi.Bucketing
+	content httpapi.Bucketing
+}
+
+// New makes a Handler. Buckets of no capacity take the contract's sizes: 1000 and 50/s, 200 and 10/s.
+func New(o Options) *Handler {
+	if o.UploadBucket.Capacity == 0 {
+		o.UploadBucket = ratelimit.Limit{Capacity: 1000, PerSecond: 50}
+	}
+	if o.DownloadBucket.Capacity == 0 {
+		o.DownloadBucket = ratelimit.Limit{Capacity: 200, PerSecond: 10}
+	}
+	return &Handler{
+		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, base: o.BasePath,
+		upload: httpapi.PerSession("upload", o.UploadBucket), content: httpapi.PerSession("download", o.DownloadBucket),
+	}
+}
+
+// Routes is the table of the transfer API.
+func (h *Handler) Routes() []httpapi.Route {
+	const (
+		reservation = "/reservations/{uid}"
+		objects     = reservation + "/objects"
+		object      = objects + "/{clientId}"
+		bytes       = object + "/content"
+		download    = "/transfers/{uid}/objects/{objectUid}/content"
+	)
+	acc := token.NeedAccess
+	res := token.AnyOf(token.NeedReservation, token.NeedAccess)
+	// A stranger's request may name its person: by a uid token, or by being signed in.
+	anybody := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
+	file := []string{httpapi.AnyType}
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/environment", Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+
+		{Method: "GET", Pattern: "/public/mailbox/{key}", Handler: h.getPublicMailbox},
+		{Method: "HEAD", Pattern: "/public/mailbox/{key}", Handler: h.getPublicMailbox},
+		{Method: "POST", Pattern: "/public/mailbox/{key}", Auth: anybody, Handler: h.reserveMailbox},
+
+		{Method: "GET", Pattern: "/mailbox", Auth: acc, Handler: h.getMailbox},
+		{Method: "PUT", Pattern: "/mailbox", Auth: acc, Handler: h.putMailbox},
+		{Method: "DELETE", Pattern: "/mailbox", Auth: acc, Handler: h.deleteMailbox},
+
+		{Method: "GET", Pattern: reservation, Auth: res, Handler: h.getReservation},
+		{Method: "PATCH", Pattern: reservation, Auth: res, Handler: h.patchReservation},
+		{Method: "DELETE", Pattern: reservation, Auth: res, Handler: h.cancelReservation},
+		{Method: "POST", Pattern: reservation + "/confirm", Auth: res, Handler: h.confirmReservation},
+
+		{Method: "POST", Pattern: objects, Auth: res, Bucket: h.upload, Handler: h.attachObjects},
+		{Method: "GET", Pattern: object, Auth: res, Handler: h.getObject},
+		{Method: "DELETE", Pattern: object, Auth: res, Handler: h.removeObject},
+		{Method: "PUT", Pattern: bytes, Auth: res, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putContent},
+		{Method: "HEAD", Pattern: bytes, Auth: res, Bucket: h.upload, Produces: file, Handler: h.headContent},
+
+		{Method: "GET", Pattern: "/transfers", Auth: acc, Handler: h.listTransfers},
+		{Method: "GET", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.getTransfer},
+		{Method: "DELETE", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.deleteTransfer},
+		{Method: "GET", Pattern: download, Auth: acc, Bucket: h.content, Produces: file, Handler: h.downloadObject},
+		{Method: "HEAD", Pattern: download, Auth: acc, Bucket: h.content, Produces: file, Handler: h.downloadObject},
+	}
+}
+
+// url is the absolute address of a path of this API on the host that the caller is at, by its configured name.
+func (h *Handler) url(c token.Caller, path string) string {
+	return h.hosts.URL(c.Client.Host.Name, h.base+path)
+}
+
+// uidParam reads a path parameter that names a thing; what is not a uid names nothing.
+func uidParam[T ~struct{ uuid.UUID }](r *http.Request, name string) (T, error) {
+	uid, err := id.Parse[T](httpapi.Param(r, name))
+	if err != nil {
+		return uid, transfer.ErrNotFound
+	}
+	return uid, nil
+}
+
+func caller(r *http.Request) token.Caller { return token.CallerFrom(r.Context()) }

@@ -1,0 +1,142 @@
+package handler
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+type mailboxBody struct {
+	UID                       string          `json:"uid"`
+	Secure                    bool            `json:"secure"`
+	Name                      string          `json:"name,omitempty"`
+	Email                     string          `json:"email"`
+	VanityLink                string          `json:"vanityLink,omitempty"`
+	Slogan                    string          `json:"slogan,omitempty"`
+	Absent                    bool            `json:"absent"`
+	AbsenceMessage            string          `json:"absenceMessage,omitempty"`
+	FieldsSchema              json.RawMessage `json:"fieldsSchema,omitempty"`
+	UISchema                  json.RawMessage `json:"uiSchema,omitempty"`
+	MIMETypeFilterEnabled     bool            `json:"mimeTypeFilterEnabled"`
+	MIMETypeFilterDescription string          `json:"mimeTypeFilterDescription,omitempty"`
+	MIMETypeFilter            []string        `json:"mimeTypeFilter,omitempty"` // for the owner only
+	MaxFiles                  int32           `json:"maxFiles"`
+	MaxFileSizeMB             int64           `json:"maxFileSizeMb"`
+	VolumeLimitExceeded       bool            `json:"volumeLimitExceeded"`
+}
+
+// mailboxFrom is a mailbox as everybody may see it.
+func mailboxFrom(m transfer.PublicMailbox) mailboxBody {
+	b := mailboxBody{
+		UID: m.Person.String(), Secure: m.Secure, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
+		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
+		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
+		VolumeLimitExceeded: m.Owner.VolumeExceeded(),
+	}
+	if b.MIMETypeFilterEnabled {
+		b.MIMETypeFilterDescription = strings.Join(m.MIMETypeFilter, ", ")
+	}
+	return b
+}
+
+// ownMailboxFrom is a mailbox as its owner sees it.
+func ownMailboxFrom(m transfer.PublicMailbox) mailboxBody {
+	b := mailboxFrom(m)
+	b.MIMETypeFilter = m.MIMETypeFilter
+	return b
+}
+
+// getPublicMailbox handles GET and HEAD /public/mailbox/{key}.
+func (h *Handler) getPublicMailbox(w http.ResponseWriter, r *http.Request) error {
+	m, err := h.service.PublicMailbox(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, mailboxFrom(m))
+}
+
+// getMailbox handles GET /mailbox.
+func (h *Handler) getMailbox(w http.ResponseWriter, r *http.Request) error {
+	m, err := h.service.Mailbox(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
+}
+
+type putMailboxRequest struct {
+	Secure         bool            `json:"secure"`
+	Name           string          `json:"name"`
+	Email          string          `json:"email"`
+	VanityLink     string          `json:"vanityLink"`
+	Slogan         string          `json:"slogan"`
+	Absent         bool            `json:"absent"`
+	AbsenceMessage string          `json:"absenceMessage"`
+	FieldsSchema   json.RawMessage `json:"fieldsSchema"`
+	UISchema       json.RawMessage `json:"uiSchema"`
+	MIMETypeFilter []string        `json:"mimeTypeFilter"`
+	MaxFiles       *int64          `json:"maxFiles"`
+	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
+}
+
+func (in putMailboxRequest) mailbox() (transfer.Mailbox, error) {
+	m := transfer.Mailbox{
+		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
+		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
+	}
+	var p fault.Problems
+	if in.MaxFiles != nil {
+		if *in.MaxFiles < 1 {
+			p.Add("maxFiles", "must be at least 1")
+		}
+		m.MaxFiles = int32(min(*in.MaxFiles, math.MaxInt32))
+	}
+	if in.MaxFileSizeMB != nil {
+		if *in.MaxFileSizeMB < 1 {
+			p.Add("maxFileSizeMb", "must be at least 1")
+		}
+		m.MaxFileSizeMB = *in.MaxFileSizeMB
+	}
+	return m, p.Err()
+}
+
+// document is a JSON value, nil where it is absent or null.
+func document(raw json.RawMessage) []byte {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// putMailbox handles PUT /mailbox.
+func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
+	var in putMailboxRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	wish, err := in.mailbox()
+	if err != nil {
+		return err
+	}
+	m, created, err := h.service.PutMailbox(r.Context(), caller(r), wish)
+	if err != nil {
+		return err
+	}
+	if created {
+		return httpapi.Created(w, h.url(caller(r), "/mailbox"), ownMailboxFrom(m))
+	}
+	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
+}
+
+// deleteMailbox handles DELETE /mailbox.
+func (h *Handler) deleteMailbox(w http.ResponseWriter, r *http.Request) error {
+	if err := h.service.DeleteMailbox(r.Context(), caller(r)); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}

@@ -1,0 +1,159 @@
+package handler
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+type senderBody struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email"`
+	UID   string `json:"uid,omitempty"`
+}
+
+type deliveredObjectBody struct {
+	UID           string `json:"uid"`
+	Name          string `json:"name,omitempty"`
+	ContentLength int64  `json:"contentLength"`
+	MIMEType      string `json:"mimeType,omitempty"`
+	SHA256        string `json:"sha256,omitempty"`
+	Downloads     int64  `json:"downloads"`
+}
+
+type transferBody struct {
+	UID         string                 `json:"uid"`
+	Type        string                 `json:"type"`
+	State       string                 `json:"state"`
+	Locked      bool                   `json:"locked"`
+	Subject     string                 `json:"subject,omitempty"`
+	Message     string                 `json:"message,omitempty"`
+	Sender      senderBody             `json:"sender"`
+	Recipients  []recipientBody        `json:"recipients"`
+	Undelivered []string               `json:"undelivered,omitempty"`
+	Priority    int32                  `json:"priority,omitempty"`
+	Protection  string                 `json:"protection"`
+	Fields      json.RawMessage        `json:"fields,omitempty"`
+	CreatedAt   httpapi.Time           `json:"createdAt"`
+	ExpiresAt   httpapi.Time           `json:"expiresAt"`
+	AccessedAt  *httpapi.Time          `json:"accessedAt,omitempty"`
+	ObjectCount *int32                 `json:"objectCount,omitempty"`
+	TotalBytes  *int64                 `json:"totalBytes,omitempty"`
+	Objects     *[]deliveredObjectBody `json:"objects,omitempty"`
+	Link        string                 `json:"link,omitempty"`
+}
+
+func transferFrom(t service.SeenTransfer) transferBody {
+	b := transferBody{
+		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
+		Sender:     senderBody{Name: t.Sender.Name, Email: t.Sender.Email, UID: uidText(t.Sender.Person)},
+		Recipients: make([]recipientBody, len(t.Recipients)), Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
+		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
+	}
+	for i, d := range t.Recipients {
+		b.Recipients[i] = recipientBody{UID: uidText(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
+		if d.Undelivered {
+			b.Undelivered = append(b.Undelivered, d.Email)
+		}
+	}
+	if t.Locked {
+		return b
+	}
+	b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes
+	if !t.Brief {
+		objects := deliveredObjectsFrom(t.Objects)
+		b.Objects = &objects
+	}
+	return b
+}
+
+func deliveredObjectsFrom(list []transfer.Object) []deliveredObjectBody {
+	out := make([]deliveredObjectBody, len(list))
+	for i, o := range list {
+		out[i] = deliveredObjectBody{
+			UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
+		}
+	}
+	return out
+}
+
+// listTransfers handles GET /transfers.
+func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
+	q, err := transferQuery(r)
+	if err != nil {
+		return err
+	}
+	list, next, err := h.service.Transfers(r.Context(), caller(r), q)
+	if err != nil {
+		return err
+	}
+	body := struct {
+		Transfers []transferBody `json:"transfers"`
+		Next      string         `json:"next,omitempty"`
+	}{Transfers: make([]transferBody, len(list)), Next: next}
+	for i, t := range list {
+		body.Transfers[i] = transferFrom(t)
+	}
+	return httpapi.JSON(w, http.StatusOK, body)
+}
+
+func transferQuery(r *http.Request) (service.TransferQuery, error) {
+	values := r.URL.Query()
+	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: service.DefaultPage}
+	var p fault.Problems
+	if !values.Has("location") {
+		q.Received, q.Sent = true, true
+	} else {
+		for location := range strings.SplitSeq(strings.Join(values["location"], ","), ",") {
+			switch location {
+			case "received":
+				q.Received = true
+			case "sent":
+				q.Sent = true
+			default:
+				p.Add("location", "must be received, sent, or both with a comma")
+			}
+		}
+	}
+	if values.Has("limit") {
+		n, err := strconv.Atoi(values.Get("limit"))
+		if err != nil || n < 1 || n > service.MaxPage {
+			p.Add("limit", "must be from 1 to "+strconv.Itoa(service.MaxPage))
+		}
+		q.Limit = n
+	}
+	return q, p.Err()
+}
+
+// getTransfer handles GET /transfers/{uid}.
+func (h *Handler) getTransfer(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return err
+	}
+	t, err := h.service.Transfer(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, transferFrom(t))
+}
+
+// deleteTransfer handles DELETE /transfers/{uid}.
+func (h *Handler) deleteTransfer(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteTransfer(r.Context(), caller(r), uid); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}

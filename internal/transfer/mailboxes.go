@@ -1,0 +1,157 @@
+package transfer
+
+import (
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// Mailbox is a person's public mailbox as its owner keeps it. A zero limit, an empty name or address means the
+// adminunit's or the profile's.
+type Mailbox struct {
+	Person         id.Person
+	Secure         bool
+	Name           string
+	Email          string
+	VanityLink     string // lower case, or empty
+	Slogan         string
+	Absent         bool
+	AbsenceMessage string
+	FieldsSchema   []byte // JSON, or nil
+	UISchema       []byte // JSON, or nil
+	MIMETypeFilter []string
+	MaxFiles       int32
+	MaxFileSizeMB  int64
+}
+
+// Owner is what is known of a mailbox's owner when the mailbox is looked at: the directory's facts, limits and the
+// volume used this month.
+type Owner struct {
+	Name               string
+	Email              string // the primary address
+	Locale             string
+	TimeZone           string
+	Host               string // home host
+	Roles              []string
+	Organization       id.Organization // zero: none
+	LimitsOrganization id.Organization // the organization, or the free one
+
+	ServiceEnabled bool
+	FilterAllowed  bool // the subscription includes MIME filtering
+	ReceiversLimit int32
+	TransferLimit  int     // new-transfer bucket: capacity
+	TransferDrain  float64 // new-transfer bucket: drops a second
+
+	UploadLimit       int64 // bytes a month; negative: none
+	UploadHeld        int64
+	OrganizationLimit int64 // bytes a month; negative: none
+	OrganizationHeld  int64
+
+	Adminunit Adminunit
+}
+
+// The roles that may keep a mailbox and send (contract 4, PUT /mailbox).
+const (
+	RoleTransferUse = "Service.Transfer.Use"
+	RoleAllUse      = "Service.All.Use"
+)
+
+// MayTransfer reports whether the owner may keep a mailbox and send: by role, or for having no organization that
+// could have given one.
+func (o Owner) MayTransfer() bool {
+	if o.Organization.IsZero() {
+		return true
+	}
+	for _, r := range o.Roles {
+		if r == RoleTransferUse || r == RoleAllUse {
+			return true
+		}
+	}
+	return false
+}
+
+// PersonalVolumeExceeded reports whether the owner's own monthly upload volume is used up.
+func (o Owner) PersonalVolumeExceeded() bool {
+	return o.UploadLimit >= 0 && o.UploadHeld >= o.UploadLimit
+}
+
+// SubscriptionVolumeExceeded reports whether the organization's monthly transfer volume is used up.
+func (o Owner) SubscriptionVolumeExceeded() bool {
+	return o.OrganizationLimit >= 0 && o.OrganizationHeld >= o.OrganizationLimit
+}
+
+// VolumeExceeded reports whether either volume is used up.
+func (o Owner) VolumeExceeded() bool {
+	return o.PersonalVolumeExceeded() || o.SubscriptionVolumeExceeded()
+}
+
+// PublicMailbox is a mailbox with its owner, as the rules for strangers need it.
+type PublicMailbox struct {
+	Mailbox
+	Owner Owner
+}
+
+// DisplayName is the mailbox's own name, or the profile's.
+func (m PublicMailbox) DisplayName() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	return m.Owner.Name
+}
+
+// Address is the mailbox's own address, or the primary one.
+func (m PublicMailbox) Address() string {
+	if m.Email != "" {
+		return m.Email
+	}
+	return m.Owner.Email
+}
+
+// FileLimit is how many files a reservation for this mailbox takes.
+func (m PublicMailbox) FileLimit() int32 {
+	if m.MaxFiles > 0 {
+		return min(m.MaxFiles, m.Owner.Adminunit.MaxFiles)
+	}
+	return m.Owner.Adminunit.MaxFiles
+}
+
+// FileSizeLimitMB is how large each file may be, in MB.
+func (m PublicMailbox) FileSizeLimitMB() int64 {
+	if m.MaxFileSizeMB > 0 {
+		return min(m.MaxFileSizeMB, m.Owner.Adminunit.MaxFileSizeMB)
+	}
+	return m.Owner.Adminunit.MaxFileSizeMB
+}
+
+// Filtered reports whether types of files are filtered: the owner wishes it and the subscription includes it.
+func (m PublicMailbox) Filtered() bool { return len(m.MIMETypeFilter) > 0 && m.Owner.FilterAllowed }
+
+// Protection is what transfers to this mailbox carry (contract 4.6).
+func (m PublicMailbox) Protection() Protection {
+	if m.Secure || m.Owner.Adminunit.ProtectionLevel != ProtectNone {
+		return ProtectIdentity
+	}
+	return ProtectNone
+}
+
+// Rejection returns why the mailbox takes no new reservation, apart from its owner's rate limit: ErrServiceDisabled,
+// ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, or nil.
+func (m PublicMailbox) Rejection() error {
+	switch {
+	case !m.Owner.ServiceEnabled || !m.Owner.MayTransfer():
+		return ErrServiceDisabled
+	case m.Absent:
+		return ErrAbsent
+	case m.Owner.PersonalVolumeExceeded():
+		return ErrPersonalVolume
+	case m.Owner.SubscriptionVolumeExceeded():
+		return ErrSubscriptionVolume
+	}
+	return nil
+}
+
+// Month is the first day of the calendar month (UTC) that t lies in, the unit volumes are counted by.
+func Month(t time.Time) time.Time {
+	y, m, _ := t.UTC().Date()
+	return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+}

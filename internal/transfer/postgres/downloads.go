@@ -1,0 +1,149 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// Download is one object of a transfer that somebody may look at.
+type Download struct {
+	transfer.Object
+	Transfer       id.Transfer
+	Protection     transfer.Protection
+	CreatedAt      time.Time
+	AsSender       bool
+	Delivery       id.Delivery
+	DeliveryOpened bool
+}
+
+// Download finds an object of a transfer that has not ended, for a person who is a party of it. ErrNotFound.
+func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.Person, sc Scope) (Download, error) {
+	type downloadRow struct {
+		objectRow
+		Transfer   id.Transfer
+		Protection string
+		CreatedAt  time.Time
+		AsSender   bool
+		Delivery   id.Delivery
+		OpenedAt   *time.Time
+	}
+	row, err := one[downloadRow](s.q.Query(ctx, `
+		SELECT `+objectColumns+`, t.uid AS transfer, t.protection, t.created_at,
+			coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery, d.accessed_at AS opened_at
+		FROM transfer.transfers t
+		JOIN transfer.objects o ON o.reservation = t.reservation
+		LEFT JOIN LATERAL (
+			SELECT d.uid, d.accessed_at FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL ORDER BY d.position LIMIT 1
+		) d ON true
+		WHERE t.uid = $3 AND o.uid = $4 AND t.ended_at IS NULL AND t.expires_at > $5
+			AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable,
+		p, sc.Host, t, o, sc.Now))
+	if err != nil {
+		return Download{}, fmt.Errorf("find object: %w", err)
+	}
+	return Download{
+		Object: row.object(), Transfer: row.Transfer, Protection: transfer.Protection(row.Protection), CreatedAt: row.CreatedAt,
+		AsSender: row.AsSender, Delivery: row.Delivery, DeliveryOpened: row.OpenedAt != nil,
+	}, nil
+}
+
+// CountDownload counts that an object was downloaded.
+func (s *Store) CountDownload(ctx context.Context, o id.Object) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.objects SET downloads = downloads + 1 WHERE uid = $1`, o); err != nil {
+		return fmt.Errorf("count download: %w", err)
+	}
+	return nil
+}
+
+// FirstAccess is who opened a transfer first, and whom it matters to.
+type FirstAccess struct {
+	Transfer    SeenTransfer
+	Recipient   transfer.Delivery
+	SenderZone  string // of the sender with an account
+	SenderName  string
+	SenderLang  string
+	SenderEmail string // where the sender with an account reads mail
+}
+
+// RecordAccess notes that a delivery was opened. first is false when the transfer had been opened before, by anybody;
+// only otherwise the answer is filled in.
+func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) (_ FirstAccess, first bool, err error) {
+	type accessRow struct {
+		transferRow
+		Delivery        id.Delivery
+		Person          id.Person
+		RecipientName   *string
+		RecipientEmail  *string
+		DestinationType string
+		SenderTimeZone  *string
+		DirectoryLocale *string
+		DirectoryEmail  *string
+	}
+	rows, err := all[accessRow](s.q.Query(ctx, `
+		WITH d AS (
+			UPDATE transfer.deliveries SET accessed_at = $2 WHERE uid = $1 AND accessed_at IS NULL
+			RETURNING uid, transfer, person, name, email, destination_type
+		), t AS (
+			UPDATE transfer.transfers t SET state = 'accessed', accessed_at = $2 FROM d
+			WHERE t.uid = d.transfer AND t.state = 'delivered'
+			RETURNING t.*
+		)
+		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name AS recipient_name, d.email AS recipient_email, d.destination_type,
+			p.time_zone AS sender_time_zone, p.locale AS directory_locale, p.email AS directory_email
+		FROM t JOIN d ON d.transfer = t.uid
+		LEFT JOIN directory.persons p ON p.person = t.sender AND t.sender_managed`, d, now))
+	if err != nil {
+		return FirstAccess{}, false, fmt.Errorf("record access: %w", err)
+	}
+	if len(rows) == 0 {
+		return FirstAccess{}, false, nil
+	}
+	r := rows[0]
+	a := FirstAccess{
+		Transfer:   seenRow{transferRow: r.transferRow, AsSender: r.SenderManaged, Delivery: r.Delivery}.seen(),
+		Recipient:  transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.RecipientName), Email: or(r.RecipientEmail), Destination: transfer.Destination(r.DestinationType)},
+		SenderName: or(r.SenderName), SenderZone: or(r.SenderTimeZone), SenderLang: or(r.SenderLocale), SenderEmail: or(r.SenderEmail),
+	}
+	if r.DirectoryEmail != nil {
+		a.SenderEmail, a.SenderLang = *r.DirectoryEmail, or(r.DirectoryLocale)
+	}
+	return a, true, nil
+}
+
+// MarkUndelivered notes that a delivery's mail failed for good. told is true when the transfer's sender has an account
+// and is to be told; only then the answer is filled in.
+func (s *Store) MarkUndelivered(ctx context.Context, d id.Delivery, now time.Time) (_ FirstAccess, told bool, err error) {
+	type undeliveredRow struct {
+		transferRow
+		SenderAccount           string
+		AccountLocale, TimeZone string
+	}
+	rows, err := all[undeliveredRow](s.q.Query(ctx, `
+		WITH d AS (
+			UPDATE transfer.deliveries SET undelivered_at = $2 WHERE uid = $1 AND undelivered_at IS NULL RETURNING transfer
+		)
+		SELECT `+transferColumns+`, p.email AS sender_account, p.locale AS account_locale, p.time_zone
+		FROM d JOIN transfer.transfers t ON t.uid = d.transfer
+		JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL`, d, now))
+	if err != nil || len(rows) == 0 {
+		return FirstAccess{}, false, err
+	}
+	r := rows[0]
+	return FirstAccess{
+		Transfer: seenRow{transferRow: r.transferRow, AsSender: true}.seen(), SenderName: or(r.SenderName),
+		SenderEmail: r.SenderAccount, SenderLang: r.AccountLocale, SenderZone: r.TimeZone,
+	}, true, nil
+}
+
+// pattern makes a LIKE pattern that finds s anywhere; empty for an empty s.
+func pattern(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s) + "%"
+}

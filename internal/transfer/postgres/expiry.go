@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+type transferIDRow struct{ UID id.Transfer }
+
+func transferIDs(rows []transferIDRow, err error) ([]id.Transfer, error) {
+	if err != nil {
+		return nil, fmt.Errorf("list transfers: %w", err)
+	}
+	out := make([]id.Transfer, len(rows))
+	for i, r := range rows {
+		out[i] = r.UID
+	}
+	return out, nil
+}
+
+// LockExpiredTransfers returns up to limit transfers whose time is over and that still have their content, locked;
+// others' locks are passed by.
+func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit int) ([]id.Transfer, error) {
+	return transferIDs(all[transferIDRow](s.q.Query(ctx, `SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $1
+		ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, now, limit)))
+}
+
+// EndTransfers erases the content of locked transfers and gives them their final state: bytes are noted for removal, and
+// subject, message, fields, names, digests and passwords go; uids, times, sizes and addresses stay (contract 4.9).
+// Transfers that have ended already are left alone. It returns how many there were.
+func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
+	var n int
+	err := s.q.QueryRow(ctx, `
+		WITH t AS (
+			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
+			WHERE uid = ANY ($1) AND ended_at IS NULL
+			RETURNING uid, reservation, limits_organization
+		), r AS (
+			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL FROM t WHERE r.uid = t.reservation
+		), o AS (
+			UPDATE transfer.objects o SET name = NULL, client_id = o.uid::text, sha_state = NULL, head = NULL, sha256 = NULL, mime_type = NULL
+			FROM t WHERE o.reservation = t.reservation
+			RETURNING o.uid, o.held, t.limits_organization
+		), noted AS (
+			INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT uid, $3 FROM o
+			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
+		), stored AS (
+			UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - s.bytes, 0)
+			FROM (SELECT limits_organization, sum(held) AS bytes FROM o GROUP BY limits_organization) s
+			WHERE v.organization = s.limits_organization
+		), keys AS (
+			DELETE FROM transfer.one_time_keys k USING t WHERE k.transfer = t.uid
+		)
+		SELECT count(*) FROM t`, uuids(uids), string(final), now).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("end transfers: %w", err)
+	}
+	return n, nil
+}
+
+// HideDelivery takes a delivery out of its recipient's sight.
+func (s *Store) HideDelivery(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now); err != nil {
+		return fmt.Errorf("hide delivery: %w", err)
+	}
+	return nil
+}
+
+// HideTransfer takes an ended transfer out of its sender's sight.
+func (s *Store) HideTransfer(ctx context.Context, t id.Transfer, now time.Time) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t, now); err != nil {
+		return fmt.Errorf("hide transfer: %w", err)
+	}
+	return nil
+}
+
+// Abandoned returns those of transfers that nobody can reach any more: no sender manages them, and every delivery is
+// hidden.
+func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfer, error) {
+	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+		SELECT t.uid FROM transfer.transfers t
+		WHERE t.uid = ANY ($1) AND (NOT t.sender_managed OR t.hidden_at IS NOT NULL)
+			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uuids(uids))))
+}
+
+// HideDeliveriesOf takes up to limit deliveries out of the sight of a person who is gone, and returns their transfers.
+func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
+	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+		UPDATE transfer.deliveries d SET hidden_at = $3
+		FROM (SELECT uid FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2 FOR UPDATE) x
+		WHERE d.uid = x.uid RETURNING d.transfer AS uid`, p, limit, now)))
+}
+
+// DisownTransfers parts a person who is gone from what they sent: it stays until it expires, with the name as delivered
+// and without the address.
+func (s *Store) DisownTransfers(ctx context.Context, p id.Person) error {
+	_, err := s.q.Exec(ctx, `UPDATE transfer.transfers SET sender_managed = false, sender = NULL, sender_email = NULL WHERE sender = $1`, p)
+	if err != nil {
+		return fmt.Errorf("disown transfers: %w", err)
+	}
+	return nil
+}
+
+// PurgeTransfers forgets up to limit transfers that ended before the time given, with everything that hung on them, and
+// returns how many. Objects whose bytes are still to be removed stay noted.
+func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
+	type reservationRow struct{ Reservation id.Reservation }
+	rows, err := all[reservationRow](s.q.Query(ctx, `
+		WITH t AS (
+			SELECT uid, reservation FROM transfer.transfers WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), gone AS (
+			DELETE FROM transfer.transfers x USING t WHERE x.uid = t.uid
+		), o AS (
+			DELETE FROM transfer.objects o USING t WHERE o.reservation = t.reservation
+		)
+		SELECT reservation FROM t`, before, limit))
+	if err != nil {
+		return 0, fmt.Errorf("purge transfers: %w", err)
+	}
+	uids := make([]id.Reservation, len(rows))
+	for i, r := range rows {
+		uids[i] = r.Reservation
+	}
+	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.reservations WHERE uid = ANY ($1)`, uuids(uids)); err != nil {
+		return 0, fmt.Errorf("purge reservations: %w", err)
+	}
+	return len(rows), nil
+}
+
+// PurgeCounters forgets counts of upload confirmations before a day and one-time keys past their time.
+func (s *Store) PurgeCounters(ctx context.Context, day, keysBefore time.Time) error {
+	_, err := s.q.Exec(ctx, `WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2) DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
+	if err != nil {
+		return fmt.Errorf("purge counters: %w", err)
+	}
+	return nil
+}
+
+// Expiring is a delivery whose transfer is about to expire.
+type Expiring struct {
+	Transfer transfer.Transfer
+	Delivery transfer.Delivery
+	Version  int32 // of the key in its link
+	Locale   string
+	TimeZone string
+	Host     string // where the link leads
+}
+
+// WarnExpiring marks up to limit transfers as warned that expire before the time given and were to live longer than
+// window from the start. It returns how many of them have somebody to warn, and the deliveries to warn.
+func (s *Store) WarnExpiring(ctx context.Context, now, before time.Time, window time.Duration, limit int) (marked int, _ []Expiring, err error) {
+	type expiringRow struct {
+		Marked int64
+		transferRow
+		Delivery         id.Delivery
+		Person           id.Person
+		Name             *string
+		Email            string
+		DestinationType  string
+		KeyVersion       int32
+		Locale, TimeZone *string
+		Host             *string
+	}
+	rows, err := all[expiringRow](s.q.Query(ctx, `
+		WITH due AS (
+			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
+			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
+		), t AS (
+			UPDATE transfer.transfers x SET warned_at = $1 FROM due WHERE x.uid = due.uid RETURNING x.*
+		)
+		SELECT (SELECT count(*) FROM t) AS marked, `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version,
+			p.locale, p.time_zone, coalesce(sp.host, p.host) AS host
+		FROM t JOIN transfer.deliveries d ON d.transfer = t.uid AND d.email IS NOT NULL AND d.hidden_at IS NULL
+		LEFT JOIN directory.persons p ON p.person = d.person
+		LEFT JOIN directory.persons sp ON sp.person = t.sender AND t.sender_managed`, now, before, window, limit))
+	if err != nil {
+		return 0, nil, fmt.Errorf("warn of expiry: %w", err)
+	}
+	out := make([]Expiring, len(rows))
+	for i, r := range rows {
+		marked = int(r.Marked)
+		out[i] = Expiring{
+			Transfer: r.transfer(),
+			Delivery: transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(r.DestinationType)},
+			Version:  r.KeyVersion, Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: or(r.Host),
+		}
+	}
+	return marked, out, nil
+}
+
+// DeleteOrganizationData removes an organization's settings and groups.
+func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
+	_, err := s.q.Exec(ctx, `WITH a AS (DELETE FROM transfer.adminunits WHERE organization = $1) DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o)
+	if err != nil {
+		return fmt.Errorf("delete organization's data: %w", err)
+	}
+	return nil
+}

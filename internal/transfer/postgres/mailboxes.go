@@ -1,0 +1,224 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// ownerColumns and ownerTables are what an ownerRow holds: $1 is the month, $2 the default upload volume.
+const (
+	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, coalesce(p.host, '') AS host, p.roles, p.organization, p.limits_organization,
+	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit, l.new_transfer_limit, l.new_transfer_drain_rate,
+	CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $2::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
+	pv.held AS upload_held,
+	CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
+	ov.held AS organization_held, ` + adminunitColumns
+	ownerTables = `directory.persons p
+	JOIN directory.limits l ON l.organization = p.limits_organization
+	LEFT JOIN transfer.adminunits a ON a.organization = p.limits_organization
+	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
+	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
+	mailboxColumns = `m.secure, m.name, m.email, v.link, m.slogan, m.absent, m.absence_message, m.fields_schema, m.ui_schema,
+	m.mime_type_filter, m.max_files, m.max_file_size_mb`
+)
+
+type ownerRow struct {
+	Person                    id.Person
+	OwnerName                 *string
+	OwnerEmail                *string
+	Locale, TimeZone          *string
+	Host                      string
+	Roles                     []string
+	Organization              id.Organization
+	LimitsOrganization        id.Organization
+	ServiceEnabled            bool
+	FilterAllowed             bool
+	NewTransferReceiversLimit int32
+	NewTransferLimit          int32
+	NewTransferDrainRate      float64
+	UploadLimit               *int64
+	UploadHeld                *int64
+	OrganizationLimit         *int64
+	OrganizationHeld          *int64
+	adminunitRow
+}
+
+func (r ownerRow) owner(d transfer.Defaults) transfer.Owner {
+	return transfer.Owner{
+		Name: or(r.OwnerName), Email: or(r.OwnerEmail), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: r.Host, Roles: r.Roles,
+		Organization: r.Organization, LimitsOrganization: r.LimitsOrganization,
+		ServiceEnabled: r.ServiceEnabled, FilterAllowed: r.FilterAllowed, ReceiversLimit: r.NewTransferReceiversLimit,
+		TransferLimit: int(r.NewTransferLimit), TransferDrain: r.NewTransferDrainRate,
+		UploadLimit: limit(r.UploadLimit), UploadHeld: or(r.UploadHeld),
+		OrganizationLimit: limit(r.OrganizationLimit), OrganizationHeld: or(r.OrganizationHeld),
+		Adminunit: r.unit(d.Adminunit),
+	}
+}
+
+// limit is -1 where there is none.
+func limit(p *int64) int64 {
+	if p == nil {
+		return -1
+	}
+	return *p
+}
+
+type mailboxRow struct {
+	ownerRow
+	Secure         bool
+	Name, Email    *string
+	Link           *string
+	Slogan         *string
+	Absent         bool
+	AbsenceMessage *string
+	FieldsSchema   []byte
+	UISchema       []byte
+	MIMETypeFilter []string
+	MaxFiles       *int32
+	MaxFileSizeMB  *int64
+}
+
+func (r mailboxRow) mailbox(d transfer.Defaults) transfer.PublicMailbox {
+	return transfer.PublicMailbox{
+		Mailbox: transfer.Mailbox{
+			Person: r.Person, Secure: r.Secure, Name: or(r.Name), Email: or(r.Email), VanityLink: or(r.Link), Slogan: or(r.Slogan),
+			Absent: r.Absent, AbsenceMessage: or(r.AbsenceMessage), FieldsSchema: r.FieldsSchema, UISchema: r.UISchema,
+			MIMETypeFilter: r.MIMETypeFilter, MaxFiles: or(r.MaxFiles), MaxFileSizeMB: or(r.MaxFileSizeMB),
+		},
+		Owner: r.owner(d),
+	}
+}
+
+// PublicMailbox finds a mailbox by its key among those at home on the scope's host. ErrNotFound.
+func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
+	const byUID = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
+		JOIN transfer.mailboxes m ON m.person = p.person
+		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+		WHERE m.person = $3 AND ($4 = '*' OR p.host = $4)`
+	const byLink = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
+		JOIN transfer.mailboxes m ON m.person = p.person
+		JOIN transfer.vanity_links v ON v.mailbox = m.person
+		WHERE v.link = $3 AND p.host = $4 AND v.host_organization = $5`
+	month := transfer.Month(sc.Now)
+	var row mailboxRow
+	var err error
+	if key.Link == "" {
+		row, err = one[mailboxRow](s.q.Query(ctx, byUID, month, sc.Defaults.UploadVolume, key.UID, sc.Host))
+	} else {
+		row, err = one[mailboxRow](s.q.Query(ctx, byLink, month, sc.Defaults.UploadVolume, key.Link, sc.Host, sc.HostOrganization))
+	}
+	if err != nil {
+		return transfer.PublicMailbox{}, fmt.Errorf("find mailbox: %w", err)
+	}
+	return row.mailbox(sc.Defaults), nil
+}
+
+// Owner returns what is known of a person as an owner of transfers, on the scope's host. ErrNotFound.
+func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owner, error) {
+	row, err := one[ownerRow](s.q.Query(ctx, `SELECT `+ownerColumns+` FROM `+ownerTables+` WHERE p.person = $3 AND ($4 = '*' OR p.host = $4)`,
+		transfer.Month(sc.Now), sc.Defaults.UploadVolume, p, sc.Host))
+	if err != nil {
+		return transfer.Owner{}, fmt.Errorf("find owner: %w", err)
+	}
+	return row.owner(sc.Defaults), nil
+}
+
+// UpsertMailbox stores a mailbox whole, apart from its vanity link, and reports whether it is new.
+func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.Time) (created bool, err error) {
+	filter := m.MIMETypeFilter
+	if filter == nil {
+		filter = []string{}
+	}
+	err = s.q.QueryRow(ctx, `
+		INSERT INTO transfer.mailboxes AS m (person, secure, name, email, slogan, absent, absence_message, fields_schema, ui_schema,
+			mime_type_filter, max_files, max_file_size_mb, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
+		ON CONFLICT ON CONSTRAINT mailboxes_pkey DO UPDATE SET
+			secure = excluded.secure, name = excluded.name, email = excluded.email, slogan = excluded.slogan,
+			absent = excluded.absent, absence_message = excluded.absence_message, fields_schema = excluded.fields_schema,
+			ui_schema = excluded.ui_schema, mime_type_filter = excluded.mime_type_filter, max_files = excluded.max_files,
+			max_file_size_mb = excluded.max_file_size_mb, updated_at = excluded.updated_at
+		RETURNING m.xmax = 0`,
+		m.Person, m.Secure, text(m.Name), text(m.Email), text(m.Slogan), m.Absent, text(m.AbsenceMessage), document(m.FieldsSchema),
+		document(m.UISchema), filter, number(m.MaxFiles), number(m.MaxFileSizeMB), now).Scan(&created)
+	if err != nil {
+		return false, fmt.Errorf("store mailbox: %w", err)
+	}
+	return created, nil
+}
+
+// SetVanityLink gives a mailbox the link on the host of that organization, in place of its former one; an empty link
+// only takes the former one away. ErrVanityLink when a mailbox or group of that host has it.
+func (s *Store) SetVanityLink(ctx context.Context, mailbox id.Person, host id.Organization, link string) error {
+	var err error
+	if link == "" {
+		_, err = s.q.Exec(ctx, `DELETE FROM transfer.vanity_links WHERE mailbox = $1`, mailbox)
+	} else {
+		_, err = s.q.Exec(ctx, `
+			INSERT INTO transfer.vanity_links (host_organization, link, mailbox) VALUES ($1, $2, $3)
+			ON CONFLICT ON CONSTRAINT vanity_links_mailbox_key DO UPDATE
+			SET host_organization = excluded.host_organization, link = excluded.link`, host, link, mailbox)
+	}
+	if database.Constraint(err) == "vanity_links_pkey" {
+		return transfer.ErrVanityLink
+	}
+	if err != nil {
+		return fmt.Errorf("set vanity link: %w", err)
+	}
+	return nil
+}
+
+// DeleteMailbox removes a mailbox with its vanity link and its places in groups. ErrNotFound.
+func (s *Store) DeleteMailbox(ctx context.Context, p id.Person) error {
+	tag, err := s.q.Exec(ctx, `DELETE FROM transfer.mailboxes WHERE person = $1`, p)
+	if err != nil {
+		return fmt.Errorf("delete mailbox: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return transfer.ErrNotFound
+	}
+	return nil
+}
+
+// AddressVerified reports whether the address, in lower case, is a verified one of the person.
+func (s *Store) AddressVerified(ctx context.Context, p id.Person, address string) (bool, error) {
+	var verified bool
+	err := s.q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM directory.addresses WHERE person = $1 AND address = $2 AND verified)`,
+		p, address).Scan(&verified)
+	if err != nil {
+		return false, fmt.Errorf("look up address: %w", err)
+	}
+	return verified, nil
+}
+
+// HomeOrganization returns the organization that owns a person's home host.
+func (s *Store) HomeOrganization(ctx context.Context, host string) (id.Organization, error) {
+	var o id.Organization
+	err := s.q.QueryRow(ctx, `SELECT organization FROM directory.hosts WHERE host = $1`, host).Scan(&o)
+	if errors.Is(err, errNoRows) {
+		return o, transfer.ErrNotFound
+	}
+	if err != nil {
+		return o, fmt.Errorf("find host: %w", err)
+	}
+	return o, nil
+}
+
+// MIMETypeFilter returns the types a mailbox takes; none: all.
+func (s *Store) MIMETypeFilter(ctx context.Context, p id.Person) ([]string, error) {
+	var filter []string
+	err := s.q.QueryRow(ctx, `SELECT mime_type_filter FROM transfer.mailboxes WHERE person = $1`, p).Scan(&filter)
+	if errors.Is(err, errNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read filter: %w", err)
+	}
+	return filter, nil
+}

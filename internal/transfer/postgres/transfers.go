@@ -1,0 +1,281 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+const transferColumns = `t.uid, t.reservation, t.type, t.state, t.owner, t.sender, t.sender_managed, t.subject, t.message, t.sender_name,
+	t.sender_email, t.sender_locale, t.delivery_notification, t.priority, t.protection, t.fields, t.object_count, t.total_bytes,
+	t.created_at, t.expires_at, t.accessed_at`
+
+type transferRow struct {
+	UID                     id.Transfer
+	Reservation             id.Reservation
+	Type, State             string
+	Owner                   id.Person
+	Sender                  id.Person
+	SenderManaged           bool
+	Subject, Message        *string
+	SenderName, SenderEmail *string
+	SenderLocale            *string
+	DeliveryNotification    bool
+	Priority                *int32
+	Protection              string
+	Fields                  []byte
+	ObjectCount             int32
+	TotalBytes              int64
+	CreatedAt, ExpiresAt    time.Time
+	AccessedAt              *time.Time
+}
+
+func (r transferRow) transfer() transfer.Transfer {
+	return transfer.Transfer{
+		UID: r.UID, Reservation: r.Reservation, Kind: transfer.Kind(r.Type), State: transfer.State(r.State), Owner: r.Owner,
+		Subject: or(r.Subject), Message: or(r.Message),
+		Sender:   transfer.Sender{Name: or(r.SenderName), Email: or(r.SenderEmail), Person: r.Sender},
+		Priority: or(r.Priority), Protection: transfer.Protection(r.Protection), Fields: r.Fields,
+		ObjectCount: r.ObjectCount, TotalBytes: r.TotalBytes, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AccessedAt: or(r.AccessedAt),
+	}
+}
+
+// NewTransfer is what a confirm adds to the reservation it turns into a transfer.
+type NewTransfer struct {
+	UID           id.Transfer
+	Reservation   id.Reservation
+	Sender        transfer.Sender
+	SenderManaged bool
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	Deliveries    []NewDelivery
+}
+
+// NewDelivery is one addressee together with the hash of the key in its link.
+type NewDelivery struct {
+	transfer.Delivery
+	KeyHash []byte
+}
+
+// maxSearchText bounds how much of the objects' names a search looks at.
+const maxSearchText = 64 << 10
+
+// InsertTransfer makes the transfer of a locked, complete reservation and closes the reservation. ErrConfirmed when it
+// has become one already.
+func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
+	_, err := s.q.Exec(ctx, `
+		WITH closed AS (
+			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1 WHERE uid = $2 AND state = 'open' RETURNING *
+		), sums AS (
+			SELECT count(*) AS n, coalesce(sum(held), 0) AS bytes, left(string_agg(name, ' ' ORDER BY position), $9) AS names
+			FROM transfer.objects WHERE reservation = $2
+		)
+		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, message, sender_name,
+			sender_email, sender_locale, delivery_notification, priority, protection, password_hash, fields, search, object_count,
+			total_bytes, created_at, expires_at)
+		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale, c.delivery_notification,
+			c.priority, c.protection, c.password_hash, c.fields, lower(concat_ws(' ', c.subject, $5::text, $6::text, sums.names)), sums.n, sums.bytes, $7, $8
+		FROM closed c, sums`,
+		n.UID, n.Reservation, opt(n.Sender.Person), n.SenderManaged, text(n.Sender.Name), text(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText)
+	if database.Constraint(err) == "transfers_reservation_key" {
+		return transfer.ErrConfirmed
+	}
+	if err != nil {
+		return fmt.Errorf("store transfer: %w", err)
+	}
+	return s.insertDeliveries(ctx, n)
+}
+
+func (s *Store) insertDeliveries(ctx context.Context, n NewTransfer) error {
+	count := len(n.Deliveries)
+	uids, persons := make([]uuid.UUID, count), make([]*uuid.UUID, count)
+	names, emails := make([]*string, count), make([]*string, count)
+	kinds, hashes := make([]string, count), make([][]byte, count)
+	for i, d := range n.Deliveries {
+		uids[i], persons[i], names[i], emails[i], kinds[i], hashes[i] = d.UID.UUID, opt(d.Person), text(d.Name), text(d.Email), string(d.Destination), d.KeyHash
+	}
+	_, err := s.q.Exec(ctx, `
+		INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, name, email, key_hash, created_at)
+		SELECT d.uid, $1, d.nr, d.kind, d.person, d.name, d.email, d.hash, $2
+		FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[]) WITH ORDINALITY AS d (uid, person, name, email, kind, hash, nr)`,
+		n.UID, n.CreatedAt, uids, persons, names, emails, kinds, hashes)
+	if err != nil {
+		return fmt.Errorf("store deliveries: %w", err)
+	}
+	return nil
+}
+
+// SeenTransfer is a transfer as one of its parties sees it.
+type SeenTransfer struct {
+	transfer.Transfer
+	AsSender     bool
+	Delivery     id.Delivery // of the person, zero for the sender alone
+	Notify       bool        // the sender wishes to know of the first access
+	SenderLocale string
+}
+
+type seenRow struct {
+	transferRow
+	AsSender bool
+	Delivery id.Delivery
+}
+
+func (r seenRow) seen() SeenTransfer {
+	return SeenTransfer{Transfer: r.transfer(), AsSender: r.AsSender, Delivery: r.Delivery, Notify: r.DeliveryNotification, SenderLocale: or(r.SenderLocale)}
+}
+
+// seenDelivery joins a transfer t to the delivery d that makes person $1 one of its recipients.
+const seenDelivery = `LEFT JOIN LATERAL (
+		SELECT d.uid FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL ORDER BY d.position LIMIT 1
+	) d ON true`
+
+const seenColumns = transferColumns + `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery`
+
+// reachable holds on a host that is home to the sender or a recipient of t: $2 is the host.
+const reachable = `($2 = '*' OR EXISTS (
+	SELECT FROM directory.persons p
+	WHERE p.host = $2 AND (p.person = $1 OR p.person = t.sender OR p.person IN (SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid))))`
+
+// TransferOf returns a transfer to a person who sent it or to whom it was delivered, without objects. ErrNotFound.
+func (s *Store) TransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
+	return s.transferOf(ctx, uid, p, sc, "")
+}
+
+// LockTransferOf is TransferOf, and keeps everybody else from changing the transfer until the transaction ends.
+func (s *Store) LockTransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
+	return s.transferOf(ctx, uid, p, sc, " FOR UPDATE OF t")
+}
+
+func (s *Store) transferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope, lock string) (SeenTransfer, error) {
+	row, err := one[seenRow](s.q.Query(ctx, `SELECT `+seenColumns+` FROM transfer.transfers t `+seenDelivery+`
+		WHERE t.uid = $3 AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable+lock, p, sc.Host, uid))
+	if err != nil {
+		return SeenTransfer{}, fmt.Errorf("find transfer: %w", err)
+	}
+	return row.seen(), nil
+}
+
+// TransferOfReservation returns the transfer that a reservation became, as its sender sees it, without objects. ErrNotFound.
+func (s *Store) TransferOfReservation(ctx context.Context, r id.Reservation) (SeenTransfer, error) {
+	row, err := one[transferRow](s.q.Query(ctx, `SELECT `+transferColumns+` FROM transfer.transfers t WHERE t.reservation = $1`, r))
+	if err != nil {
+		return SeenTransfer{}, fmt.Errorf("find transfer: %w", err)
+	}
+	return SeenTransfer{Transfer: row.transfer(), AsSender: true}, nil
+}
+
+// Page asks for a part of somebody's transfers, newest first.
+type Page struct {
+	Received, Sent bool
+	Search         string    // lower case; empty: all
+	BeforeAt       time.Time // only those older than this, and than BeforeUID at the same time; zero: from the newest
+	BeforeUID      id.Transfer
+	Limit          int
+}
+
+// The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with
+// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search.
+const (
+	receivedHalf = `(SELECT d.transfer AS uid, d.created_at FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
+		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
+			AND ($2::timestamptz IS NULL OR (d.created_at, d.transfer) < ($2, $3))
+			AND ($5 = '' OR EXISTS (SELECT FROM transfer.transfers t WHERE t.uid = d.transfer AND t.search LIKE $5))
+		ORDER BY d.created_at DESC, d.transfer DESC LIMIT $4)`
+	sentHalf = `(SELECT t.uid, t.created_at FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
+		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
+			AND ($2::timestamptz IS NULL OR (t.created_at, t.uid) < ($2, $3))
+			AND ($5 = '' OR t.search LIKE $5 OR EXISTS (SELECT FROM transfer.deliveries d
+				WHERE d.transfer = t.uid AND lower(concat_ws(' ', d.name, d.email)) LIKE $5))
+		ORDER BY t.created_at DESC, t.uid DESC LIMIT $4)`
+)
+
+// Transfers returns a page of a person's transfers, without objects. Somebody who is at home on another host than the
+// scope's has none there.
+func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, error) {
+	halves := receivedHalf + ` UNION ` + sentHalf
+	switch {
+	case !page.Sent:
+		halves = receivedHalf
+	case !page.Received:
+		halves = sentHalf
+	}
+	var before *time.Time
+	if !page.BeforeAt.IsZero() {
+		before = &page.BeforeAt
+	}
+	rows, err := all[seenRow](s.q.Query(ctx, `
+		WITH page AS (`+halves+`)
+		SELECT `+seenColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+`
+		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, p, before, page.BeforeUID, page.Limit, pattern(page.Search), sc.Host))
+	if err != nil {
+		return nil, fmt.Errorf("list transfers: %w", err)
+	}
+	out := make([]SeenTransfer, len(rows))
+	for i, r := range rows {
+		out[i] = r.seen()
+	}
+	return out, nil
+}
+
+// ObjectsOfTransfers returns the objects of several transfers by transfer, in order.
+func (s *Store) ObjectsOfTransfers(ctx context.Context, uids []id.Transfer) (map[id.Transfer][]transfer.Object, error) {
+	type ofTransferRow struct {
+		objectRow
+		Transfer id.Transfer
+	}
+	rows, err := all[ofTransferRow](s.q.Query(ctx, `SELECT `+objectColumns+`, t.uid AS transfer FROM transfer.transfers t
+		JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = ANY ($1) ORDER BY t.uid, o.position`, uuids(uids)))
+	if err != nil {
+		return nil, fmt.Errorf("list objects: %w", err)
+	}
+	out := make(map[id.Transfer][]transfer.Object, len(uids))
+	for _, r := range rows {
+		out[r.Transfer] = append(out[r.Transfer], r.object())
+	}
+	return out, nil
+}
+
+type deliveryRow struct {
+	Transfer        id.Transfer
+	UID             id.Delivery
+	Person          id.Person
+	Name, Email     *string
+	DestinationType string
+	UndeliveredAt   *time.Time
+}
+
+func (r deliveryRow) delivery() transfer.Delivery {
+	return transfer.Delivery{UID: r.UID, Person: r.Person, Name: or(r.Name), Email: or(r.Email),
+		Destination: transfer.Destination(r.DestinationType), Undelivered: r.UndeliveredAt != nil}
+}
+
+// DeliveriesOfTransfers returns the addressees of several transfers by transfer, in order, bcc and links included.
+func (s *Store) DeliveriesOfTransfers(ctx context.Context, uids []id.Transfer) (map[id.Transfer][]transfer.Delivery, error) {
+	rows, err := all[deliveryRow](s.q.Query(ctx, `SELECT d.transfer, d.uid, d.person, d.name, d.email, d.destination_type, d.undelivered_at
+		FROM transfer.deliveries d WHERE d.transfer = ANY ($1) ORDER BY d.transfer, d.position`, uuids(uids)))
+	if err != nil {
+		return nil, fmt.Errorf("list deliveries: %w", err)
+	}
+	out := make(map[id.Transfer][]transfer.Delivery, len(uids))
+	for _, r := range rows {
+		out[r.Transfer] = append(out[r.Transfer], r.delivery())
+	}
+	return out, nil
+}
+
+// CountUploadConfirmation counts a mail to an uploader's address on a day and reports whether it is within limit.
+func (s *Store) CountUploadConfirmation(ctx context.Context, email string, day time.Time, limit int) (bool, error) {
+	tag, err := s.q.Exec(ctx, `
+		INSERT INTO transfer.upload_confirmations AS c (email, day, sent) SELECT $1, $2, 1 WHERE $3 > 0
+		ON CONFLICT ON CONSTRAINT upload_confirmations_pkey DO UPDATE SET sent = c.sent + 1 WHERE c.sent < $3`, email, day, limit)
+	if err != nil {
+		return false, fmt.Errorf("count upload confirmation: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}

@@ -1,0 +1,228 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// Upload is an object locked for a new writer, with everything that decides whether it may write.
+type Upload struct {
+	transfer.Object
+	Reservation        id.Reservation
+	ShaState           []byte
+	Head               []byte    // first bytes, while they are too few to tell the type by
+	LeaseUntil         time.Time // zero: nobody writes
+	Reserved           int64     // volume the former writer left behind
+	Creator            id.Person
+	Owner              id.Person
+	Organization       id.Organization
+	LimitsOrganization id.Organization
+	Transfer           id.Transfer // set once confirmed
+	MIMETypeFilter     []string
+	UploadLimit        int64 // bytes a month; negative: none
+	OrganizationLimit  int64
+	StorageLimit       int64
+	Stored             int64
+}
+
+// LockUpload locks an object and keeps its reservation from being confirmed until the transaction ends. ErrNotFound.
+func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
+	type uploadRow struct {
+		objectRow
+		ShaState           []byte
+		Head               []byte
+		LeaseUntil         *time.Time
+		Reserved           int64
+		Creator            id.Person
+		Owner              id.Person
+		Organization       id.Organization
+		LimitsOrganization id.Organization
+		Transfer           id.Transfer
+		FilterTypes        []string
+		UploadLimit        *int64
+		OrganizationLimit  *int64
+		StorageVolumeBytes *int64
+		Stored             *int64
+	}
+	row, err := one[uploadRow](s.q.Query(ctx, `
+		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until, o.reserved, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
+			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS filter_types,
+			CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $5::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
+			CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
+			l.storage_volume_bytes, sv.bytes AS stored
+		FROM transfer.reservations r
+		JOIN transfer.objects o ON o.reservation = r.uid
+		JOIN directory.persons p ON p.person = r.owner
+		JOIN directory.limits l ON l.organization = p.limits_organization
+		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
+		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
+		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
+		FOR UPDATE OF o FOR SHARE OF r`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume))
+	if err != nil {
+		return Upload{}, fmt.Errorf("lock object: %w", err)
+	}
+	return Upload{
+		Object: row.object(), Reservation: r, ShaState: row.ShaState, Head: row.Head, LeaseUntil: or(row.LeaseUntil), Reserved: row.Reserved,
+		Creator: row.Creator, Owner: row.Owner, Organization: row.Organization, LimitsOrganization: row.LimitsOrganization,
+		Transfer: row.Transfer, MIMETypeFilter: row.FilterTypes, UploadLimit: limit(row.UploadLimit),
+		OrganizationLimit: limit(row.OrganizationLimit), StorageLimit: limit(row.StorageVolumeBytes), Stored: or(row.Stored),
+	}, nil
+}
+
+// ResetObject takes an object back to no bytes: what it held and what its former writer had set aside is given back.
+// With keepBytes only the latter. The caller has it locked. Volumes are locked person first, then organization.
+func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
+	_, err := s.q.Exec(ctx, `
+		WITH o AS (
+			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1
+		), parts AS (
+			SELECT c.month, c.bytes AS held, 0 AS reserved FROM transfer.object_charges c WHERE c.object = $1 AND NOT $5
+			UNION ALL
+			SELECT o.reserved_month, 0, o.reserved FROM o WHERE o.reserved > 0
+		), totals AS (
+			SELECT month, sum(held) AS held, sum(reserved) AS reserved FROM parts GROUP BY month
+		), person AS (
+			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
+			FROM totals t WHERE v.subject = $2 AND v.month = t.month RETURNING v.subject
+		), organization AS (
+			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
+			FROM totals t WHERE v.subject = $3 AND v.month = t.month AND (SELECT count(*) FROM person) >= 0
+		), stored AS (
+			UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - o.held, 0) FROM o WHERE v.organization = $4 AND NOT $5
+		), uncharged AS (
+			DELETE FROM transfer.object_charges WHERE object = $1 AND NOT $5
+		)
+		UPDATE transfer.objects SET reserved = 0, reserved_month = NULL,
+			held = CASE WHEN $5 THEN held ELSE 0 END,
+			sha_state = CASE WHEN $5 THEN sha_state END,
+			head = CASE WHEN $5 THEN head END,
+			sha256 = CASE WHEN $5 THEN sha256 END,
+			mime_type = CASE WHEN $5 THEN mime_type END
+		WHERE uid = $1`, u.UID, u.Owner, opt(u.Organization), u.LimitsOrganization, keepBytes)
+	if err != nil {
+		return fmt.Errorf("reset object: %w", err)
+	}
+	return nil
+}
+
+// Turn is a writer's hold on an object.
+type Turn struct {
+	Epoch              int64
+	PersonAdmitted     bool // the owner's volume had room
+	SubscriptionAdmits bool // the organization's volume had room, or there is none to ask
+}
+
+// BeginUpload raises the epoch of a locked object and sets want bytes of this month's volume aside, person first, then
+// organization. When the answer says that a volume had no room, the caller rolls back.
+func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease, month time.Time) (Turn, error) {
+	var t Turn
+	err := s.q.QueryRow(ctx, `
+		WITH person AS (
+			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
+			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0
+			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
+			WHERE $6 < 0 OR v.held + v.reserved < $6
+			RETURNING v.subject
+		), organization AS (
+			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
+			SELECT $3::uuid, $4::date, 'organization', $5::bigint WHERE $3::uuid IS NOT NULL AND $7::bigint <> 0 AND (SELECT count(*) FROM person) > 0
+			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
+			WHERE $7 < 0 OR v.held + v.reserved < $7
+			RETURNING v.subject
+		), o AS (
+			UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = $8, reserved = $5, reserved_month = $4
+			WHERE uid = $1 RETURNING writer_epoch
+		)
+		SELECT o.writer_epoch, EXISTS (SELECT FROM person), $3::uuid IS NULL OR EXISTS (SELECT FROM organization) FROM o`,
+		u.UID, u.Owner, opt(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease).
+		Scan(&t.Epoch, &t.PersonAdmitted, &t.SubscriptionAdmits)
+	if err != nil {
+		return Turn{}, fmt.Errorf("begin upload: %w", err)
+	}
+	return t, nil
+}
+
+// Progress is what a writer has made durable since it last said so.
+type Progress struct {
+	Object   id.Object
+	Epoch    int64
+	Held     int64     // bytes of the object that are durable now
+	Added    int64     // of them, new since the last progress
+	Release  int64     // volume set aside that is not needed any more, Added included
+	ShaState []byte    // over Held bytes
+	SHA256   []byte    // once complete
+	Head     []byte    // first bytes, while they are too few to tell the type by
+	MIMEType string    // once known
+	Lease    time.Time // zero: the writer is done
+	Month    time.Time // that the volume was set aside in
+}
+
+// AdvanceUpload makes bytes held: row, charge and volumes in one statement, only while the writer has its turn. It
+// reports whether it had. Volumes are locked person first, then organization.
+func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
+	var lease *time.Time
+	if !p.Lease.IsZero() {
+		lease = &p.Lease
+	}
+	var n int
+	err := s.q.QueryRow(ctx, `
+		WITH o AS (
+			UPDATE transfer.objects SET held = $3, sha_state = $4, sha256 = $5, head = $11, mime_type = coalesce($6, mime_type),
+				lease_until = $7, reserved = greatest(reserved - $8::bigint, 0)
+			WHERE uid = $1 AND writer_epoch = $2
+			RETURNING reservation
+		), r AS (
+			SELECT r.owner, r.organization, r.limits_organization FROM transfer.reservations r JOIN o ON r.uid = o.reservation
+		), charge AS (
+			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, $10::date, $9::bigint FROM o WHERE $9::bigint > 0
+			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
+		), person AS (
+			UPDATE transfer.volumes v SET held = v.held + $9::bigint, reserved = greatest(v.reserved - $8::bigint, 0)
+			FROM r WHERE v.subject = r.owner AND v.month = $10::date RETURNING v.subject
+		), organization AS (
+			UPDATE transfer.volumes v SET held = v.held + $9::bigint, reserved = greatest(v.reserved - $8::bigint, 0)
+			FROM r WHERE v.subject = r.organization AND v.month = $10::date AND (SELECT count(*) FROM person) >= 0
+		), stored AS (
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, $9::bigint FROM r WHERE $9::bigint > 0
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
+		)
+		SELECT count(*) FROM o`,
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), lease, p.Release, p.Added, p.Month, p.Head).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("advance upload: %w", err)
+	}
+	return n == 1, nil
+}
+
+// ReleaseVolumes gives back what writers that vanished with their server had set aside, and returns for how many.
+func (s *Store) ReleaseVolumes(ctx context.Context, before time.Time) (int, error) {
+	var n int
+	err := s.q.QueryRow(ctx, `
+		WITH o AS (
+			UPDATE transfer.objects n SET reserved = 0, reserved_month = NULL, lease_until = NULL, writer_epoch = n.writer_epoch + 1
+			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < $1 LIMIT 1000 FOR UPDATE SKIP LOCKED) old
+			WHERE n.uid = old.uid
+			RETURNING n.reservation, old.reserved, old.reserved_month
+		), totals AS (
+			SELECT r.owner, r.organization, o.reserved_month AS month, sum(o.reserved) AS reserved
+			FROM o JOIN transfer.reservations r ON r.uid = o.reservation GROUP BY r.owner, r.organization, o.reserved_month
+		), persons AS (
+			UPDATE transfer.volumes v SET reserved = greatest(v.reserved - t.reserved, 0)
+			FROM (SELECT owner, month, sum(reserved) AS reserved FROM totals GROUP BY owner, month) t
+			WHERE v.subject = t.owner AND v.month = t.month RETURNING v.subject
+		), organizations AS (
+			UPDATE transfer.volumes v SET reserved = greatest(v.reserved - t.reserved, 0)
+			FROM (SELECT organization, month, sum(reserved) AS reserved FROM totals
+				WHERE (SELECT count(*) FROM persons) >= 0 GROUP BY organization, month) t
+			WHERE v.subject = t.organization AND v.month = t.month
+		)
+		SELECT count(*) FROM o`, before).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("release volumes: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,140 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Confirm closes a reservation and delivers it. Of parallel confirms one succeeds, the others get ErrConfirmed with the
+// transfer's uid. ErrNotFound, ErrUnconfirmable with one detail for each condition that is not met.
+func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, error) {
+	var t transfer.Transfer
+	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		r, err := s.lockOpen(ctx, tx, c, uid)
+		if err != nil {
+			return err
+		}
+		if err := s.checkConfirmable(ctx, tx, r); err != nil {
+			return err
+		}
+		n := s.newTransfer(r)
+		if err := tx.InsertTransfer(ctx, n); err != nil {
+			return err
+		}
+		seen, err := tx.TransferOfReservation(ctx, uid)
+		if err != nil {
+			return err
+		}
+		t = seen.Transfer
+		if t.Objects, err = tx.Objects(ctx, uid); err != nil {
+			return err
+		}
+		for _, d := range n.Deliveries {
+			if d.Destination != transfer.ToLink {
+				t.Recipients = append(t.Recipients, d.Delivery)
+			} else {
+				t.Link = s.deliveryLink(r.Facts.Host, d.UID, firstVersion)
+			}
+		}
+		return s.announce(ctx, tx, c, r, t)
+	})
+	if err != nil {
+		return transfer.Transfer{}, err
+	}
+	return t, nil
+}
+
+// checkConfirmable returns ErrUnconfirmable with everything that is missing.
+func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
+	var missing []string
+	if r.Kind == transfer.KindMailbox {
+		if r.AnonSender == "" {
+			missing = append(missing, "anonSender: is required")
+		}
+		if r.AnonEmail == "" {
+			missing = append(missing, "anonEmail: is required")
+		}
+		missing = append(missing, transfer.ValidateFields(r.FieldsSchema, r.Fields)...)
+	}
+	if r.Protection == transfer.ProtectPassword && r.PasswordHash == "" {
+		missing = append(missing, "password: is required for the protection password")
+	}
+	incomplete, err := tx.IncompleteObjects(ctx, r.UID, maxDetails)
+	if err != nil {
+		return err
+	}
+	for _, o := range incomplete {
+		missing = append(missing, fmt.Sprintf("objects: %s holds %d of %d bytes", o.ClientID, o.Held, o.IntendedSize))
+	}
+	if len(missing) > 0 {
+		return transfer.ErrUnconfirmable.With(missing...)
+	}
+	return nil
+}
+
+// firstVersion is the version of a new delivery's key.
+const firstVersion = 1
+
+// newTransfer is what a complete reservation becomes.
+func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
+	now := s.Now()
+	n := postgres.NewTransfer{
+		UID: id.New[id.Transfer](), Reservation: r.UID, CreatedAt: now, ExpiresAt: now.Add(time.Duration(r.TTL) * day),
+	}
+	if r.Kind == transfer.KindMailbox {
+		n.Sender = transfer.Sender{Name: r.AnonSender, Email: r.AnonEmail, Person: r.Sender}
+	} else {
+		n.Sender = transfer.Sender{Name: r.Facts.Name, Email: r.Facts.Email, Person: r.Owner}
+		n.SenderManaged = true
+	}
+	recipients := r.Recipients
+	for _, to := range recipients {
+		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Person: to.Person, Name: to.Name, Email: to.Email, Destination: to.Destination}))
+	}
+	if r.Kind != transfer.KindMailbox {
+		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Destination: transfer.ToLink}))
+	}
+	return n
+}
+
+func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
+	d.UID = id.New[id.Delivery]()
+	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID, firstVersion))}
+}
+
+// announce queues everything that a delivery causes: mails to the recipients, the upload confirmation, the audit entry
+// and, last since it locks feeds, the event.
+func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Caller, r postgres.HeldReservation, t transfer.Transfer) error {
+	if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
+		return err
+	}
+	if r.Kind == transfer.KindMailbox {
+		if err := s.mailUploadConfirmation(ctx, tx, r, t); err != nil {
+			return err
+		}
+	}
+	err := s.audit(ctx, tx, c, audit.Entry{
+		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
+		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(len(t.Objects)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
+	})
+	if err != nil {
+		return err
+	}
+	var receivers []id.Person
+	for _, d := range t.Recipients {
+		if !d.Person.IsZero() {
+			receivers = append(receivers, d.Person)
+		}
+	}
+	return events.Append(ctx, tx.Tx(), s.Now(), events.Event{Kind: events.TransferReceived, Subject: t.UID.String(), Receivers: receivers})
+}

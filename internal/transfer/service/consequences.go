@@ -1,0 +1,133 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// personDeleted, organizationDeleted and membershipChanged are the jobs that bring this domain after a change of the
+// other one. Each can be repeated; reads see the change at once, since they join the directory.
+type personDeleted struct {
+	Person id.Person `json:"person"`
+}
+
+// Kind implements river.JobArgs.
+func (personDeleted) Kind() string { return "transfer_person_deleted" }
+
+type organizationDeleted struct {
+	Organization id.Organization `json:"organization"`
+}
+
+// Kind implements river.JobArgs.
+func (organizationDeleted) Kind() string { return "transfer_organization_deleted" }
+
+type membershipChanged struct {
+	Person id.Person `json:"person"`
+}
+
+// Kind implements river.JobArgs.
+func (membershipChanged) Kind() string { return "transfer_membership_changed" }
+
+func (s *Service) registerConsequences() {
+	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.forgetPerson(ctx, a.Person) })
+	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
+		return s.forgetOrganization(ctx, a.Organization)
+	})
+	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.moveMailbox(ctx, a.Person) })
+}
+
+// PersonDeleted has everything of a person removed that is not somebody else's too. It joins tx.
+func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error {
+	return s.enqueue(ctx, tx, personDeleted{Person: p})
+}
+
+// OrganizationDeleted has an organization's groups and settings removed. It joins tx.
+func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error {
+	return s.enqueue(ctx, tx, organizationDeleted{Organization: o})
+}
+
+// MembershipChanged has a person's mailbox follow to the host that is now its home. It joins tx.
+func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, p id.Person) error {
+	return s.enqueue(ctx, tx, membershipChanged{Person: p})
+}
+
+func (s *Service) enqueue(ctx context.Context, tx database.Tx, args interface{ Kind() string }) error {
+	if err := s.Jobs.Enqueue(ctx, tx, args); err != nil {
+		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
+	}
+	return nil
+}
+
+// forgetPerson removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
+// stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
+func (s *Service) forgetPerson(ctx context.Context, p id.Person) error {
+	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.DeleteMailbox(ctx, p); err != nil && !errors.Is(err, transfer.ErrNotFound) {
+			return err
+		}
+		uids, err := tx.LockReservationsOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		if len(uids) > 0 {
+			if err := s.discard(ctx, tx, uids); err != nil {
+				return err
+			}
+		}
+		return tx.DisownTransfers(ctx, p)
+	})
+	if err != nil {
+		return err
+	}
+	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		uids, err := tx.HideDeliveriesOf(ctx, p, expireBatch, s.Now())
+		if err != nil || len(uids) == 0 {
+			return 0, err
+		}
+		return len(uids), s.endAbandoned(ctx, tx, uids)
+	})
+}
+
+// forgetOrganization removes what an organization had decided and grouped. Its members' mailboxes follow them by
+// MembershipChanged.
+func (s *Service) forgetOrganization(ctx context.Context, o id.Organization) error {
+	return s.Store.DeleteOrganizationData(ctx, o)
+}
+
+// moveMailbox brings a mailbox's vanity link to its owner's home host. Where the link is taken it is cleared, and the
+// owner told.
+func (s *Service) moveMailbox(ctx context.Context, p id.Person) error {
+	m, err := s.Store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
+	if errors.Is(err, transfer.ErrNotFound) || err == nil && m.VanityLink == "" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	home, err := s.Store.HomeOrganization(ctx, m.Owner.Host)
+	if err != nil {
+		return err
+	}
+	err = s.Store.SetVanityLink(ctx, p, home, m.VanityLink)
+	if !errors.Is(err, transfer.ErrVanityLink) {
+		return err
+	}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.SetVanityLink(ctx, p, home, ""); err != nil {
+			return err
+		}
+		_, err := s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+			To: m.Owner.Email, ToName: m.Owner.Name, Locale: m.Owner.Locale, TimeZone: m.Owner.TimeZone, Template: mail.VanityLinkCleared,
+			Data: map[string]any{"vanityLink": m.VanityLink, "host": m.Owner.Host, "link": s.Hosts.URL(m.Owner.Host, "/mailbox")},
+		})
+		return err
+	})
+}

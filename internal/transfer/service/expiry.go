@@ -1,0 +1,218 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// How many things one transaction of a job handles.
+const (
+	expireBatch = 100
+	bytesBatch  = 500
+	sweepBatch  = 500
+)
+
+// The names of the recurring jobs, for tests and commands that run one at will.
+const (
+	JobExpireReservations = "transfer-expire-reservations"
+	JobExpireTransfers    = "transfer-expire-transfers"
+	JobWarnExpiring       = "transfer-warn-expiring"
+	JobRemoveBytes        = "transfer-remove-bytes"
+	JobReleaseVolumes     = "transfer-release-volumes"
+	JobPurge              = "transfer-purge"
+	JobSweepOrphans       = "transfer-sweep-orphans"
+)
+
+// removeBytes is the job that removes the bytes of objects without rows.
+type removeBytes struct{}
+
+// Kind implements river.JobArgs.
+func (removeBytes) Kind() string { return "transfer_remove_bytes" }
+
+func (s *Service) registerJobs() {
+	s.Jobs.Every(JobExpireReservations, time.Minute, s.ExpireReservations)
+	s.Jobs.Every(JobExpireTransfers, time.Minute, s.ExpireTransfers)
+	s.Jobs.Every(JobWarnExpiring, time.Hour, s.WarnExpiring)
+	s.Jobs.Every(JobRemoveBytes, time.Minute, s.RemoveBytes)
+	s.Jobs.Every(JobReleaseVolumes, time.Minute, s.ReleaseVolumes)
+	s.Jobs.Every(JobPurge, time.Hour, s.Purge)
+	s.Jobs.Every(JobSweepOrphans, day, s.SweepOrphans)
+	jobs.Register(s.Jobs, func(ctx context.Context, _ removeBytes) error { return s.RemoveBytes(ctx) })
+	s.registerConsequences()
+}
+
+// removeBytesSoon has the bytes of discarded objects removed once tx's transaction is committed.
+func (s *Service) removeBytesSoon(ctx context.Context, tx *postgres.Store) error {
+	if err := s.Jobs.Enqueue(ctx, tx.Tx(), removeBytes{}); err != nil {
+		return fmt.Errorf("enqueue removal of bytes: %w", err)
+	}
+	return nil
+}
+
+// ExpireReservations removes open reservations whose 48 hours are over, with their objects and bytes, and gives their
+// volume back.
+func (s *Service) ExpireReservations(ctx context.Context) error {
+	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		uids, err := tx.LockExpiredReservations(ctx, s.Now(), expireBatch)
+		if err != nil || len(uids) == 0 {
+			return 0, err
+		}
+		return len(uids), s.discard(ctx, tx, uids)
+	})
+}
+
+// ExpireTransfers erases transfers whose time is over.
+func (s *Service) ExpireTransfers(ctx context.Context) error {
+	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		uids, err := tx.LockExpiredTransfers(ctx, s.Now(), expireBatch)
+		if err != nil || len(uids) == 0 {
+			return 0, err
+		}
+		return len(uids), s.end(ctx, tx, uids, transfer.Expired)
+	})
+}
+
+// inBatches repeats a transaction until it has less to do than a batch.
+func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
+	for {
+		var n int
+		err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+			var err error
+			n, err = batch(tx)
+			return err
+		})
+		if err != nil || n < expireBatch {
+			return err
+		}
+	}
+}
+
+// WarnExpiring mails the recipients of transfers that will expire soon, once each.
+func (s *Service) WarnExpiring(ctx context.Context) error {
+	now := s.Now()
+	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		n, due, err := tx.WarnExpiring(ctx, now, now.Add(s.ExpiryWarning), s.ExpiryWarning, expireBatch)
+		if err != nil || len(due) == 0 {
+			return n, err
+		}
+		messages := make([]mail.Message, len(due))
+		for i, d := range due {
+			messages[i] = s.expiryWarning(d)
+		}
+		_, err = s.Mailer.QueueAll(ctx, tx.Tx(), messages)
+		return n, err
+	})
+}
+
+func (s *Service) expiryWarning(d postgres.Expiring) mail.Message {
+	t := d.Transfer
+	data := map[string]any{"role": "recipient", "sender": senderName(t.Sender), "expiresAt": t.ExpiresAt, "protection": string(t.Protection)}
+	if t.Protection == transfer.ProtectNone {
+		data["subject"], data["fileCount"], data["totalBytes"] = t.Subject, t.ObjectCount, t.TotalBytes
+	}
+	m := mail.Message{
+		To: d.Delivery.Email, ToName: d.Delivery.Name, Locale: d.Locale, TimeZone: d.TimeZone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
+		Template: mail.TransferExpiring, Data: data, Reference: "transfer:" + t.UID.String(), GiveUpAt: t.ExpiresAt,
+	}
+	if d.Host != "" {
+		m.Secret = map[string]string{"link": s.deliveryLink(d.Host, d.Delivery.UID, d.Version)}
+	}
+	return m
+}
+
+// RemoveBytes removes the bytes of objects whose rows are gone or erased. Those that somebody in this process may still
+// be writing wait for the next time.
+func (s *Service) RemoveBytes(ctx context.Context) error {
+	for {
+		keys, err := s.Store.DiscardedObjects(ctx, bytesBatch)
+		if err != nil {
+			return err
+		}
+		var removed []id.Object
+		for _, o := range keys {
+			if s.writers.writing(o) {
+				s.writers.stop(o, transfer.ErrNotFound)
+				continue
+			}
+			if err := s.Blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
+				return errors.Join(fmt.Errorf("remove bytes of %s: %w", o, err), s.Store.ForgetDiscarded(ctx, removed))
+			}
+			removed = append(removed, o)
+		}
+		if err := s.Store.ForgetDiscarded(ctx, removed); err != nil {
+			return err
+		}
+		if len(keys) < bytesBatch || len(removed) == 0 {
+			return nil
+		}
+	}
+}
+
+// ReleaseVolumes gives back the volume that writers had set aside who vanished with their server.
+func (s *Service) ReleaseVolumes(ctx context.Context) error {
+	n, err := s.Store.ReleaseVolumes(ctx, time.Now().Add(-time.Minute)) // leases are real time
+	if n > 0 {
+		s.Log.Info("volume of vanished uploads given back", "uploads", n)
+	}
+	return err
+}
+
+// Purge forgets what is left of transfers that ended long ago, and counters of days past.
+func (s *Service) Purge(ctx context.Context) error {
+	now := s.Now()
+	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		return tx.PurgeTransfers(ctx, now.Add(-s.RecordAge), expireBatch)
+	})
+	return errors.Join(err, s.Store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-day)))
+}
+
+// SweepOrphans removes bytes that no row knows, left by a server that died between the bytes and the row. Bytes that
+// changed within the orphan age are left alone.
+func (s *Service) SweepOrphans(ctx context.Context) error {
+	var batch []id.Object
+	before := s.Now().Add(-s.OrphanAge)
+	removed := 0
+	flush := func() error {
+		kept, err := s.Store.ObjectsKept(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, o := range batch {
+			if kept[o] || s.writers.writing(o) {
+				continue
+			}
+			if err := s.Blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
+				return fmt.Errorf("remove orphan %s: %w", o, err)
+			}
+			removed++
+		}
+		batch = batch[:0]
+		return nil
+	}
+	err := s.Blobs.List(ctx, func(i blob.Info) error {
+		o, err := id.Parse[id.Object](string(i.Key))
+		if err != nil || !i.Modified.Before(before) {
+			return nil //nolint:nilerr // a key of somebody else is no orphan of ours
+		}
+		if batch = append(batch, o); len(batch) < sweepBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil && len(batch) > 0 {
+		err = flush()
+	}
+	if removed > 0 {
+		s.Log.Info("orphaned bytes removed", "objects", removed)
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// PublicMailbox returns the mailbox that key names on the caller's host: ErrKeyInvalid, ErrNotFound.
+func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string) (transfer.PublicMailbox, error) {
+	k, err := transfer.ParseKey(key)
+	if err != nil {
+		return transfer.PublicMailbox{}, err
+	}
+	return s.Store.PublicMailbox(ctx, k, s.scope(c))
+}
+
+// Mailbox returns the caller's own mailbox. ErrNotFound.
+func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicMailbox, error) {
+	return s.Store.PublicMailbox(ctx, transfer.Key{UID: c.Person.String()}, s.scope(c))
+}
+
+// PutMailbox creates or replaces the caller's mailbox, and reports which. What m leaves out returns to its default.
+// ErrInvalid, ErrNotFound (on another host than one's home), ErrServiceDisabled, ErrRoleMissing, ErrAddressNotOwn,
+// ErrLimitRaised, ErrFilterUnavailable, ErrVanityLink.
+func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	sc := s.scope(c)
+	owner, err := s.Store.Owner(ctx, c.Person, sc)
+	if err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	if err := mayKeepMailbox(owner); err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	m.Person = c.Person
+	if err := s.checkMailbox(&m); err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	if err := checkMailboxLimits(m, owner); err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	if m.Email != "" {
+		own, err := s.Store.AddressVerified(ctx, c.Person, m.Email)
+		if err != nil {
+			return transfer.PublicMailbox{}, false, err
+		}
+		if !own {
+			return transfer.PublicMailbox{}, false, transfer.ErrAddressNotOwn
+		}
+	}
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if created, err = tx.UpsertMailbox(ctx, m, sc.Now); err != nil {
+			return err
+		}
+		if err := tx.SetVanityLink(ctx, m.Person, sc.HostOrganization, m.VanityLink); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
+	})
+	if err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	return transfer.PublicMailbox{Mailbox: m, Owner: owner}, created, nil
+}
+
+// mayKeepMailbox returns why somebody may neither keep a mailbox nor send.
+func mayKeepMailbox(o transfer.Owner) error {
+	if !o.ServiceEnabled {
+		return transfer.ErrServiceDisabled
+	}
+	if !o.MayTransfer() {
+		return transfer.ErrRoleMissing
+	}
+	return nil
+}
+
+// checkMailbox checks a mailbox's own members and brings them into the form they are stored in.
+func (s *Service) checkMailbox(m *transfer.Mailbox) error {
+	var p fault.Problems
+	checkLine(&p, "name", m.Name, maxName)
+	checkLine(&p, "slogan", m.Slogan, maxSlogan)
+	checkBlock(&p, "absenceMessage", m.AbsenceMessage, maxMessage)
+	if m.Email != "" {
+		m.Email = checkEmail(&p, "email", m.Email)
+	}
+	if m.VanityLink != "" {
+		link, ok := transfer.ParseVanityLink(m.VanityLink)
+		if !ok {
+			p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
+		}
+		m.VanityLink = link
+	}
+	if m.FieldsSchema != nil {
+		if err := transfer.CheckFieldsSchema(m.FieldsSchema); err != nil {
+			p.Add("fieldsSchema", err.Error())
+		}
+	}
+	if m.UISchema != nil {
+		if err := transfer.CheckUISchema(m.UISchema); err != nil {
+			p.Add("uiSchema", err.Error())
+		}
+	}
+	if len(m.MIMETypeFilter) > maxFilters {
+		p.Add("mimeTypeFilter", fmt.Sprintf("has more than %d entries", maxFilters))
+	}
+	for i, f := range m.MIMETypeFilter {
+		m.MIMETypeFilter[i] = strings.ToLower(f)
+		if !mimeRange.MatchString(m.MIMETypeFilter[i]) {
+			p.Add(fmt.Sprintf("mimeTypeFilter[%d]", i), "must be a type such as application/pdf, or a wildcard such as image/*")
+			break
+		}
+	}
+	if m.MaxFiles < 0 {
+		p.Add("maxFiles", "must be at least 1")
+	}
+	if m.MaxFileSizeMB < 0 {
+		p.Add("maxFileSizeMb", "must be at least 1")
+	}
+	return p.Err()
+}
+
+// checkMailboxLimits refuses what the adminunit or the subscription does not allow.
+func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
+	var above []string
+	if m.MaxFiles > o.Adminunit.MaxFiles {
+		above = append(above, fmt.Sprintf("maxFiles: must be at most the adminunit's %d", o.Adminunit.MaxFiles))
+	}
+	if m.MaxFileSizeMB > o.Adminunit.MaxFileSizeMB {
+		above = append(above, fmt.Sprintf("maxFileSizeMb: must be at most the adminunit's %d", o.Adminunit.MaxFileSizeMB))
+	}
+	if len(above) > 0 {
+		return transfer.ErrLimitRaised.With(above...)
+	}
+	if len(m.MIMETypeFilter) > 0 && !o.FilterAllowed {
+		return transfer.ErrFilterUnavailable
+	}
+	return nil
+}
+
+// DeleteMailbox removes the caller's mailbox and the open reservations on it. ErrNotFound.
+func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
+	if _, err := s.Store.Owner(ctx, c.Person, s.scope(c)); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
+			return err
+		}
+		if err := s.cancelMailboxReservations(ctx, tx, c.Person); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "mailbox.delete", Object: c.Person.String()})
+	})
+}
+
+// cancelMailboxReservations ends what strangers have begun on a mailbox that goes away.
+func (s *Service) cancelMailboxReservations(ctx context.Context, tx *postgres.Store, owner id.Person) error {
+	uids, err := tx.LockMailboxReservations(ctx, owner)
+	if err != nil || len(uids) == 0 {
+		return err
+	}
+	return s.discard(ctx, tx, uids)
+}

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// deliveryReference is a mail's reference to the delivery it announces, so that one that fails for good can be told.
+const deliveryReference = "delivery:"
+
+// mailDeliveries queues a mail to each recipient. A recipient with an account reads it in that account's language.
+func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
+	var messages []mail.Message
+	for _, d := range t.Recipients {
+		locale, zone := r.Facts.Locale, r.Facts.TimeZone
+		if !d.Person.IsZero() && d.Person != r.Owner {
+			owner, err := tx.Owner(ctx, d.Person, s.anywhere())
+			if err == nil {
+				locale, zone = owner.Locale, owner.TimeZone
+			}
+		}
+		data := map[string]any{
+			"sender": senderName(t.Sender), "senderEmail": t.Sender.Email, "expiresAt": t.ExpiresAt, "protection": string(t.Protection),
+		}
+		if t.Protection == transfer.ProtectNone {
+			data["subject"], data["message"] = t.Subject, t.Message
+			data["fileCount"], data["totalBytes"] = t.ObjectCount, t.TotalBytes
+		}
+		messages = append(messages, mail.Message{
+			To: d.Email, ToName: d.Name, Locale: locale, TimeZone: zone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
+			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.deliveryLink(r.Facts.Host, d.UID, firstVersion)},
+			Reference: deliveryReference + d.UID.String(), GiveUpAt: t.ExpiresAt,
+		})
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	_, err := s.Mailer.QueueAll(ctx, tx.Tx(), messages)
+	return err
+}
+
+// mailUploadConfirmation queues what the uploader of a mailbox gets at once, up to so many a day and address: anybody can
+// name any address (contract 4.10).
+func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
+	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.Now().UTC().Truncate(day), s.UploadConfirmations)
+	if err != nil || !within {
+		return err
+	}
+	files := make([]mail.File, len(t.Objects))
+	for i, o := range t.Objects {
+		files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
+	}
+	owner := r.Recipients[0]
+	name := owner.Name
+	if name == "" {
+		name = owner.Email
+	}
+	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+		To: t.Sender.Email, ToName: t.Sender.Name, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files},
+		Reference: "transfer:" + t.UID.String(),
+	})
+	return err
+}
+
+// senderName is what a sender is called: by name, or by address.
+func senderName(s transfer.Sender) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return s.Email
+}
+
+// MailFailed notes that a mail of this domain failed for good: the delivery shows as undelivered, and a sender with an
+// account is told. It joins the mailer's transaction.
+func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) error {
+	text, ours := strings.CutPrefix(m.Reference, deliveryReference)
+	if !ours || m.Template != mail.TransferDelivered {
+		return nil
+	}
+	uid, err := id.Parse[id.Delivery](text)
+	if err != nil {
+		return nil //nolint:nilerr // a reference of somebody else
+	}
+	failed, told, err := s.Store.Within(tx).MarkUndelivered(ctx, uid, s.Now())
+	if err != nil || !told {
+		return err
+	}
+	_, err = s.Mailer.Queue(ctx, tx, mail.Message{
+		To: failed.SenderEmail, ToName: failed.SenderName, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
+		Data: map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.Now(), "answer": m.LastAnswer},
+	})
+	return err
+}

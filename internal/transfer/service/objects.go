@@ -1,0 +1,182 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Attachment is a file that a client announces.
+type Attachment struct {
+	ClientID     string
+	Name         string
+	IntendedSize int64
+}
+
+// maxAttachments is how many files one request announces at most.
+const maxAttachments = 1_000
+
+// Attach announces files for an open reservation, all of them or none, and reports whether any is new: the same file
+// again is not. ErrNotFound, ErrInvalid, ErrConfirmed, ErrClientID, ErrTooManyFiles, ErrFileTooLarge, ErrMIMEType.
+func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
+	if err := checkAttachments(files); err != nil {
+		return nil, false, err
+	}
+	var out []transfer.Object
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		r, err := s.lockOpen(ctx, tx, c, uid)
+		if err != nil {
+			return err
+		}
+		filter, err := s.filterOf(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		if err := checkLimits(r, filter, files); err != nil {
+			return err
+		}
+		var fresh []transfer.Object
+		if out, fresh, err = s.matchAttached(ctx, tx, uid, files); err != nil || len(fresh) == 0 {
+			return err
+		}
+		if int(r.ObjectCount)+len(fresh) > int(r.MaxFiles) {
+			return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the reservation takes %d files and has %d", r.MaxFiles, r.ObjectCount))
+		}
+		created = true
+		return tx.InsertObjects(ctx, uid, fresh, s.Now())
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return out, created, nil
+}
+
+// checkAttachments checks what needs no reservation to be wrong.
+func checkAttachments(files []Attachment) error {
+	var p fault.Problems
+	if len(files) == 0 {
+		p.Add("objects", "must have at least one entry")
+	}
+	if len(files) > maxAttachments {
+		p.Add("objects", fmt.Sprintf("must have at most %d entries", maxAttachments))
+		return p.Err()
+	}
+	seen := make(map[string]bool, len(files))
+	for i, f := range files {
+		at := ""
+		if len(files) > 1 {
+			at = fmt.Sprintf("objects[%d].", i)
+		}
+		if !transfer.ValidClientID(f.ClientID) {
+			p.Add(at+"clientId", "must be 1 to 128 of A-Z, a-z, 0-9, dot, underscore and hyphen, and neither . nor ..")
+		}
+		if err := text.FileName(f.Name); err != nil {
+			p.Add(at+"name", err.Error())
+		}
+		if f.IntendedSize < 0 {
+			p.Add(at+"intendedSize", "must not be negative")
+		}
+		if seen[f.ClientID] {
+			p.Add(at+"clientId", "is given twice")
+		}
+		seen[f.ClientID] = true
+		if len(p) >= maxDetails {
+			break
+		}
+	}
+	return p.Err()
+}
+
+// maxDetails bounds the details of one error about many things.
+const maxDetails = 20
+
+// filterOf is the mailbox's MIME filter where one is in force.
+func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) ([]string, error) {
+	if r.Kind != transfer.KindMailbox || !r.Facts.FilterAllowed {
+		return nil, nil
+	}
+	return tx.MIMETypeFilter(ctx, r.Owner)
+}
+
+// checkLimits refuses files that the reservation's limits or the mailbox's filter exclude.
+func checkLimits(r postgres.HeldReservation, filter []string, files []Attachment) error {
+	for i, f := range files {
+		at := ""
+		if len(files) > 1 {
+			at = fmt.Sprintf("objects[%d].", i)
+		}
+		if f.IntendedSize > r.MaxFileSizeMB*transfer.MB {
+			return transfer.ErrFileTooLarge.With(fmt.Sprintf("%sintendedSize: must be at most %d MB", at, r.MaxFileSizeMB))
+		}
+		if len(filter) > 0 && !filterAllows(filter, typeOfName(f.Name)) {
+			return errFiltered(at+"name", filter)
+		}
+	}
+	return nil
+}
+
+// matchAttached returns the objects for files, in their order, and those among them that are new. ErrClientID.
+func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.Reservation, files []Attachment) (all, fresh []transfer.Object, err error) {
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.ClientID
+	}
+	existing, err := tx.ObjectsNamed(ctx, uid, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	known := make(map[string]transfer.Object, len(existing))
+	for _, o := range existing {
+		known[o.ClientID] = o
+	}
+	for _, f := range files {
+		o, attached := known[f.ClientID]
+		if attached && (o.Name != f.Name || o.IntendedSize != f.IntendedSize) {
+			return nil, nil, transfer.ErrClientID.With("clientId: " + f.ClientID + " is taken by an object of another name or size")
+		}
+		if !attached {
+			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize}
+			fresh = append(fresh, o)
+		}
+		all = append(all, o)
+	}
+	return all, fresh, nil
+}
+
+// Object returns one object of a reservation. ErrNotFound.
+func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
+	o, err := s.Store.Object(ctx, uid, clientID, s.scope(c))
+	if err != nil {
+		return transfer.Object{}, err
+	}
+	return o.Object, mayManage(c, uid, o.Creator)
+}
+
+// RemoveObject takes an object off an open reservation; its bytes are removed and its volume is given back. ErrNotFound,
+// ErrConfirmed.
+func (s *Service) RemoveObject(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) error {
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if _, err := s.lockOpen(ctx, tx, c, uid); err != nil {
+			return err
+		}
+		return s.dropObject(ctx, tx, uid, clientID)
+	})
+}
+
+// dropObject removes one object of a locked, open reservation. ErrNotFound.
+func (s *Service) dropObject(ctx context.Context, tx *postgres.Store, uid id.Reservation, clientID string) error {
+	n, err := tx.DiscardObjects(ctx, []id.Reservation{uid}, clientID, s.Now())
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return transfer.ErrNotFound
+	}
+	return s.removeBytesSoon(ctx, tx)
+}

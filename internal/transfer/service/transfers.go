@@ -1,0 +1,222 @@
+package service
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// SeenTransfer is a transfer as the caller may see it.
+type SeenTransfer struct {
+	transfer.Transfer
+	Locked bool // protected by a password: what it holds is not shown here
+	Brief  bool // in a list: too many objects to show
+}
+
+// TransferQuery asks for a part of the caller's transfers.
+type TransferQuery struct {
+	Received, Sent bool
+	Search         string
+	Cursor         string // of the answer before; empty: from the newest
+	Limit          int    // 1 to MaxPage
+}
+
+// Bounds of lists.
+const (
+	DefaultPage   = 50
+	MaxPage       = 200
+	maxSearch     = 255
+	listedObjects = 100 // a transfer in a list shows its objects only up to so many
+)
+
+// Transfers returns the caller's transfers, newest first, and a cursor when there are more. ErrInvalid.
+func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list []SeenTransfer, next string, err error) {
+	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: strings.ToLower(q.Search), Limit: q.Limit + 1}
+	var p fault.Problems
+	checkLine(&p, "search", q.Search, maxSearch)
+	if q.Cursor != "" {
+		var ok bool
+		if page.BeforeAt, page.BeforeUID, ok = parseCursor(q.Cursor); !ok {
+			p.Add("cursor", "is not one that an answer named as next")
+		}
+	}
+	if err := p.Err(); err != nil {
+		return nil, "", err
+	}
+	rows, err := s.Store.Transfers(ctx, c.Person, page, s.scope(c))
+	if err != nil {
+		return nil, "", err
+	}
+	if len(rows) > q.Limit {
+		rows = rows[:q.Limit]
+		last := rows[len(rows)-1]
+		next = cursor(last.CreatedAt, last.UID)
+	}
+	if list, err = s.fill(ctx, rows, listedObjects); err != nil {
+		return nil, "", err
+	}
+	return list, next, nil
+}
+
+// fill adds recipients and objects, and takes away what the caller may not see.
+func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObjects int32) ([]SeenTransfer, error) {
+	out := make([]SeenTransfer, len(rows))
+	var all, shown []id.Transfer
+	for i, r := range rows {
+		out[i] = SeenTransfer{
+			Transfer: r.Transfer,
+			Locked:   !r.AsSender && r.Protection == transfer.ProtectPassword && !r.State.Ended(),
+			Brief:    maxObjects > 0 && r.ObjectCount > maxObjects,
+		}
+		all = append(all, r.UID)
+		if !out[i].Locked && !out[i].Brief {
+			shown = append(shown, r.UID)
+		}
+	}
+	if len(all) == 0 {
+		return out, nil
+	}
+	deliveries, err := s.Store.DeliveriesOfTransfers(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.Store.ObjectsOfTransfers(ctx, shown)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		out[i].Objects = objects[r.UID]
+		for _, d := range deliveries[r.UID] {
+			if d.Destination != transfer.ToLink && (r.AsSender || d.Destination != transfer.Bcc || d.UID == r.Delivery) {
+				out[i].Recipients = append(out[i].Recipients, d)
+			}
+		}
+		if out[i].Locked {
+			hide(&out[i].Transfer)
+		}
+	}
+	return out, nil
+}
+
+// hide takes away what a protection hides.
+func hide(t *transfer.Transfer) {
+	t.Subject, t.Message, t.Fields, t.Objects = "", "", nil, nil
+	t.ObjectCount, t.TotalBytes = 0, 0
+}
+
+// Transfer returns one of the caller's transfers. Looking at a transfer without files is its first access. ErrNotFound.
+func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, error) {
+	row, err := s.Store.TransferOf(ctx, uid, c.Person, s.scope(c))
+	if err != nil {
+		return SeenTransfer{}, err
+	}
+	list, err := s.fill(ctx, []postgres.SeenTransfer{row}, 0)
+	if err != nil {
+		return SeenTransfer{}, err
+	}
+	if !row.AsSender && row.ObjectCount == 0 && row.State == transfer.Delivered && !list[0].Locked {
+		if err := s.recordAccess(ctx, c, row.Delivery); err != nil {
+			return SeenTransfer{}, err
+		}
+	}
+	return list[0], nil
+}
+
+// DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended
+// already the sender takes away what is left. When nobody else can reach it, it is erased at once. ErrNotFound.
+func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Transfer) error {
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		t, err := tx.LockTransferOf(ctx, uid, c.Person, s.scope(c))
+		if err != nil {
+			return err
+		}
+		if t.AsSender && !t.State.Ended() {
+			return s.revoke(ctx, tx, c, t)
+		}
+		if t.AsSender {
+			if err := tx.HideTransfer(ctx, uid, s.Now()); err != nil {
+				return err
+			}
+		}
+		if err := tx.HideDelivery(ctx, uid, c.Person, s.Now()); err != nil {
+			return err
+		}
+		if err := s.endAbandoned(ctx, tx, []id.Transfer{uid}); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "transfer.hide", Object: uid.String()})
+	})
+}
+
+// revoke erases a transfer for its sender and tells the recipients' feeds.
+func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller, t postgres.SeenTransfer) error {
+	uids := []id.Transfer{t.UID}
+	if err := s.end(ctx, tx, uids, transfer.Revoked); err != nil {
+		return err
+	}
+	deliveries, err := tx.DeliveriesOfTransfers(ctx, uids)
+	if err != nil {
+		return err
+	}
+	var receivers []id.Person
+	for _, d := range deliveries[t.UID] {
+		if d.Destination == transfer.ToLink {
+			continue
+		}
+		if !d.Person.IsZero() {
+			receivers = append(receivers, d.Person)
+		}
+		if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
+			return err
+		}
+	}
+	if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
+		return err
+	}
+	return events.Append(ctx, tx.Tx(), s.Now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
+}
+
+// endAbandoned erases those of transfers that nobody can reach any more.
+func (s *Service) endAbandoned(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
+	abandoned, err := tx.Abandoned(ctx, uids)
+	if err != nil || len(abandoned) == 0 {
+		return err
+	}
+	return s.end(ctx, tx, abandoned, transfer.Revoked)
+}
+
+// end erases locked transfers and has their bytes removed.
+func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
+	n, err := tx.EndTransfers(ctx, uids, final, s.Now())
+	if err != nil || n == 0 {
+		return err
+	}
+	return s.removeBytesSoon(ctx, tx)
+}
+
+// cursor names the place after a transfer in a list.
+func cursor(at time.Time, uid id.Transfer) string {
+	raw := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))
+	return base64.RawURLEncoding.EncodeToString(append(raw, uid.UUID[:]...))
+}
+
+func parseCursor(text string) (at time.Time, uid id.Transfer, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) != 8+16 {
+		return time.Time{}, id.Transfer{}, false
+	}
+	at = time.UnixMicro(int64(binary.BigEndian.Uint64(raw))).UTC()
+	return at, id.Transfer{UUID: uuid.UUID(raw[8:])}, at.Year() > 1970 && at.Year() < 10_000
+}

@@ -1,0 +1,647 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+func TestUploadInPartsAndDownload(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	c, r := w.reserve("ann")
+	data := random(1_000_003)
+	w.attach(c, r, "a", int64(len(data)))
+	for _, cut := range [][2]int{{0, 10}, {10, 400_000}, {400_000, len(data)}} {
+		if _, err := w.Upload(t.Context(), c, r, "a", part(data[cut[0]:cut[1]], int64(cut[0]), int64(len(data)))); err != nil {
+			t.Fatalf("%v: %v", cut, err)
+		}
+		if held := w.held(c, r, "a"); held != int64(cut[1]) {
+			t.Fatalf("%d bytes held after %v", held, cut)
+		}
+	}
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	if len(done.Objects) != 1 || !bytes.Equal(done.Objects[0].SHA256, sum[:]) || done.TotalBytes != int64(len(data)) {
+		t.Fatalf("confirmed %+v", done)
+	}
+	got := w.download(owner, done.UID, done.Objects[0].UID)
+	if !bytes.Equal(got, data) {
+		t.Fatal("the download differs")
+	}
+}
+
+func (w *world) download(c token.Caller, t id.Transfer, o id.Object) []byte {
+	w.t.Helper()
+	d, err := w.OpenDownload(w.t.Context(), c, t, o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer d.Content.Close()
+	got, err := io.ReadAll(d.Content)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+func TestUploadRanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 10)
+	data := []byte("0123456789")
+	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
+	malformed := whole(nil)
+	malformed.MalformedRange = true
+	for name, in := range map[string]service.Content{
+		"again": part(data[:4], 0, 10), "gap": part(data[6:], 6, 10), "other total": part(data[4:8], 4, 9), "malformed": malformed,
+	} {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		var bad *transfer.RangeError
+		if !errors.As(err, &bad) || bad.Held != 4 || !errors.Is(err, transfer.ErrRange) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	long := part(data[4:], 4, 10)
+	long.Length = 7
+	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
+		t.Errorf("contradicting length: got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 4 {
+		t.Errorf("%d bytes held", held)
+	}
+}
+
+func mustUpload(w *world, c token.Caller, r id.Reservation, clientID string, in service.Content) {
+	w.t.Helper()
+	if _, err := w.Upload(w.t.Context(), c, r, clientID, in); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 10)
+	short := whole([]byte("0123"))
+	if _, err := w.Upload(t.Context(), c, r, "a", short); !errors.Is(err, transfer.ErrBodyLength) {
+		t.Fatalf("short: got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 4 {
+		t.Fatalf("%d bytes held after the short body", held)
+	}
+	long := part([]byte("45678"), 4, 10)
+	long.Length = -1
+	long.Body = &body{Reader: bytes.NewReader([]byte("456789"))}
+	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
+		t.Fatalf("long: got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 9 {
+		t.Fatalf("%d bytes held after the long body", held)
+	}
+	mustUpload(w, c, r, "a", whole([]byte("abcdefghij")))
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte("abcdefghij"))
+	if !bytes.Equal(done.Objects[0].SHA256, sum[:]) {
+		t.Error("sending the whole object again did not start over")
+	}
+}
+
+func TestUploadDigest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 10)
+	sum := func(s string) []byte { b := sha256.Sum256([]byte(s)); return b[:] }
+	bad := part([]byte("01234"), 0, 10)
+	bad.ContentDigest = sum("other")
+	if _, err := w.Upload(t.Context(), c, r, "a", bad); !errors.Is(err, transfer.ErrDigest) {
+		t.Fatalf("got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 0 {
+		t.Fatalf("%d bytes held after a wrong digest", held)
+	}
+	good := part([]byte("01234"), 0, 10)
+	good.ContentDigest = sum("01234")
+	mustUpload(w, c, r, "a", good)
+	wrongWhole := part([]byte("56789"), 5, 10)
+	wrongWhole.ContentDigest, wrongWhole.ReprDigest = sum("56789"), sum("56789")
+	if _, err := w.Upload(t.Context(), c, r, "a", wrongWhole); !errors.Is(err, transfer.ErrDigest) {
+		t.Fatalf("got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 5 {
+		t.Fatalf("%d bytes held", held)
+	}
+	rest := part([]byte("56789"), 5, 10)
+	rest.ContentDigest, rest.ReprDigest = sum("56789"), sum("0123456789")
+	mustUpload(w, c, r, "a", rest)
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+		t.Errorf("%d bytes of volume are still set aside", n)
+	}
+}
+
+func TestVanishingClientKeepsWhatArrived(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	data := random(100_000)
+	w.attach(c, r, "a", int64(len(data)))
+	b := newSlowBody(data[:60_000])
+	b.next <- io.ErrUnexpectedEOF
+	in := whole(data)
+	in.Body = b
+	if _, err := w.Upload(t.Context(), c, r, "a", in); err == nil {
+		t.Fatal("no error")
+	}
+	if held := w.held(c, r, "a"); held != 60_000 {
+		t.Fatalf("%d bytes held", held)
+	}
+	mustUpload(w, c, r, "a", part(data[60_000:], 60_000, 100_000))
+	done, err := w.Confirm(t.Context(), c, r)
+	sum := sha256.Sum256(data)
+	if err != nil || !bytes.Equal(done.Objects[0].SHA256, sum[:]) {
+		t.Fatalf("%+v, %v", done, err)
+	}
+}
+
+func TestShutdownKeepsWhatArrived(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 100)
+	ctx, stop := context.WithCancelCause(t.Context())
+	b := newSlowBody(random(40))
+	in := whole(random(100))
+	in.Body = b
+	failed := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(ctx, c, r, "a", in)
+		failed <- err
+	}()
+	<-b.waiting
+	stop(fault.ErrUnavailable.With("the server is stopping"))
+	if err := <-failed; !errors.Is(err, transfer.ErrStopping) {
+		t.Fatalf("got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 40 {
+		t.Fatalf("%d bytes held", held)
+	}
+}
+
+func TestSecondWriterWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	c, r := w.reserve("ann")
+	first, second := random(50_000), random(50_000)
+	w.attach(c, r, "a", 50_000)
+	b := newSlowBody(first[:30_000])
+	in := whole(first)
+	in.Body = b
+	failed := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		failed <- err
+	}()
+	<-b.waiting
+	mustUpload(w, c, r, "a", whole(second))
+	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
+		t.Fatalf("the first writer got %v", err)
+	}
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(w.download(owner, done.UID, done.Objects[0].UID), second) {
+		t.Error("the object is not the second writer's")
+	}
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+		t.Errorf("%d bytes of volume are still set aside", n)
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != 50_000 {
+		t.Errorf("%d bytes are charged", n)
+	}
+}
+
+func TestWriterOfAnotherReplicaWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	other := w.serve(w.blobs)
+	c, r := w.reserve("ann")
+	data := random(1000)
+	w.attach(c, r, "a", 1000)
+	b := newSlowBody(random(300))
+	in := whole(data)
+	in.Body = b
+	failed := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		failed <- err
+	}()
+	<-b.waiting
+	overtaking := make(chan error, 1)
+	go func() {
+		_, err := other.Upload(t.Context(), c, r, "a", whole(data))
+		overtaking <- err
+	}()
+	w.until(func() bool { return w.count(`SELECT max(writer_epoch) FROM transfer.objects`) == 2 })
+	b.next <- io.ErrUnexpectedEOF // the first tries to keep what it has, and learns that its turn is over
+	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
+		t.Errorf("the first writer got %v", err)
+	}
+	if err := <-overtaking; err != nil {
+		t.Errorf("the second writer got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 1000 {
+		t.Errorf("%d bytes held", held)
+	}
+}
+
+// until polls for an effect of another goroutine.
+func (w *world) until(done func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			w.t.Fatal("nothing happened for 10 s")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestParallelConfirmsMakeOneTransfer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 3)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var confirmed []id.Transfer
+	refused := 0
+	for range 20 {
+		wg.Go(func() {
+			done, err := w.Confirm(t.Context(), c, r)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				confirmed = append(confirmed, done.UID)
+			case errors.Is(err, transfer.ErrConfirmed):
+				refused++
+			default:
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(confirmed) != 1 || refused != 19 {
+		t.Fatalf("%d confirmed, %d refused", len(confirmed), refused)
+	}
+	_, err := w.Confirm(t.Context(), c, r)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 || !bytes.Contains([]byte(f.Details[0]), []byte(confirmed[0].String())) {
+		t.Errorf("the refusal does not name the transfer: %v", err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.transfers`); n != 1 {
+		t.Errorf("%d transfers", n)
+	}
+}
+
+func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, owner.Person)
+	c, r := w.reserve("ann")
+	for i := range 50 {
+		w.attach(c, r, fmt.Sprint("o", i), 1000)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	stored, refused := 0, 0
+	for i := range 50 {
+		wg.Go(func() {
+			_, err := w.Upload(t.Context(), c, r, fmt.Sprint("o", i), whole(random(1000)))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				stored++
+			case errors.Is(err, transfer.ErrPersonalVolume):
+				refused++
+			default:
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if stored != 10 || refused != 40 {
+		t.Fatalf("%d stored, %d refused", stored, refused)
+	}
+	volume := func() (int64, int64) {
+		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person), w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
+	}
+	if held, reserved := volume(); held != 10_000 || reserved != 0 {
+		t.Fatalf("held %d, reserved %d", held, reserved)
+	}
+	got, err := w.Reservation(t.Context(), c, r)
+	if err != nil || !got.VolumeLimitExceeded || len(got.Objects) != 50 {
+		t.Errorf("%v %v", got.VolumeLimitExceeded, err)
+	}
+	m, err := w.PublicMailbox(t.Context(), w.at(token.Caller{}), "ann")
+	if err != nil || !errors.Is(m.Rejection(), transfer.ErrPersonalVolume) {
+		t.Errorf("%v %v", m.Rejection(), err)
+	}
+	if err := w.CancelReservation(t.Context(), c, r); err != nil {
+		t.Fatal(err)
+	}
+	if held, reserved := volume(); held != 0 || reserved != 0 {
+		t.Errorf("after the cancel: held %d, reserved %d", held, reserved)
+	}
+	if n := w.count(`SELECT coalesce(sum(bytes), 0) FROM transfer.stored_volumes`); n != 0 {
+		t.Errorf("%d bytes count as stored", n)
+	}
+}
+
+// fullStore refuses bytes after so many.
+type fullStore struct {
+	blob.Store
+	room int64
+}
+
+func (s fullStore) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
+	w, err := s.Store.Append(ctx, key, offset, size)
+	return &fullWriter{Writer: w, room: s.room - offset}, err
+}
+
+type fullWriter struct {
+	blob.Writer
+	room int64
+}
+
+func (w *fullWriter) Write(p []byte) (int, error) {
+	take := min(int64(len(p)), w.room)
+	n, err := w.Writer.Write(p[:take])
+	w.room -= int64(n)
+	if err == nil && n < len(p) {
+		err = blob.ErrFull
+	}
+	return n, err
+}
+
+func TestFullDiskKeepsWhatFits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	full := w.serve(fullStore{Store: w.blobs, room: 600})
+	c, r := w.reserve("ann")
+	data := random(1000)
+	w.attach(c, r, "a", 1000)
+	_, err := full.Upload(t.Context(), c, r, "a", whole(data))
+	var f *fault.Error
+	if !errors.Is(err, transfer.ErrStorageFull) || !errors.As(err, &f) || f.RetryAfter == 0 {
+		t.Fatalf("got %v", err)
+	}
+	if held := w.held(c, r, "a"); held != 600 {
+		t.Fatalf("%d bytes held", held)
+	}
+	mustUpload(w, c, r, "a", part(data[600:], 600, 1000))
+}
+
+func TestRemovedObjectStopsItsWriter(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 1000)
+	b := newSlowBody(random(300))
+	in := whole(random(1000))
+	in.Body = b
+	failed := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		failed <- err
+	}()
+	<-b.waiting
+	if err := w.CancelReservation(t.Context(), c, r); err != nil {
+		t.Fatal(err)
+	}
+	b.next <- io.ErrUnexpectedEOF
+	if err := <-failed; !errors.Is(err, transfer.ErrNotFound) {
+		t.Fatalf("got %v", err)
+	}
+	if n := w.blobsLeft(); n != 0 {
+		t.Errorf("%d blobs are left", n)
+	}
+}
+
+func (w *world) blobsLeft() int {
+	w.t.Helper()
+	n := 0
+	if err := w.blobs.List(w.t.Context(), func(blob.Info) error { n++; return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+func TestFilterDropsOtherContent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	_, _, err := w.PutMailbox(t.Context(), owner, transfer.Mailbox{VanityLink: "ann", MIMETypeFilter: []string{"image/*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, r := w.reserve("ann")
+	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.pdf", IntendedSize: 4}})
+	if !errors.Is(err, transfer.ErrMIMEType) {
+		t.Errorf("a name of another type: got %v", err)
+	}
+	png := append([]byte("\x89PNG\r\n\x1a\n"), random(5000)...)
+	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.png", IntendedSize: int64(len(png))}, {ClientID: "b", Name: "b.png", IntendedSize: 9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustUpload(w, c, r, "a", part(png[:5], 0, int64(len(png)))) // too few bytes to tell
+	mustUpload(w, c, r, "a", part(png[5:], 5, int64(len(png))))
+	if _, err := w.Upload(t.Context(), c, r, "b", whole([]byte("%PDF-1.4\n"))); !errors.Is(err, transfer.ErrMIMEType) {
+		t.Errorf("content of another type: got %v", err)
+	}
+	if _, err := w.Object(t.Context(), c, r, "b"); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("the object was not dropped: %v", err)
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != int64(len(png)) {
+		t.Errorf("%d bytes are charged", n)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	abandoned, open := w.reserve("ann")
+	w.attach(abandoned, open, "a", 5)
+	mustUpload(w, abandoned, open, "a", part([]byte("ab"), 0, 5))
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 3)
+	w.attach(c, r, "empty", 0)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	mustUpload(w, c, r, "empty", whole(nil))
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.advance(48*time.Hour + time.Second)
+	if _, err := w.Object(t.Context(), abandoned, open, "a"); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("an expired reservation answers %v before the job ran", err)
+	}
+	run := func(jobs ...func(context.Context) error) {
+		for _, job := range jobs {
+			if err := job(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(w.ExpireReservations)
+	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3 {
+		t.Errorf("%d bytes charged after the reservation expired", n)
+	}
+	w.advance(3 * 24 * time.Hour)
+	run(w.WarnExpiring, w.WarnExpiring)
+	if n := w.count(`SELECT count(*) FROM mails WHERE template = 'transfer-expiring'`); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+	w.advance(3 * 24 * time.Hour)
+	if _, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("an expired transfer answers %v before the job ran", err)
+	}
+	run(w.ExpireTransfers)
+	w.until(func() bool { run(w.RemoveBytes); return w.blobsLeft() == 0 })
+	left, err := w.Transfer(t.Context(), owner, done.UID)
+	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
+		t.Errorf("left %+v, %v", left, err)
+	}
+	w.advance(91 * 24 * time.Hour)
+	run(w.Purge, w.ReleaseVolumes, w.SweepOrphans)
+	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.objects`); n != 0 {
+		t.Errorf("%d objects are left", n)
+	}
+}
+
+func TestDeletingATransfer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	c, r := w.reserve("ann")
+	w.attach(c, r, "a", 3)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Content.Close()
+	if err := w.RecordDownload(t.Context(), owner, d); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := w.Transfer(t.Context(), owner, done.UID)
+	if err != nil || seen.State != transfer.Accessed || !seen.AccessedAt.Equal(w.now()) || seen.Objects[0].Downloads != 1 {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	if err := w.DeleteTransfer(t.Context(), w.person("bob@example.com"), done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("somebody else's delete: %v", err)
+	}
+	if err := w.DeleteTransfer(t.Context(), owner, done.UID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	w.until(func() bool {
+		if err := w.RemoveBytes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.blobsLeft() == 0
+	})
+}
+
+func TestPagesOfTransfers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox("ann")
+	var want []id.Transfer
+	for range 7 {
+		c, r := w.reserve("ann")
+		done, err := w.Confirm(t.Context(), c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append([]id.Transfer{done.UID}, want...)
+		w.advance(time.Second)
+	}
+	var got []id.Transfer
+	q := service.TransferQuery{Received: true, Sent: true, Limit: 3}
+	for {
+		page, next, err := w.Transfers(t.Context(), owner, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page {
+			got = append(got, p.UID)
+		}
+		if q.Cursor = next; next == "" {
+			break
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for search, n := range map[string]int{"STRANGER": 7, "nobody": 0, "%": 0, "example.org": 7} {
+		page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Sent: true, Limit: 50, Search: search})
+		if err != nil || len(page) != n {
+			t.Errorf("search %q: %d, %v", search, len(page), err)
+		}
+	}
+	if page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Sent: true, Limit: 50}); err != nil || len(page) != 0 {
+		t.Errorf("sent: %d, %v", len(page), err)
+	}
+	if _, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Limit: 50, Cursor: "x"}); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("a wrong cursor: %v", err)
+	}
+}

@@ -1,0 +1,226 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// world is the service on a database and a directory of its own. What needs a server is tested over HTTP in
+// transfer/handler; here are the cases in which a test holds the body of an upload in its hands.
+type world struct {
+	*service.Service
+	t     *testing.T
+	db    *database.DB
+	blobs blob.Store
+	free  id.Organization
+	mu    sync.Mutex
+	time  time.Time
+}
+
+const home = "localhost"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	db, err := database.Open(t.Context(), pgtest.URL(t), 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	store, err := disk.New(t.TempDir(), disk.OS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: db, blobs: store, free: id.New[id.Organization](), time: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
+	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, true, 'en_US', 'Europe/Berlin', now(), now())`, w.free)
+	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ($1, $2, true, now())`, home, w.free)
+	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100000, 1000000000000, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, w.free)
+	w.Service = w.serve(store)
+	return w
+}
+
+// serve makes the service of one more replica on the world's database.
+func (w *world) serve(store blob.Store) *service.Service {
+	w.t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	catalog, err := i18n.New()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	runner := jobs.New(w.db, jobs.Options{Log: log, NoPeriodic: true})
+	transport, err := mail.NewDirectory(w.t.TempDir(), log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com"}, w.now, log)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ring := token.NewKeyRing(w.db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: 48 * time.Hour}, w.now, log)
+	if err := ring.Ensure(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	public, err := url.Parse("http://localhost:8080")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return service.New(service.Options{
+		Store: postgres.New(w.db), Blobs: store, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
+		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
+		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
+		Version: "test", Defaults: transfer.Defaults{UploadVolume: 50 * transfer.GB}, UploadConfirmations: 10, Now: w.now, Log: log,
+	})
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.time
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.time = w.time.Add(d)
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.db.Pool.Exec(context.Background(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// count runs a statement that yields one number.
+func (w *world) count(sql string, args ...any) int64 {
+	w.t.Helper()
+	var n int64
+	if err := w.db.Pool.QueryRow(context.Background(), sql, args...).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
+// person adds a person with a verified address and returns them as a caller.
+func (w *world) person(email string) token.Caller {
+	w.t.Helper()
+	p := id.New[id.Person]()
+	w.exec(`INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) VALUES ($1, $2, 'en_US', 'Europe/Berlin', now())`, p, strings.ToUpper(email[:1])+email[1:3])
+	w.exec(`INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) VALUES ($1, $2, true, now(), now())`, p, email)
+	return w.at(token.Caller{Kind: token.KindAccess, Person: p, Session: id.New[id.Session](), AuthLevel: 1})
+}
+
+func (w *world) at(c token.Caller) token.Caller {
+	c.Client.Host = hosts.Host{Name: home, Organization: w.free, Free: true, Own: true}
+	return c
+}
+
+// mailbox adds a person who keeps a mailbox under a vanity link.
+func (w *world) mailbox(link string) token.Caller {
+	w.t.Helper()
+	p := w.person(link + "@example.com")
+	if _, _, err := w.PutMailbox(w.t.Context(), p, transfer.Mailbox{VanityLink: link}); err != nil {
+		w.t.Fatal(err)
+	}
+	return p
+}
+
+// reserve begins a transfer to a mailbox, with all it needs for being confirmed but files.
+func (w *world) reserve(link string) (token.Caller, id.Reservation) {
+	w.t.Helper()
+	sender, email := "Stranger", "stranger@example.org"
+	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), link, service.Introduction{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID}), made.Reservation.UID
+}
+
+func (w *world) attach(c token.Caller, r id.Reservation, clientID string, size int64) {
+	w.t.Helper()
+	if _, _, err := w.Attach(w.t.Context(), c, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) held(c token.Caller, r id.Reservation, clientID string) int64 {
+	w.t.Helper()
+	o, err := w.Object(w.t.Context(), c, r, clientID)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return o.Held
+}
+
+// whole is the content of a request that brings an object whole.
+func whole(data []byte) service.Content {
+	return service.Content{Length: int64(len(data)), Body: &body{Reader: bytes.NewReader(data)}}
+}
+
+// part is the content of a request that brings data from offset of total bytes.
+func part(data []byte, offset, total int64) service.Content {
+	c := whole(data)
+	c.Range = &transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
+	return c
+}
+
+type body struct{ io.Reader }
+
+func (*body) Interrupt() {}
+
+// slowBody gives what it has, then waits until it is interrupted or told how to go on.
+type slowBody struct {
+	data    io.Reader
+	waiting chan struct{} // closed when a Read waits
+	next    chan error    // how the waiting Read ends
+	once    sync.Once
+}
+
+func newSlowBody(data []byte) *slowBody {
+	return &slowBody{data: bytes.NewReader(data), waiting: make(chan struct{}), next: make(chan error, 2)}
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	n, err := b.data.Read(p)
+	if n > 0 || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	b.once.Do(func() { close(b.waiting) })
+	return 0, <-b.next
+}
+
+func (b *slowBody) Interrupt() { b.next <- errors.New("interrupted") }
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b)
+	return b
+}

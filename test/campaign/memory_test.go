@@ -1,0 +1,120 @@
+//go:build campaign
+
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	uploads     = 32
+	uploadSize  = 1_000_000_000
+	memoryLimit = 120_000_000 // bytes resident
+)
+
+// TestMemory uploads 32 files of 1 GB in parallel and fails when the server's resident memory passes 120 MB at any moment.
+func TestMemory(t *testing.T) {
+	s := newServer(t)
+	s.start()
+	stop := make(chan struct{})
+	peak := make(chan int64, 1)
+	go func() { peak <- s.watchMemory(stop) }()
+	started := time.Now()
+	var group sync.WaitGroup
+	for range uploads {
+		group.Go(func() {
+			c, reservation, object, err := s.reserve(uploadSize)
+			if err == nil {
+				err = c.putZeros(object, uploadSize)
+			}
+			if err == nil {
+				_, err = c.call("DELETE", reservation, nil, nil)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	close(stop)
+	highest := <-peak
+	seconds := time.Since(started).Seconds()
+	t.Logf("%d uploads of %d MB in %.0f s (%.0f MB/s): peak resident memory %.1f MB", uploads, uploadSize/1_000_000, seconds,
+		float64(uploads)*uploadSize/1e6/seconds, float64(highest)/1e6)
+	if highest == 0 {
+		t.Fatal("the resident memory could not be read")
+	}
+	if highest > memoryLimit {
+		t.Errorf("peak resident memory is %d bytes, allowed are %d", highest, memoryLimit)
+	}
+}
+
+// watchMemory samples the server's resident memory until stop and gives the highest value, in bytes.
+func (s *server) watchMemory(stop <-chan struct{}) int64 {
+	var highest int64
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		highest = max(highest, resident(s.cmd.Process.Pid))
+		select {
+		case <-stop:
+			return highest
+		case <-tick.C:
+		}
+	}
+}
+
+// resident is a process' resident memory in bytes: its high-water mark from /proc where there is one, else what ps says now.
+func resident(pid int) int64 {
+	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+		for _, line := range strings.Split(string(raw), "\n") {
+			if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+				kb, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+				return kb * 1024
+			}
+		}
+	}
+	out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return 0
+	}
+	kb, _ := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	return kb * 1024
+}
+
+func (c client) putZeros(object string, size int64) error {
+	header := http.Header{"Content-Type": {"application/octet-stream"}}
+	r, err := http.NewRequestWithContext(context.Background(), "PUT", c.s.url+object+"/content", io.LimitReader(zeros{}, size))
+	if err != nil {
+		return err
+	}
+	r.Header, r.ContentLength = header, size
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("PUT answered %d: %s", resp.StatusCode, body)
+	}
+	return nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

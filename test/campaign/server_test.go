@@ -1,0 +1,221 @@
+//go:build campaign
+
+// Package campaign holds the long tests that run the built binary as an operator would: they kill it, fill it and measure it.
+// Run them with make test-crash and make test-memory.
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// server is a consign process on a data directory of its own.
+type server struct {
+	t        *testing.T
+	dir      string
+	url      string
+	env      []string
+	cmd      *exec.Cmd
+	log      *os.File
+	email    string
+	password string
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "consign-campaign-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // user postgres must reach the cluster when this runs as root
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "server.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, admin := freePort(t), freePort(t)
+	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port}
+	s.env = append(os.Environ(), "CONSIGN_DATA_DIR="+filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL="+s.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
+		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4")
+	t.Cleanup(func() {
+		if s.cmd != nil {
+			s.signal(syscall.SIGTERM)
+			_ = s.wait()
+		}
+		if t.Failed() {
+			_ = log.Sync()
+			if raw, err := os.ReadFile(log.Name()); err == nil {
+				t.Logf("the end of the server's log:\n%s", raw[max(0, len(raw)-8000):])
+			}
+		}
+		_ = os.RemoveAll(dir)
+	})
+	return s
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// start runs the binary and waits until it is ready.
+func (s *server) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(binary(s.t), "serve", "--demo")
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		if resp, err := http.Get(s.url + "/readyz"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				s.readDemo()
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.t.Fatal("the server was not ready within 60 s")
+}
+
+func (s *server) readDemo() {
+	s.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.dir, "var", "demo.txt"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(raw), "\n") {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "email":
+			s.email = strings.TrimSpace(value)
+		case "password":
+			s.password = strings.TrimSpace(value)
+		}
+	}
+}
+
+func (s *server) signal(sig syscall.Signal) { _ = s.cmd.Process.Signal(sig) }
+
+func (s *server) wait() error {
+	err := s.cmd.Wait()
+	s.cmd = nil
+	return err
+}
+
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../bin/consign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v: run make build first", err)
+	}
+	return path
+}
+
+// client calls the transfer API with one token.
+type client struct {
+	s     *server
+	token string
+}
+
+// call makes a JSON request; dst may be nil.
+func (c client) call(method, path string, in, dst any) (http.Header, error) {
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	resp, err := c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 {
+		return resp.Header, fmt.Errorf("%s %s answered %d: %s", method, path, resp.StatusCode, raw)
+	}
+	if dst != nil {
+		return resp.Header, json.Unmarshal(raw, dst)
+	}
+	return resp.Header, nil
+}
+
+func (c client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.s.url+path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header = header
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return http.DefaultClient.Do(r)
+}
+
+// reserve opens a reservation with one object on the demo mailbox and gives a client that holds its token, and the object's path.
+func (s *server) reserve(size int64) (c client, reservation, object string, err error) {
+	var out struct{ UID string }
+	header, err := client{s: s}.call("POST", "/transfer/v2/public/mailbox/demo", map[string]string{
+		"subject": "campaign", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
+	if err != nil {
+		return c, "", "", err
+	}
+	c = client{s: s, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}
+	reservation = "/transfer/v2/reservations/" + out.UID
+	object = reservation + "/objects/file"
+	_, err = c.call("POST", reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": size}, nil)
+	return c, reservation, object, err
+}
+
+// held is the offset that HEAD reports.
+func (c client) held(object string) (int64, error) {
+	resp, err := c.do(context.Background(), "HEAD", object+"/content", nil, http.Header{})
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("HEAD answered %d", resp.StatusCode)
+	}
+	return resp.ContentLength, nil
+}
+
+// owner signs the demo mailbox's owner in.
+func (s *server) owner() (client, error) {
+	var out struct{ Token string }
+	if _, err := (client{s: s}).call("POST", "/id/v3/auth/login", map[string]string{"email": s.email, "type": "bcrypt", "key": s.password}, &out); err != nil {
+		return client{}, err
+	}
+	_, err := client{s: s, token: out.Token}.call("POST", "/id/v3/auth/access", nil, &out)
+	return client{s: s, token: out.Token}, err
+}

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The whole suite under the race detector, which needs a C compiler.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+command -v "${CC:-cc}" >/dev/null 2>&1 || { echo "FAILED: the race detector needs a C compiler: install gcc or clang" >&2; exit 1; }
+CGO_ENABLED=1 exec go test -race -timeout 30m ./...
