@@ -100,7 +100,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		Events: a.feed.Handler(), MatchLocale: catalog.Match, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
 	})
 	files := transferhandler.New(transferhandler.Options{
-		Service: a.Transfer, Hosts: a.hosts, BasePath: c.TransferBasePath,
+		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, BasePath: c.TransferBasePath,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})

@@ -89,7 +89,7 @@ func TestBcrypt(t *testing.T) {
 // TestBcryptDummyCost compares what an unknown person costs with what a wrong password costs.
 func TestBcryptDummyCost(t *testing.T) {
 	t.Parallel()
-	b, err := credential.NewBcrypt(8, 1)
+	b, err := credential.NewBcrypt(6, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestBcryptDummyCost(t *testing.T) {
 
 func TestBcryptWaitsItsTurn(t *testing.T) {
 	t.Parallel()
-	b, err := credential.NewBcrypt(13, 1)
+	b, err := credential.NewBcrypt(11, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestBcryptWaitsItsTurn(t *testing.T) {
 		_, err := b.Hash(t.Context(), "correct horse battery")
 		first <- err
 	}()
-	impatient, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	impatient, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	// Whichever of the two comes first, somebody has to wait longer than the impatient one will.
 	_, second := b.Compare(impatient, nil, "x")

@@ -91,7 +91,7 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) 
 		), t AS (
 			UPDATE transfer.transfers t SET state = 'accessed', accessed_at = $2 FROM d
 			WHERE t.uid = d.transfer AND t.state = 'delivered'
-			RETURNING t.*
+			RETURNING `+transferColumns+`
 		)
 		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name AS recipient_name, d.email AS recipient_email, d.destination_type,
 			p.time_zone AS sender_time_zone, p.locale AS directory_locale, p.email AS directory_email

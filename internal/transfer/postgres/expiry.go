@@ -170,7 +170,7 @@ func (s *Store) WarnExpiring(ctx context.Context, now, before time.Time, window 
 			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
 			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
 		), t AS (
-			UPDATE transfer.transfers x SET warned_at = $1 FROM due WHERE x.uid = due.uid RETURNING x.*
+			UPDATE transfer.transfers t SET warned_at = $1 FROM due WHERE t.uid = due.uid RETURNING `+transferColumns+`
 		)
 		SELECT (SELECT count(*) FROM t) AS marked, `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version,
 			p.locale, p.time_zone, coalesce(sp.host, p.host) AS host

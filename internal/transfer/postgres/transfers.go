@@ -71,7 +71,8 @@ const maxSearchText = 64 << 10
 func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 	_, err := s.q.Exec(ctx, `
 		WITH closed AS (
-			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1 WHERE uid = $2 AND state = 'open' RETURNING *
+			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1 WHERE uid = $2 AND state = 'open'
+			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash, fields
 		), sums AS (
 			SELECT count(*) AS n, coalesce(sum(held), 0) AS bytes, left(string_agg(name, ' ' ORDER BY position), $9) AS names
 			FROM transfer.objects WHERE reservation = $2

@@ -1,0 +1,46 @@
+package app_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// TestRoutesAreDocumented checks that the server and the OpenAPI documents list the same operations. HEAD is answered wherever GET is;
+// a document names it only where it is an operation of its own.
+func TestRoutesAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	documented := map[string]bool{}
+	for base, doc := range testkit.LoadDocuments(t, s.Identity, s.Transfer) {
+		for path, item := range doc.Paths.Map() {
+			for method := range item.Operations() {
+				documented[method+" "+base+path] = true
+			}
+		}
+	}
+	var mounted []string
+	for _, r := range s.App.API.Routes() {
+		if r.Base != "" { // the aliases at the root of a host are documented below the base path
+			mounted = append(mounted, r.Method+" "+r.Path)
+		}
+	}
+	for _, m := range mounted {
+		path := strings.TrimPrefix(m, http.MethodHead+" ")
+		if !documented[m] && (path == m || !slices.Contains(mounted, http.MethodGet+" "+path)) {
+			t.Errorf("%s is served but not documented", m)
+		}
+	}
+	for d := range documented {
+		path := strings.TrimPrefix(d, http.MethodHead+" ")
+		if !slices.Contains(mounted, d) && (path == d || !slices.Contains(mounted, http.MethodGet+" "+path)) {
+			t.Errorf("%s is documented but not served", d)
+		}
+	}
+	if len(mounted) < 30 {
+		t.Errorf("only %d routes are mounted", len(mounted))
+	}
+}

@@ -1,0 +1,182 @@
+package oidc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// reach is how far away an address is. A provider may send us as near as it is itself, no nearer.
+type reach int
+
+const (
+	nowhere  reach = iota // link-local, multicast, reserved: never dialled
+	loopback              // this machine
+	private               // a network of the operator's
+	public                // the Internet
+)
+
+const (
+	maxHeader    = 64 << 10
+	maxRedirects = 3 // of a discovery document, on its own host
+)
+
+var (
+	errRedirect = errors.New("redirects elsewhere")
+	errTooLong  = errors.New("the answer is too long")
+)
+
+// classify follows the IANA registries of special-purpose addresses (RFC 6890 and what updates it).
+func classify(a netip.Addr) reach {
+	a = a.Unmap().WithZone("")
+	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); nat64.Contains(a) {
+		b := a.As16()
+		a = netip.AddrFrom4([4]byte(b[12:]))
+	}
+	switch {
+	case a.IsLoopback():
+		return loopback
+	case a.IsPrivate(), netip.MustParsePrefix("100.64.0.0/10").Contains(a):
+		return private
+	case !a.IsGlobalUnicast():
+		return nowhere
+	}
+	for _, reserved := range []string{
+		"0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+		"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
+	} {
+		if netip.MustParsePrefix(reserved).Contains(a) {
+			return nowhere
+		}
+	}
+	return public
+}
+
+// network is how one provider is spoken to.
+type network struct {
+	endpoints *http.Client // keys and tokens: no redirect is followed
+	discovery *http.Client // follows a few redirects, on the same scheme, host and port
+	maxBody   int64
+	classify  func(netip.Addr) reach
+}
+
+// newNetwork makes the clients of a provider. nearest returns how near an address they may dial at the moment. It is
+// asked with the address that a name resolved to, just before connecting, so a name that changes its address between
+// check and use wins nothing.
+func newNetwork(o Options, nearest func() reach) *network {
+	dialer := &net.Dialer{
+		Timeout:  o.Timeout,
+		Resolver: o.Resolver,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			target, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("address %s: %w", address, err)
+			}
+			if got := o.classify(target.Addr()); got == nowhere || got < nearest() {
+				return fmt.Errorf("address %s is not public, unlike the issuer's", address)
+			}
+			return nil
+		},
+	}
+	transport := bounded{max: o.MaxBody, next: &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
+		TLSHandshakeTimeout:    o.Timeout,
+		ResponseHeaderTimeout:  o.Timeout,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableKeepAlives:      true, // calls are rare, and each connection is to be checked
+		DisableCompression:     true,
+	}}
+	return &network{
+		maxBody:  o.MaxBody,
+		classify: o.classify,
+		endpoints: &http.Client{Transport: transport, Timeout: o.Timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		discovery: &http.Client{Transport: transport, Timeout: o.Timeout,
+			CheckRedirect: func(r *http.Request, via []*http.Request) error {
+				if first := via[0].URL; len(via) > maxRedirects || r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+					return errRedirect
+				}
+				return nil
+			}},
+	}
+}
+
+// get reads a document and tells how far away the machine was that gave it.
+func (n *network) get(ctx context.Context, client *http.Client, address string) ([]byte, reach, error) {
+	var from reach
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		from = nowhere
+		if remote, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String()); err == nil {
+			from = n.classify(remote.Addr())
+		}
+	}})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, nowhere, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nowhere, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, nowhere, fmt.Errorf("GET %s: status %d", address, response.StatusCode)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nowhere, fmt.Errorf("GET %s: %w", address, err)
+	}
+	return body, from, nil
+}
+
+// bounded is a transport whose answers fail once they are longer than max bytes.
+type bounded struct {
+	next http.RoundTripper
+	max  int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if response.ContentLength > b.max {
+		response.Body.Close()
+		return nil, errTooLong
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: b.max}
+	return response, nil
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLong
+	}
+	return n, err
+}
+
+// withTimeout bounds one conversation with a provider, however many requests it takes.
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %s", d))
+}

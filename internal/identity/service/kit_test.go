@@ -1,0 +1,253 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const password = "correct horse battery"
+
+// kit is the identity service on a database of its own, without HTTP. Tests that need no races act over HTTP instead,
+// in package handler_test.
+type kit struct {
+	*service.Service
+	t        *testing.T
+	url      string
+	db       *database.DB
+	store    *postgres.Store
+	verifier *token.Verifier
+	box      seal.Box
+	host     hosts.Host
+	post     *postbox
+	clock    atomic.Int64
+	deleted  atomic.Int64 // persons that other domains were told of
+}
+
+func (k *kit) now() time.Time          { return time.Unix(0, k.clock.Load()).UTC() }
+func (k *kit) advance(d time.Duration) { k.clock.Add(int64(d)) }
+
+// PersonDeleted, OrganizationDeleted and MembershipChanged are service.Consequences.
+func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
+	k.deleted.Add(1)
+	return nil
+}
+func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
+func (k *kit) MembershipChanged(context.Context, database.Tx, id.Person) error         { return nil }
+
+// postbox is a mail.Transport that keeps the links of what was sent.
+type postbox struct {
+	mu    sync.Mutex
+	links map[string][]string // by address
+}
+
+// Send implements mail.Transport.
+func (p *postbox) Send(_ context.Context, e mail.Envelope) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.links[e.To] = append(p.links[e.To], e.Links...)
+	return "250 taken", nil
+}
+
+// key waits for the nth link to address below path and returns its key.
+func (k *kit) key(address, path string, n int) string {
+	k.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		k.post.mu.Lock()
+		found := 0
+		for _, l := range k.post.links[address] {
+			if _, key, ok := strings.Cut(l, path); ok {
+				if found++; found == n {
+					k.post.mu.Unlock()
+					return key
+				}
+			}
+		}
+		k.post.mu.Unlock()
+	}
+	k.t.Fatalf("no mail number %d with %s came to %s", n, path, address)
+	return ""
+}
+
+func newKit(t *testing.T, change ...func(*service.Settings)) *kit {
+	t.Helper()
+	return openKit(t, pgtest.URL(t), change...)
+}
+
+// newKitOn is another replica on the database of first.
+func newKitOn(t *testing.T, first *kit, change ...func(*service.Settings)) *kit {
+	t.Helper()
+	return openKit(t, first.url, change...)
+}
+
+func openKit(t *testing.T, dsn string, change ...func(*service.Settings)) *kit {
+	t.Helper()
+	k := &kit{t: t, url: dsn, post: &postbox{links: map[string][]string{}}}
+	k.clock.Store(time.Now().Truncate(time.Second).UnixNano())
+	log := slog.New(slog.DiscardHandler)
+	db, err := database.Open(t.Context(), dsn, 24)
+	must(t, err)
+	t.Cleanup(db.Close)
+	k.db, k.store = db, postgres.New(db)
+	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
+	must(t, err)
+	k.box = sealer.Box("totp")
+	catalog, err := i18n.New()
+	must(t, err)
+	public, err := url.Parse("http://localhost:8080")
+	must(t, err)
+	life := token.Lifetimes{
+		ID: 720 * time.Hour, Signup: time.Hour, MFA: 5 * time.Minute, Access: 10 * time.Minute, Pickup: time.Minute,
+		Preflight: 10 * time.Minute, Reservation: 48 * time.Hour, Download: time.Hour,
+	}
+	ring := token.NewKeyRing(db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 720 * time.Hour, LongestToken: life.Longest()}, k.now, log)
+	must(t, ring.Ensure(t.Context()))
+	revocations := token.NewRevocations(db, nil, time.Hour, k.now, log)
+	const issuer, namespace = "http://localhost:8080/id/v3", "https://consign.dev/"
+	k.verifier = token.NewVerifier(ring, issuer, namespace, revocations, k.now)
+	runner := jobs.New(db, jobs.Options{NoPeriodic: true})
+	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com"}, k.now, log)
+	must(t, err)
+	bcrypt, err := credential.NewBcrypt(4, 0)
+	must(t, err)
+	settings := service.Settings{
+		PublicURL: public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
+		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute,
+	}
+	for _, c := range change {
+		c(&settings)
+	}
+	directory := hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
+		return service.ResolveHost(ctx, k.store, name)
+	}, public, time.Minute, k.now)
+	k.Service = service.New(service.Options{
+		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.now), Revocations: revocations, Mailer: mailer,
+		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: bcrypt, Consequences: k, Settings: settings, Now: k.now, Log: log,
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- runner.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, k.Bootstrap(t.Context()))
+	k.host, err = k.ResolveHost(t.Context(), "localhost")
+	must(t, err)
+	return k
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k *kit) client() token.Client {
+	return token.Client{Address: netip.MustParseAddr("203.0.113.7"), UserAgent: "test", Host: k.host}
+}
+
+// caller is who presents a token.
+func (k *kit) caller(raw string) token.Caller {
+	k.t.Helper()
+	c, err := k.verifier.Verify(k.t.Context(), raw)
+	must(k.t, err)
+	c.Client = k.client()
+	return c
+}
+
+// access is the caller of a fresh access token.
+func (k *kit) access(idToken string) token.Caller {
+	k.t.Helper()
+	a, err := k.Access(k.t.Context(), k.caller(idToken))
+	must(k.t, err)
+	return k.caller(a.Token)
+}
+
+// signUp registers a person and returns its signup token.
+func (k *kit) signUp(address string) string {
+	k.t.Helper()
+	raw, err := k.SignUp(k.t.Context(), k.client(), service.NewAccount{Address: address, Password: password, Name: "Ann"})
+	must(k.t, err)
+	return raw
+}
+
+// person registers a person whose address is confirmed and returns its ID token.
+func (k *kit) person(address string) string {
+	k.t.Helper()
+	raw, err := k.Confirm(k.t.Context(), k.access(k.signUp(address)), k.key(address, "/confirm/", 1))
+	must(k.t, err)
+	return raw
+}
+
+func (k *kit) login(address, kind, key string, mfa string) (string, error) {
+	k.t.Helper()
+	c := service.Credentials{Email: address, Type: kind, Key: key}
+	if mfa != "" {
+		caller := k.caller(mfa)
+		c.MFA = &caller
+	}
+	must(k.t, c.Check())
+	return k.Login(k.t.Context(), k.client(), c)
+}
+
+// totp gives a person a verified TOTP authenticator.
+func (k *kit) totp(p id.Person) []byte {
+	k.t.Helper()
+	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
+	must(k.t, k.store.InsertTOTP(k.t.Context(), p, uid, k.box.Seal(secret, uid.UUID[:]), true, k.now()))
+	return secret
+}
+
+// race runs fn n times at once and returns how many succeeded; every other one must fail with one of refusals.
+func race(t *testing.T, n int, fn func() error, refusals ...error) int {
+	t.Helper()
+	start, errs := make(chan struct{}), make(chan error, n)
+	for range n {
+		go func() {
+			<-start
+			errs <- fn()
+		}()
+	}
+	close(start)
+	won := 0
+	for range n {
+		err := <-errs
+		if err == nil {
+			won++
+			continue
+		}
+		expected := false
+		for _, r := range refusals {
+			expected = expected || errors.Is(err, r)
+		}
+		if !expected {
+			t.Errorf("a loser failed with %v", err)
+		}
+	}
+	return won
+}

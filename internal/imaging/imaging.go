@@ -1,0 +1,247 @@
+// Package imaging turns a picture that somebody uploads into the four avatars that are kept: square JPEG files without
+// metadata. It owns what may be uploaded (format, pixels, memory to decode) and how many pictures are worked on at once.
+// It knows neither whose picture it is, nor HTTP, nor where the result is stored.
+//
+// Decoders of the standard library do the reading. A header is always judged before anything of the picture's size is
+// allocated, and the full picture exists once, as the decoder made it: it is cropped, turned white where transparent
+// and reduced to at most 2000 × 2000 pixels row by row, and only that small copy is resized and turned upright.
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/disintegration/imaging"
+	"golang.org/x/sync/semaphore"
+)
+
+// The bounds that Options leaves at zero.
+const (
+	DefaultMaxPixels = 50_000_000 // contract 3.7: 50 megapixels
+	DefaultMaxMemory = 512 << 20  // bytes; 50 megapixels of any kind that cameras and phones write need less
+)
+
+// quality of the JPEG files: above it they grow faster than they improve.
+const quality = 88
+
+// generous is the cost in bytes from which the memory of a picture goes back to the operating system at once.
+const generous = 32 << 20
+
+// Options bounds a Processor. Zero values take the defaults.
+type Options struct {
+	MaxPixels   int   // width × height of the uploaded picture
+	MaxParallel int   // pictures decoded at once; 0: all cores but one, at least one
+	MaxMemory   int64 // bytes that all pictures being decoded may take together; one that needs more alone is refused
+}
+
+// Avatar is one stored size of a picture.
+type Avatar struct {
+	Height int    // pixels; the width is the same
+	JPEG   []byte // the file, without any metadata
+}
+
+// Heights returns the sizes that every avatar is stored in, largest first (identity specification, "Avatar rules").
+func Heights() []int { return []int{500, 240, 160, 80} }
+
+// Closest returns the stored size nearest to height, the larger of two that are equally near.
+func Closest(height int) int {
+	best := Heights()[0]
+	for _, h := range Heights() {
+		if distance(h, height) < distance(best, height) {
+			best = h
+		}
+	}
+	return best
+}
+
+func distance(a, b int) int { return max(a, b) - min(a, b) }
+
+// Processor makes avatars, few at a time. It is safe for concurrent use.
+type Processor struct {
+	maxPixels int
+	maxMemory int64
+	turns     chan struct{}
+	memory    *semaphore.Weighted
+}
+
+// New makes a Processor.
+func New(o Options) *Processor {
+	if o.MaxPixels <= 0 {
+		o.MaxPixels = DefaultMaxPixels
+	}
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = DefaultMaxMemory
+	}
+	if o.MaxParallel <= 0 {
+		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	return &Processor{
+		maxPixels: o.MaxPixels,
+		maxMemory: o.MaxMemory,
+		turns:     make(chan struct{}, o.MaxParallel),
+		memory:    semaphore.NewWeighted(o.MaxMemory),
+	}
+}
+
+// Avatar reads the picture in source from its beginning and returns it in every size of Heights, in that order. The
+// caller bounds the length of source; a file serves as well as a bytes.Reader, and costs no memory while waiting.
+//
+// Errors: a *Refusal for a picture that cannot be taken (see its Reason), the error of ctx when it ends before or
+// during the work, and whatever reading source failed with.
+func (p *Processor) Avatar(ctx context.Context, source io.ReadSeeker) ([]Avatar, error) {
+	in := &input{ctx: ctx, source: source}
+	h, err := p.inspect(in)
+	if err != nil {
+		return nil, in.explain("inspect picture", err)
+	}
+	release, err := p.turn(ctx, h.cost)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if h.cost >= generous {
+		defer debug.FreeOSMemory() // before release: the next one may count on it
+	}
+	base, err := load(in, h)
+	if err != nil {
+		return nil, in.explain("decode picture", err)
+	}
+	return encode(base)
+}
+
+// inspect judges the header of the picture; nothing of the picture's size is allocated.
+func (p *Processor) inspect(in *input) (header, error) {
+	h, err := readHeader(in)
+	if err != nil {
+		return header{}, err
+	}
+	if h.width > p.maxPixels/h.height {
+		return header{}, ErrTooLarge.because(nil, fmt.Sprintf("has %d × %d pixels; at most %.4g megapixels are possible",
+			h.width, h.height, float64(p.maxPixels)/1e6))
+	}
+	if h.cost > p.maxMemory {
+		return header{}, ErrTooLarge.because(fmt.Errorf("decoding takes about %d bytes", h.cost),
+			"takes too much memory to read; save it with fewer pixels, or as a plain JPEG that is neither progressive nor CMYK")
+	}
+	return h, nil
+}
+
+// turn waits until the picture may be decoded.
+func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
+	}
+	select {
+	case p.turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", ctx.Err())
+	}
+	if err := p.memory.Acquire(ctx, cost); err != nil {
+		<-p.turns
+		return nil, fmt.Errorf("wait for memory to decode a picture: %w", err)
+	}
+	return func() {
+		p.memory.Release(cost)
+		<-p.turns
+	}, nil
+}
+
+// load decodes the picture and reduces it to an upright, opaque square. Nothing refers to the decoded picture after.
+func load(in *input, h header) (base *image.NRGBA, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			base, err = nil, ErrDamaged.because(fmt.Errorf("decoder panicked: %v", p), "")
+		}
+	}()
+	if err := in.rewind(); err != nil {
+		return nil, err
+	}
+	picture, err := h.format.decode(in)
+	if err != nil {
+		return nil, h.format.refusal(err)
+	}
+	canvas := picture.Bounds()
+	if h.format == formatGIF {
+		canvas = image.Rect(0, 0, h.width, h.height) // a frame may be smaller than the screen it is shown on
+	}
+	if canvas.Empty() || canvas.Dx() > h.width || canvas.Dy() > h.height {
+		return nil, ErrDamaged.because(fmt.Errorf("header said %d × %d, decoder %v", h.width, h.height, canvas), "")
+	}
+	return upright(square(picture, canvas), h.orientation), nil
+}
+
+// upright undoes an EXIF orientation (Exif 2.32, tag 0x0112) on a square.
+func upright(m *image.NRGBA, orientation int) *image.NRGBA {
+	switch orientation {
+	case 2:
+		return imaging.FlipH(m)
+	case 3:
+		return imaging.Rotate180(m)
+	case 4:
+		return imaging.FlipV(m)
+	case 5:
+		return imaging.Transpose(m)
+	case 6:
+		return imaging.Rotate270(m)
+	case 7:
+		return imaging.Transverse(m)
+	case 8:
+		return imaging.Rotate90(m)
+	}
+	return m
+}
+
+func encode(base *image.NRGBA) ([]Avatar, error) {
+	avatars := make([]Avatar, 0, len(Heights()))
+	for _, height := range Heights() {
+		var file bytes.Buffer
+		resized := imaging.Resize(base, height, height, imaging.Lanczos)
+		if err := imaging.Encode(&file, resized, imaging.JPEG, imaging.JPEGQuality(quality)); err != nil {
+			return nil, fmt.Errorf("encode avatar of height %d: %w", height, err)
+		}
+		avatars = append(avatars, Avatar{Height: height, JPEG: file.Bytes()})
+	}
+	return avatars, nil
+}
+
+// input is the source as the decoders see it: reading ends with the context, and an error of the source itself is
+// remembered, because decoders do not keep it apart from a picture that is cut off.
+type input struct {
+	ctx    context.Context //nolint:containedctx // lives as long as one call of Avatar
+	source io.ReadSeeker
+	failed error
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	if err := in.ctx.Err(); err != nil {
+		in.failed = err
+		return 0, err
+	}
+	n, err := in.source.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		in.failed = err
+	}
+	return n, err
+}
+
+func (in *input) rewind() error {
+	if _, err := in.source.Seek(0, io.SeekStart); err != nil {
+		in.failed = err
+		return err
+	}
+	return nil
+}
+
+// explain prefers the error of the source to what a decoder made of it.
+func (in *input) explain(operation string, err error) error {
+	if in.failed != nil {
+		return fmt.Errorf("%s: %w", operation, in.failed)
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

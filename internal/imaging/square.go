@@ -1,0 +1,148 @@
+package imaging
+
+import (
+	"image"
+	"image/color"
+)
+
+// enough is the side in pixels that the reduced square has at least, if the picture has it: twice the largest avatar,
+// so that the filter that resizes it has something to choose from.
+const enough = 1000
+
+// square cuts the largest square from the middle of canvas, puts it on white, and reduces it by a whole number by
+// averaging. Where picture does not cover canvas it is white as well. The result has a side of at most 2 × enough.
+func square(picture image.Image, canvas image.Rectangle) *image.NRGBA {
+	side := min(canvas.Dx(), canvas.Dy())
+	factor := max(1, side/enough)
+	n := side / factor
+	left := canvas.Min.X + (canvas.Dx()-n*factor)/2
+	top := canvas.Min.Y + (canvas.Dy()-n*factor)/2
+
+	out := image.NewNRGBA(image.Rect(0, 0, n, n))
+	row := newRow(picture, left, n*factor)
+	sums := make([]uint32, 3*n)
+	for y := range n {
+		clear(sums)
+		for i := range factor {
+			row.read(top + y*factor + i)
+			row.addTo(sums, factor)
+		}
+		area := uint32(factor * factor)
+		line := out.Pix[y*out.Stride : y*out.Stride+4*n]
+		for x := range n {
+			line[4*x+0] = uint8((sums[3*x+0] + area/2) / area)
+			line[4*x+1] = uint8((sums[3*x+1] + area/2) / area)
+			line[4*x+2] = uint8((sums[3*x+2] + area/2) / area)
+			line[4*x+3] = 0xff
+		}
+	}
+	return out
+}
+
+// row is a window on one line of a picture: opaque RGB, three bytes a pixel.
+type row struct {
+	picture image.Image
+	left    int // x of the first pixel of rgb
+	from    int // x of the first pixel that the picture has
+	to      int // x after the last one
+	rgb     []byte
+	palette [256][3]byte // of a paletted picture, on white
+}
+
+func newRow(picture image.Image, left, width int) *row {
+	r := &row{picture: picture, left: left, rgb: make([]byte, 3*width)}
+	r.from = max(left, picture.Bounds().Min.X)
+	r.to = min(left+width, picture.Bounds().Max.X)
+	if p, ok := picture.(*image.Paletted); ok {
+		for i := range r.palette {
+			r.palette[i] = [3]byte{0xff, 0xff, 0xff}
+			if i < len(p.Palette) {
+				c := color.NRGBA64Model.Convert(p.Palette[i]).(color.NRGBA64)
+				onWhite(r.palette[i][:], uint32(c.R>>8), uint32(c.G>>8), uint32(c.B>>8), uint32(c.A>>8))
+			}
+		}
+	}
+	return r
+}
+
+// onWhite writes a colour that is not premultiplied, each part 0 to 255, as seen on white.
+func onWhite(rgb []byte, r, g, b, a uint32) {
+	white := 0xff * (0xff - a)
+	rgb[0] = uint8((r*a + white + 0x7f) / 0xff)
+	rgb[1] = uint8((g*a + white + 0x7f) / 0xff)
+	rgb[2] = uint8((b*a + white + 0x7f) / 0xff)
+}
+
+// addTo adds to the sums of each pixel of the reduced line the factor pixels that become it.
+func (r *row) addTo(sums []uint32, factor int) {
+	at := 0
+	for x := 0; x < len(sums); x += 3 {
+		var red, green, blue uint32
+		for range factor {
+			red += uint32(r.rgb[at])
+			green += uint32(r.rgb[at+1])
+			blue += uint32(r.rgb[at+2])
+			at += 3
+		}
+		sums[x] += red
+		sums[x+1] += green
+		sums[x+2] += blue
+	}
+}
+
+// read fills rgb from line y. The kinds of pictures that decoders of this package return have a loop of their own;
+// the rest (16 bits a channel) goes through the interface that needs no allocation.
+func (r *row) read(y int) {
+	bounds := r.picture.Bounds()
+	if y < bounds.Min.Y || y >= bounds.Max.Y || r.from > r.left || r.to < r.left+len(r.rgb)/3 {
+		for i := range r.rgb {
+			r.rgb[i] = 0xff
+		}
+	}
+	if y < bounds.Min.Y || y >= bounds.Max.Y || r.from >= r.to {
+		return
+	}
+	out := r.rgb[3*(r.from-r.left) : 3*(r.to-r.left)]
+	switch p := r.picture.(type) {
+	case *image.YCbCr:
+		r.readYCbCr(p, y, out)
+	case *image.Paletted:
+		for i, index := range p.Pix[p.PixOffset(r.from, y):][:r.to-r.from] {
+			copy(out[3*i:3*i+3], r.palette[index][:])
+		}
+	case *image.Gray:
+		for i, v := range p.Pix[p.PixOffset(r.from, y):][:r.to-r.from] {
+			out[3*i], out[3*i+1], out[3*i+2] = v, v, v
+		}
+	case *image.NRGBA:
+		pix := p.Pix[p.PixOffset(r.from, y):][:4*(r.to-r.from)]
+		for i := 0; i < len(pix)/4; i++ {
+			if pix[4*i+3] == 0xff {
+				copy(out[3*i:3*i+3], pix[4*i:])
+				continue
+			}
+			onWhite(out[3*i:3*i+3], uint32(pix[4*i]), uint32(pix[4*i+1]), uint32(pix[4*i+2]), uint32(pix[4*i+3]))
+		}
+	case *image.CMYK:
+		pix := p.Pix[p.PixOffset(r.from, y):][:4*(r.to-r.from)]
+		for i := 0; i < len(pix)/4; i++ {
+			out[3*i], out[3*i+1], out[3*i+2] = color.CMYKToRGB(pix[4*i], pix[4*i+1], pix[4*i+2], pix[4*i+3])
+		}
+	case image.RGBA64Image:
+		for i := range r.to - r.from {
+			c := p.RGBA64At(r.from+i, y) // premultiplied
+			white := 0xffff - uint32(c.A)
+			out[3*i] = uint8(min(uint32(c.R)+white, 0xffff) >> 8)
+			out[3*i+1] = uint8(min(uint32(c.G)+white, 0xffff) >> 8)
+			out[3*i+2] = uint8(min(uint32(c.B)+white, 0xffff) >> 8)
+		}
+	}
+}
+
+func (r *row) readYCbCr(p *image.YCbCr, y int, out []byte) {
+	luma := p.Y[p.YOffset(r.from, y):]
+	for i := range r.to - r.from {
+		c := p.COffset(r.from+i, y)
+		out[3*i], out[3*i+1], out[3*i+2] = color.YCbCrToRGB(luma[i], p.Cb[c], p.Cr[c])
+	}
+}
