@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/events"
@@ -34,6 +35,7 @@ type Options struct {
 	Demo     bool         // seed the demo mailbox once
 	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
 	NoPeriodic bool
+	BlobFS     disk.FS   // the file layer below a disk store; nil: the operating system's
 	Greet      io.Writer // where Run says that it is ready and what there is; nil: nowhere
 }
 

@@ -64,7 +64,11 @@ func (a *App) blobStore() (blob.Store, error) {
 	if u.Scheme != "file" {
 		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: this version stores files on disk only: use file:///directory, not %s", u.Scheme)
 	}
-	return disk.New(filepath.FromSlash(u.Path), disk.OS())
+	layer := a.options.BlobFS
+	if layer == nil {
+		layer = disk.OS()
+	}
+	return disk.New(filepath.FromSlash(u.Path), layer)
 }
 
 // recurring registers the housekeeping of the mechanisms; the domains register their own.

@@ -213,7 +213,7 @@ func encode(base *image.NRGBA) ([]Avatar, error) {
 // input is the source as the decoders see it: reading ends with the context, and an error of the source itself is
 // remembered, because decoders do not keep it apart from a picture that is cut off.
 type input struct {
-	ctx    context.Context //nolint:containedctx // lives as long as one call of Avatar
+	ctx    context.Context // lives as long as one call of Avatar
 	source io.ReadSeeker
 	failed error
 }

@@ -17,6 +17,7 @@ type jpegFacts struct {
 	orientation int
 	progressive bool
 	adobe       bool
+	names       []byte // of the components
 	sampling    []byte // horizontal and vertical factor of each component, as in the file
 	scans       int
 }
@@ -68,9 +69,12 @@ func walkJPEG(r io.Reader) (jpegFacts, error) {
 func (f *jpegFacts) note(marker byte, segment []byte) {
 	switch marker {
 	case markerSOF0, markerSOF0 + 1, markerSOF2:
+		if f.sampling != nil {
+			return // the decoder refuses a second one, but has obeyed the first by then
+		}
 		f.progressive = marker == markerSOF2
-		f.sampling = nil
 		for i := 7; i < len(segment); i += 3 { // precision, height, width, count; then id, sampling, table of each
+			f.names = append(f.names, segment[i-1])
 			f.sampling = append(f.sampling, segment[i])
 		}
 	case markerSOS:
@@ -102,11 +106,8 @@ func (f *jpegFacts) cost(width, height int64) int64 {
 	if f.progressive {
 		total += 4 * samples
 	}
-	if len(f.sampling) == 4 || len(f.sampling) == 3 {
-		// Whether three components are RGB depends on more than a header tells cheaply; RGB is never subsampled much.
-		if len(f.sampling) == 4 || f.adobe || f.sampling[0] == f.sampling[1] {
-			total += 4 * width * height
-		}
+	if len(f.sampling) == 4 || f.adobe || string(f.names) == "RGB" {
+		total += 4 * width * height
 	}
 	return total
 }

@@ -1,5 +1,7 @@
 package imaging
 
+import "errors"
+
 // Reason classifies why a picture was refused. Every reason is the client's to mend, none is a defect of ours.
 type Reason int
 
@@ -39,8 +41,8 @@ func (r *Refusal) Unwrap() error { return r.cause }
 
 // Is reports whether target is a refusal for the same reason.
 func (r *Refusal) Is(target error) bool {
-	other, ok := target.(*Refusal) //nolint:errorlint // Is compares with the target itself, errors.Is walks the chain
-	return ok && other.Reason == r.Reason
+	var other *Refusal
+	return errors.As(target, &other) && other.Reason == r.Reason
 }
 
 // because copies the refusal with a cause and, unless empty, another sentence.

@@ -3,8 +3,11 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -43,8 +46,18 @@ type checker struct {
 	apis map[string]routers.Router
 }
 
-func newChecker(t testing.TB, docs Documents) *checker {
-	c := &checker{t: t, next: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}, apis: map[string]routers.Router{}}
+// newChecker makes a checker of a server's answers, whose own certificate, if it has one, is trusted.
+func newChecker(t testing.TB, docs Documents, certificate string) *checker {
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	if certificate != "" {
+		chain, err := os.ReadFile(certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
+		transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(chain)
+	}
+	c := &checker{t: t, next: transport, apis: map[string]routers.Router{}}
 	for base, doc := range docs {
 		local := *doc
 		local.Servers = openapi3.Servers{{URL: base}}

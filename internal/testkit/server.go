@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
@@ -29,7 +30,7 @@ import (
 // Server is a running Consign and what surrounds it.
 type Server struct {
 	T           testing.TB
-	URL         string // http://localhost:PORT
+	URL         string // http://localhost:PORT; https when CONSIGN_TLS_CERT is set
 	Identity    string // base path of the identity API
 	Transfer    string // base path of the transfer API
 	DatabaseURL string
@@ -57,7 +58,7 @@ type setup struct {
 	mail     *Sink
 	secrets  *secrets
 	public   string
-	host     string
+	blobs    disk.FS
 }
 
 // Env sets a setting, such as Env("CONSIGN_BCRYPT_COST", "12").
@@ -65,6 +66,12 @@ func Env(name, value string) Option { return func(s *setup) { s.env[name] = valu
 
 // PublicURL sets the server's public URL; by default it is http://localhost with the port it listens on.
 func PublicURL(u string) Option { return func(s *setup) { s.public = u } }
+
+// Through makes the server reach its database at another URL, such as a Relay's.
+func Through(databaseURL string) Option { return func(s *setup) { s.database = databaseURL } }
+
+// Blobs puts the file layer below the server's disk store, such as one that runs full.
+func Blobs(layer disk.FS) Option { return func(s *setup) { s.blobs = layer } }
 
 // Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
 func Beside(first *Server) Option {
@@ -81,7 +88,10 @@ func New(t testing.TB, options ...Option) *Server {
 		o(s)
 	}
 	if s.database == "" {
-		s.database, s.dataDir, s.clock, s.mail, s.secrets = pgtest.URL(t), t.TempDir(), NewClock(), NewSink(t), newSecrets()
+		s.database = pgtest.URL(t)
+	}
+	if s.clock == nil {
+		s.dataDir, s.clock, s.mail, s.secrets = t.TempDir(), NewClock(), NewSink(t), newSecrets()
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -115,18 +125,22 @@ func New(t testing.TB, options ...Option) *Server {
 func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, port string) *Server {
 	t.Helper()
 	log := &logBuffer{}
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
 	server := &Server{
-		T: t, URL: "http://localhost:" + port, Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
+		T: t, URL: scheme + "://localhost:" + port, Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
 		DatabaseURL: s.database, DataDir: s.dataDir, Config: cfg, Clock: s.clock, Mail: s.mail, log: log, secrets: s.secrets, done: make(chan error, 1),
 	}
 	server.client = &http.Client{
-		Transport:     newChecker(t, LoadDocuments(t, cfg.IdentityBasePath, cfg.TransferBasePath)),
+		Transport:     newChecker(t, LoadDocuments(t, cfg.IdentityBasePath, cfg.TransferBasePath), cfg.TLSCert),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs,
 	})
 	if err != nil {
 		cancel(nil)

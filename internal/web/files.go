@@ -2,11 +2,15 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -21,37 +25,89 @@ var mediaTypes = map[string]string{
 	".yaml": "application/yaml", // RFC 9512
 }
 
-// handleFiles registers the stylesheet, the scripts and the OpenAPI documents.
-func (p *Pages) handleFiles() error {
-	entries, err := files.ReadDir("assets")
-	if err != nil {
-		return fmt.Errorf("list page assets: %w", err)
-	}
-	for _, e := range entries {
-		content, err := files.ReadFile("assets/" + e.Name())
-		if err != nil {
-			return fmt.Errorf("read page asset: %w", err)
+const (
+	kept      = "public, max-age=31536000, immutable" // for addresses that change with the content
+	asked     = "no-cache"
+	brandFile = "brand.css"
+)
+
+// assets are the files that pages load. Their address names a digest of all of them, so that browsers keep them for
+// good and no page ever runs with the script of another version.
+type assets struct {
+	path    string // like /assets/1b2c3d4e/
+	content map[string][]byte
+}
+
+var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// readAssets collects the embedded files and the stylesheet with the configured colour.
+func readAssets(accent string) (assets, error) {
+	a := assets{content: map[string][]byte{brandFile: nil}}
+	if accent != "" {
+		if !hexColour.MatchString(accent) {
+			return a, errors.New("the accent colour is not of the form #rrggbb")
 		}
-		p.handle("/assets/"+e.Name(), file(e.Name(), content))
+		a.content[brandFile] = []byte(":root { --brand: " + accent + "; }\n")
 	}
-	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3()))
-	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2()))
+	err := fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := files.ReadFile(name)
+		a.content[strings.TrimPrefix(name, "assets/")] = content
+		return err
+	})
+	if err != nil {
+		return a, fmt.Errorf("read page assets: %w", err)
+	}
+	all := sha256.New()
+	for _, name := range sortedKeys(a.content) {
+		sum := sha256.Sum256(a.content[name])
+		_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
+	}
+	a.path = fmt.Sprintf("/assets/%x/", all.Sum(nil)[:6])
+	return a, nil
+}
+
+// handleFiles registers the assets and the OpenAPI documents.
+func (p *Pages) handleFiles() error {
+	for _, name := range sortedKeys(p.assets.content) {
+		p.handle(p.assets.path+name, file(name, p.assets.content[name], kept))
+	}
+	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3(), asked))
+	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2(), asked))
 	return nil
 }
 
-// file serves content that changes only with the program. Clients keep it and ask whether it is still the same, so that
-// no page ever runs with the script of another version.
-func file(name string, content []byte) http.HandlerFunc {
+// file serves content that changes only with the program, compressed where that is understood.
+func file(name string, content []byte, cache string) http.HandlerFunc {
 	sum := sha256.Sum256(content)
-	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	etag := base64.RawURLEncoding.EncodeToString(sum[:16])
+	small := compress(content)
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		secure(h)
 		h.Set("Content-Type", mediaTypes[path.Ext(name)])
-		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", etag)
+		h.Set("Cache-Control", cache)
+		h.Add("Vary", "Accept-Encoding")
+		if acceptsGzip(r) && r.Header.Get("Range") == "" {
+			h.Set("Content-Encoding", "gzip")
+			h.Set("ETag", `"`+etag+`-gzip"`)
+			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small))
+			return
+		}
+		h.Set("ETag", `"`+etag+`"`)
 		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
 	}
+}
+
+// compress returns content in the gzip encoding.
+func compress(content []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(content) // into memory: neither can fail
+	_ = z.Close()
+	return b.Bytes()
 }
 
 // PrefersHTML reports whether a request comes from a browser that shows pages rather than from a client of the API: its
@@ -72,17 +128,17 @@ func PrefersHTML(r *http.Request) bool {
 	return html > json
 }
 
-// accepted splits one element of an Accept header into its media type and weight.
-func accepted(part string) (mediaType string, weight float64) {
-	mediaType, parameters, _ := strings.Cut(part, ";")
+// accepted splits one element of an Accept or Accept-Encoding header into what it names and its weight.
+func accepted(part string) (name string, weight float64) {
+	name, parameters, _ := strings.Cut(part, ";")
 	weight = 1
 	for parameter := range strings.SplitSeq(parameters, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		if strings.EqualFold(name, "q") {
+		key, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
+		if strings.EqualFold(key, "q") {
 			if _, err := fmt.Sscanf(value, "%g", &weight); err != nil {
 				weight = 0
 			}
 		}
 	}
-	return strings.ToLower(strings.TrimSpace(mediaType)), weight
+	return strings.ToLower(strings.TrimSpace(name)), weight
 }

@@ -1,214 +1,146 @@
 package web
 
 import (
+	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// context is what a page is built from.
-type context struct {
-	i18n.Printer
-	Options
-	key string // the key in the path, escaped for a path
-}
-
-// view is a page as its template shows it.
-type view struct {
-	Template string // which one shows it
-	Title    string
-	Lead     string            // what this page, or the link that led here, is for
-	Calls    []string          // which calls of the API do it
-	Script   string            // module that works the form; empty: none
-	Text     map[string]string // the template's further sentences, by the names it uses
-
-	Lang           string // RFC 5646
-	Locale         string // as the API spells it
-	Product        string
-	Provider       string
-	ProviderURL    string
-	Support        string
-	Identity       string            // base path of the API that the forms call
-	Shared         map[string]string // sentences of the layout
-	KeepsNoKeyUsed bool              // the path holds a key, which opening the page has not used up
-}
-
-// builder makes the view of one page.
-type builder func(c context) view
-
 // entry is a row of the table of pages.
 type entry struct {
 	pattern string
-	build   builder
+	script  string // the module that is the page; empty: the frame is all there is
+	title   func(p i18n.Printer) string
+	lead    func(p i18n.Printer) string // what the page, or the link that led to it, is for
+	body    template.HTML               // of a page that is rendered here
 }
 
-// entries is the table of contract 8.
+// entries is the table of contract 8, but for /api/, which needs no script.
 func entries() []entry {
+	type printer = i18n.Printer
 	return []entry{
-		{"/", homePage},
-		{"/login", loginPage},
-		{"/signup", signupPage},
-		{"/confirm/{key}", confirmPage},
-		{"/reset", resetPage},
-		{"/reset/{key}", newPasswordPage},
-		{"/invitation/{key}", invitationPage},
-		{"/m/{key}", mailboxLinkPage},
-		{"/g/{key}", groupLinkPage},
-		{"/t/{key}", transferLinkPage},
-		{"/inbox", inboxPage},
-		{"/send", sendPage},
-		{"/mailbox", mailboxPage},
-		{"/account", accountPage},
-		{"/organization", organizationPage},
-		{"/api", referencePage},
-		{"/api/", referencePage},
+		{pattern: "/", script: "home",
+			title: func(printer) string { return "" },
+			lead:  func(p printer) string { return p.T("Hand over files of any size, exactly as they are.") }},
+		{pattern: "/login", script: "login",
+			title: func(p printer) string { return p.T("Sign in") },
+			lead:  func(p printer) string { return p.T("Sign in with your email address and password.") }},
+		{pattern: "/signup", script: "signup",
+			title: func(p printer) string { return p.T("Create an account") },
+			lead:  func(p printer) string { return p.T("You need an email address that you can read.") }},
+		{pattern: "/confirm/{key}", script: "confirm",
+			title: func(p printer) string { return p.T("Confirm your email address") },
+			lead:  func(p printer) string { return p.T("This link confirms that an email address is yours. It works once.") }},
+		{pattern: "/reset", script: "reset",
+			title: func(p printer) string { return p.T("Forgot your password?") },
+			lead: func(p printer) string {
+				return p.T("Here you ask for a message with a link that lets you choose a new password.")
+			}},
+		{pattern: "/reset/{key}", script: "newpassword",
+			title: func(p printer) string { return p.T("Choose a new password") },
+			lead:  func(p printer) string { return p.T("This link lets you choose a new password. It works once.") }},
+		{pattern: "/invitation/{key}", script: "invitation",
+			title: func(p printer) string { return p.T("Join an organization") },
+			lead:  func(p printer) string { return p.T("This link accepts an invitation to an organization.") }},
+		{pattern: "/m/{key}", script: "drop",
+			title: func(p printer) string { return p.T("Leave files in a mailbox") },
+			lead: func(p printer) string {
+				return p.T("This link leads to a mailbox: anybody can leave files in it for its owner.")
+			}},
+		{pattern: "/g/{key}", script: "group",
+			title: func(p printer) string { return p.T("Leave files with a group") },
+			lead: func(p printer) string {
+				return p.T("This link leads to a group of mailboxes: choose one of them and leave files in it.")
+			}},
+		{pattern: "/t/{key}", script: "transfer",
+			title: func(p printer) string { return p.T("Files for you") },
+			lead:  func(p printer) string { return p.T("This link leads to files that somebody has sent you.") }},
+		{pattern: "/inbox", script: "inbox",
+			title: func(p printer) string { return p.T("Inbox") },
+			lead:  func(p printer) string { return p.T("Here you find the files that others have sent you.") }},
+		{pattern: "/send", script: "send",
+			title: func(p printer) string { return p.T("Send files") },
+			lead:  func(p printer) string { return p.T("Here you send files to others, or make a link to them.") }},
+		{pattern: "/mailbox", script: "mailbox",
+			title: func(p printer) string { return p.T("Your mailbox") },
+			lead: func(p printer) string {
+				return p.T("Here you set up the mailbox in which others leave files for you.")
+			}},
+		{pattern: "/account", script: "account",
+			title: func(p printer) string { return p.T("Your account") },
+			lead: func(p printer) string {
+				return p.T("Here you find your profile, your email addresses and your ways to sign in.")
+			}},
+		{pattern: "/organization", script: "organization",
+			title: func(p printer) string { return p.T("Your organization") },
+			lead: func(p printer) string {
+				return p.T("Here you find your organization's profile and members.")
+			}},
 	}
 }
 
-// common fills in what every page shows.
-func (v *view) common(c context, locale string) {
-	v.Lang, v.Locale = strings.ReplaceAll(locale, "_", "-"), locale
-	v.Product, v.Provider, v.ProviderURL, v.Support = c.ProductName, c.ProviderName, c.ProviderURL, c.SupportContact
-	v.Identity = c.IdentityBasePath
-	v.KeepsNoKeyUsed = c.key != "" && v.Script == ""
-	v.Shared = map[string]string{
-		"reference":   c.T("API reference"),
-		"home":        c.T("Start page"),
-		"support":     c.T("Support"),
-		"script":      c.T("This page needs JavaScript."),
-		"unreachable": c.T("The server could not be reached. Check the connection and try again."),
-		"failed":      c.T("This did not work."),
-		"calls":       c.T("For now, programs do this through the API:"),
-		"unused":      c.T("Opening this page has not used up the link."),
-	}
+var missing = entry{
+	pattern: "not found",
+	title:   func(p i18n.Printer) string { return p.T("Page not found") },
+	lead:    func(p i18n.Printer) string { return p.T("There is nothing at this address.") },
 }
 
-func homePage(c context) view {
-	return view{
-		Template: "home", Script: "home", Title: c.ProductName,
-		Lead: c.F("%s hands files from one person to another, exactly as they were sent.", c.ProductName),
+// view is a page as the layout shows it.
+type view struct {
+	Lang, Locale string // RFC 5646, and as the API spells it
+	Title, Lead  string
+	Text         map[string]string // the frame's own sentences
+	Locales      []localeName
+	Assets       string // path before the names of assets
+	Script       string
+	Modules      []string       // what the script imports, for the browser to fetch at once
+	Words        map[string]any // the sentences of the script: msgid to its translation, or to the list of plural forms
+	Body         template.HTML
+
+	Product, Provider, ProviderURL, Support string
+	Identity, Transfer                      string // base paths of the APIs
+}
+
+type localeName struct {
+	Locale, Lang, Name string
+	Chosen             bool
+}
+
+// The names of the languages in themselves.
+var localeNames = map[string]string{
+	"de_DE": "Deutsch", "en_US": "English", "fr_FR": "Français", "ru_RU": "Русский",
+	"ko_KR": "한국어", "zh_CN": "简体中文", "zh_TW": "繁體中文", "ja_JP": "日本語",
+}
+
+func (p *Pages) view(e entry, locale string) view {
+	o, t := p.options, p.options.Catalog.Printer(locale)
+	v := view{
+		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t), Body: e.body,
+		Assets: p.assets.path, Script: e.script, Modules: p.scripts[e.script].modules, Words: p.words[locale].of(p.scripts[e.script].sentences),
+		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
+		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 		Text: map[string]string{
-			"login":   c.T("Sign in"),
-			"signup":  c.T("Create an account"),
-			"heading": c.T("Leave files in a mailbox"),
-			"name":    c.T("Name of the mailbox"),
-			"open":    c.T("Open"),
+			"skip":      t.T("Skip to the content"),
+			"reference": t.T("API reference"),
+			"support":   t.T("Support"),
+			"language":  t.T("Language"),
+			"loading":   t.T("One moment…"),
+			"script":    t.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way."),
 		},
 	}
-}
-
-func loginPage(c context) view {
-	return view{
-		Template: "login", Script: "login", Title: c.T("Sign in"),
-		Lead: c.T("Sign in with your email address and password."),
-		Text: map[string]string{
-			"email":    c.T("Email address"),
-			"password": c.T("Password"),
-			"second":   c.T("Code from your authenticator app, or a recovery code"),
-			"submit":   c.T("Sign in"),
-			"done":     c.T("You are signed in."),
-			"signup":   c.T("Create an account"),
-			"forgot":   c.T("Forgot your password?"),
-		},
+	for _, name := range i18n.Locales() {
+		v.Locales = append(v.Locales, localeName{name, strings.ReplaceAll(name, "_", "-"), localeNames[name], name == locale})
 	}
+	slices.SortFunc(v.Locales, func(a, b localeName) int { return strings.Compare(a.Name, b.Name) })
+	return v
 }
 
-func signupPage(c context) view {
-	return view{
-		Template: "signup", Script: "signup", Title: c.T("Create an account"),
-		Lead: c.T("You need an email address that you can read."),
-		Text: map[string]string{
-			"name":     c.T("Name (optional)"),
-			"email":    c.T("Email address"),
-			"password": c.T("Password, at least 10 characters"),
-			"submit":   c.T("Create an account"),
-			"done":     c.T("Your account has been created. Open the link in the message we have sent you to confirm your address."),
-			"login":    c.T("Sign in"),
-		},
+// supportURL is where the support contact leads: an address gets a mail.
+func supportURL(contact string) string {
+	if contact == "" || strings.Contains(contact, "://") {
+		return contact
 	}
-}
-
-func confirmPage(c context) view {
-	return view{
-		Template: "confirm", Script: "confirm", Title: c.T("Confirm your email address"),
-		Lead: c.T("This link confirms that an email address is yours. It works once."),
-		Text: map[string]string{
-			"first":  c.T("Sign in first, to the account that the address belongs to."),
-			"login":  c.T("Sign in"),
-			"submit": c.T("Confirm the address"),
-			"done":   c.T("The email address is confirmed."),
-		},
-	}
-}
-
-// plain is a page without a form: what the link is for, and the calls that do it.
-func plain(title, lead string, calls ...string) view {
-	return view{Template: "plain", Title: title, Lead: lead, Calls: calls}
-}
-
-func resetPage(c context) view {
-	return plain(c.T("Forgot your password?"), c.T("Here you ask for a message with a link that lets you choose a new password."),
-		"POST "+c.IdentityBasePath+"/auth/reset")
-}
-
-func newPasswordPage(c context) view {
-	return plain(c.T("Choose a new password"), c.T("This link lets you choose a new password. It works once."),
-		"POST "+c.IdentityBasePath+"/auth/reset/"+c.key, "PUT "+c.IdentityBasePath+"/profile/authenticators/{uid}")
-}
-
-func invitationPage(c context) view {
-	return plain(c.T("Join an organization"), c.T("This link accepts an invitation to an organization."),
-		"POST "+c.IdentityBasePath+"/invitations/"+c.key+"/accept")
-}
-
-func mailboxLinkPage(c context) view {
-	return plain(c.T("Leave files in a mailbox"), c.T("This link leads to a mailbox: anybody can leave files in it for its owner."),
-		"GET "+c.TransferBasePath+"/public/mailbox/"+c.key, "POST "+c.TransferBasePath+"/public/mailbox/"+c.key)
-}
-
-func groupLinkPage(c context) view {
-	return plain(c.T("Leave files with a group"), c.T("This link leads to a group of mailboxes: choose one of them and leave files in it."),
-		"GET "+c.TransferBasePath+"/public/mailboxgroup/"+c.key)
-}
-
-func transferLinkPage(c context) view {
-	return plain(c.T("Files for you"), c.T("This link leads to files that somebody has sent you."),
-		"GET "+c.TransferBasePath+"/public/transfers/"+c.key, "POST "+c.TransferBasePath+"/public/transfers/"+c.key+"/access")
-}
-
-func inboxPage(c context) view {
-	return plain(c.T("Inbox"), c.T("Here you find the files that others have sent you."),
-		"GET "+c.TransferBasePath+"/transfers?location=received")
-}
-
-func sendPage(c context) view {
-	return plain(c.T("Send files"), c.T("Here you send files to others, or make a link to them."),
-		"POST "+c.TransferBasePath+"/reservations")
-}
-
-func mailboxPage(c context) view {
-	return plain(c.T("Your mailbox"), c.T("Here you set up the mailbox in which others leave files for you."),
-		"GET "+c.TransferBasePath+"/mailbox", "PUT "+c.TransferBasePath+"/mailbox")
-}
-
-func accountPage(c context) view {
-	return plain(c.T("Your account"), c.T("Here you find your profile, your email addresses and your ways to sign in."),
-		"GET "+c.IdentityBasePath+"/profile", "GET "+c.IdentityBasePath+"/profile/emails", "GET "+c.IdentityBasePath+"/profile/authenticators")
-}
-
-func organizationPage(c context) view {
-	return plain(c.T("Your organization"), c.T("Here you find your organization's profile and members."),
-		"GET "+c.IdentityBasePath+"/organizations/{uid}", "GET "+c.IdentityBasePath+"/organizations/{uid}/members")
-}
-
-func referencePage(c context) view {
-	return view{
-		Template: "reference", Title: c.T("API reference"),
-		Lead: c.T("This server speaks two APIs, each described by an OpenAPI document:"),
-		Text: map[string]string{"identity": c.T("Identity API"), "transfer": c.T("Transfer API")},
-	}
-}
-
-func missingPage(c context) view {
-	return view{Template: "plain", Title: c.T("Page not found"), Lead: c.T("There is nothing at this address.")}
+	return "mailto:" + contact
 }

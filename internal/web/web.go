@@ -1,6 +1,7 @@
-// Package web owns the pages at the root of each host (contract 8): HTML in the visitor's language, its stylesheet and
-// scripts, and the OpenAPI documents. The pages hold no state and touch no database; their scripts call the public API
-// like any other client. Opening a page never consumes the key in its path.
+// Package web owns the pages at the root of each host (contract 8): a web client made of plain ES modules, its
+// stylesheet, and the OpenAPI documents with a page that shows them. The server's part is small: it renders the frame of
+// a page in the visitor's language and hands the client its sentences; the client talks to the public REST API like any
+// other client. The pages hold no state and touch no database, and opening one never consumes the key in its path.
 //
 // It does not own what the calls do, nor the answers to unknown API paths; app mounts Patterns beside both APIs.
 package web
@@ -10,10 +11,9 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,20 +22,24 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed templates/*.html assets/*
+//go:embed templates/*.html assets/*.css assets/*.js assets/*.svg assets/vendor/*.js
 var files embed.FS
 
 // policy lets a page load only what lies beside it and talk only to its own host; nothing inline runs, and no script
-// can make markup from strings.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+// can make markup from strings. Pictures may also come from memory: QR codes (data) and avatars (blob).
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// localeCookie holds the locale that somebody chose at the foot of a page; the client sets it.
+const localeCookie = "locale"
 
 // Options is what the pages show and where their scripts call.
 type Options struct {
 	ProductName      string // heads every page
 	ProviderName     string // stands at the foot; empty: nothing
 	ProviderURL      string // where ProviderName leads; empty: nowhere
-	SupportContact   string // email address at the foot; empty: none
+	SupportContact   string // email address or URL at the foot; empty: none
+	AccentColor      string // #rrggbb; empty: the stylesheet's own
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
 	Catalog          *i18n.Catalog
@@ -44,33 +48,42 @@ type Options struct {
 
 // Pages serves everything of the package.
 type Pages struct {
-	options   Options
-	templates map[string]*template.Template
-	mux       *http.ServeMux
-	patterns  []string
+	options  Options
+	layout   *template.Template
+	assets   assets
+	scripts  map[string]script // by the name of a page's module
+	words    map[string]words  // by locale
+	mux      *http.ServeMux
+	patterns []string
 }
 
-// New prepares the pages. It fails only when an embedded file is damaged.
+// New prepares the pages. It fails when an embedded file is damaged or AccentColor is not a colour.
 func New(o Options) (*Pages, error) {
-	p := &Pages{options: o, templates: map[string]*template.Template{}, mux: http.NewServeMux()}
-	names, err := fs.Glob(files, "templates/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("list page templates: %w", err)
+	p := &Pages{options: o, scripts: map[string]script{}, words: map[string]words{}, mux: http.NewServeMux()}
+	var err error
+	if p.layout, err = template.New("layout.html").Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
+		return nil, fmt.Errorf("read page templates: %w", err)
 	}
-	for _, name := range names {
-		t, err := template.New("layout.html").Option("missingkey=error").ParseFS(files, "templates/layout.html", name)
-		if err != nil {
-			return nil, fmt.Errorf("read page template: %w", err)
+	for _, locale := range i18n.Locales() {
+		if p.words[locale], err = readWords(o.Catalog, locale); err != nil {
+			return nil, err
 		}
-		p.templates[strings.TrimSuffix(strings.TrimPrefix(name, "templates/"), ".html")] = t
+	}
+	if p.assets, err = readAssets(o.AccentColor); err != nil {
+		return nil, err
 	}
 	for _, e := range entries() {
-		p.handle(e.pattern, p.page(e.build))
+		if _, known := p.scripts[e.script]; !known && e.script != "" {
+			if p.scripts[e.script], err = readScript(e.script + ".js"); err != nil {
+				return nil, err
+			}
+		}
+		p.handle(e.pattern, p.page(e))
 	}
 	if err := p.handleFiles(); err != nil {
 		return nil, err
 	}
-	return p, nil
+	return p, p.handleReference()
 }
 
 // Patterns lists the paths that the pages answer, in the notation of chi. Each takes GET and HEAD, and answers other
@@ -82,7 +95,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeH
 
 // NotFound answers with a page that nothing is there. It is for browsers: see PrefersHTML.
 func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
-	p.render(w, r, http.StatusNotFound, missingPage)
+	p.render(w, r, http.StatusNotFound, missing)
 }
 
 // handle registers h for a pattern of chi, which net/http understands as well but for the root.
@@ -102,35 +115,43 @@ func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 	})
 }
 
-func (p *Pages) page(build builder) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, build) }
+func (p *Pages) page(e entry) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, e) }
 }
 
-// render answers with a page in the language that the request accepts best.
-func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, build builder) {
-	locale := p.options.Catalog.Match(r.Header.Get("Accept-Language"))
-	c := context{
-		Printer: p.options.Catalog.Printer(locale), Options: p.options, key: url.PathEscape(r.PathValue("key")),
+// locale is the language of a visitor: chosen at the foot of a page, or what the browser asks for.
+func (p *Pages) locale(r *http.Request) string {
+	if c, err := r.Cookie(localeCookie); err == nil && i18n.Supported(c.Value) {
+		return c.Value
 	}
-	v := build(c)
-	v.common(c, locale)
+	return p.options.Catalog.Match(r.Header.Get("Accept-Language"))
+}
+
+// render answers with a page in the visitor's language.
+func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e entry) {
+	locale := p.locale(r)
 	var body bytes.Buffer
-	if err := p.templates[v.Template].Execute(&body, v); err != nil {
-		httpapi.WriteError(w, r, fmt.Errorf("render page %s: %w", v.Template, err))
+	if err := p.layout.Execute(&body, p.view(e, locale)); err != nil {
+		httpapi.WriteError(w, r, fmt.Errorf("render page %s: %w", e.pattern, err))
 		return
 	}
 	h := w.Header()
 	secure(h)
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", strings.ReplaceAll(locale, "_", "-"))
-	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	h.Set("Cache-Control", "no-store")
-	h.Add("Vary", "Accept-Language")
+	h.Add("Vary", "Accept-Language, Cookie, Accept-Encoding")
+	content := body.Bytes()
+	if acceptsGzip(r) {
+		content = compress(content)
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(content)))
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead {
 		return
 	}
-	if _, err := w.Write(body.Bytes()); err != nil {
+	if _, err := w.Write(content); err != nil {
 		p.options.Log.DebugContext(r.Context(), "page not taken", "error", err)
 	}
 }
@@ -140,4 +161,16 @@ func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+}
+
+// acceptsGzip reports whether the request's Accept-Encoding (RFC 9110, 12.5.3) names gzip and does not refuse it.
+func acceptsGzip(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header.Values("Accept-Encoding"), func(field string) bool {
+		for part := range strings.SplitSeq(field, ",") {
+			if name, weight := accepted(part); name == "gzip" {
+				return weight > 0
+			}
+		}
+		return false
+	})
 }

@@ -1,5 +1,7 @@
 package oidc
 
+import "errors"
+
 // Reason classifies an Error; the service maps it to the status that the specification names.
 type Reason int
 
@@ -45,10 +47,14 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is an Error for the same reason.
 func (e *Error) Is(target error) bool {
-	other, ok := target.(*Error) //nolint:errorlint // Is gets each link of the chain by itself
-	return ok && other.Reason == e.Reason
+	var other *Error
+	return errors.As(target, &other) && other.Reason == e.Reason
 }
 
-func (e *Error) with(detail string) *Error { return &Error{Reason: e.Reason, Detail: detail, cause: e.cause} }
+func (e *Error) with(detail string) *Error {
+	return &Error{Reason: e.Reason, Detail: detail, cause: e.cause}
+}
 
-func (e *Error) because(cause error) *Error { return &Error{Reason: e.Reason, Detail: e.Detail, cause: cause} }
+func (e *Error) because(cause error) *Error {
+	return &Error{Reason: e.Reason, Detail: e.Detail, cause: cause}
+}

@@ -98,4 +98,6 @@ func (r issuerRule) signs(keyIssuer, iss, tenant string) bool {
 	return strings.Replace(keyIssuer, tenantMark, tenant, 1) == iss
 }
 
-func (r issuerRule) of(tenant string) string { return strings.Replace(r.template, tenantMark, tenant, 1) }
+func (r issuerRule) of(tenant string) string {
+	return strings.Replace(r.template, tenantMark, tenant, 1)
+}

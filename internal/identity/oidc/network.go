@@ -64,7 +64,6 @@ func classify(a netip.Addr) reach {
 type network struct {
 	endpoints *http.Client // keys and tokens: no redirect is followed
 	discovery *http.Client // follows a few redirects, on the same scheme, host and port
-	maxBody   int64
 	classify  func(netip.Addr) reach
 }
 
@@ -81,7 +80,7 @@ func newNetwork(o Options, nearest func() reach) *network {
 				return fmt.Errorf("address %s: %w", address, err)
 			}
 			if got := o.classify(target.Addr()); got == nowhere || got < nearest() {
-				return fmt.Errorf("address %s is not public, unlike the issuer's", address)
+				return fmt.Errorf("address %s may not be called by this issuer", address)
 			}
 			return nil
 		},
@@ -96,7 +95,6 @@ func newNetwork(o Options, nearest func() reach) *network {
 		DisableCompression:     true,
 	}}
 	return &network{
-		maxBody:  o.MaxBody,
 		classify: o.classify,
 		endpoints: &http.Client{Transport: transport, Timeout: o.Timeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -230,87 +229,6 @@ func TestResetRace(t *testing.T) {
 	}
 	if _, err := k.verifier.Verify(t.Context(), annAccess.Token); err == nil {
 		t.Error("an access token outlived the reset")
-	}
-}
-
-func TestSecondFactor(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	ann := k.caller(k.person("ann@example.com"))
-	k.person("bob@example.com")
-	secret := k.totp(ann.Person)
-	code := func() string { return credential.TOTPCode(secret, k.now().Unix()/30) }
-	mfa, err := k.login("ann@example.com", "bcrypt", password, "")
-	must(t, err)
-	if c := k.caller(mfa); c.Kind != token.KindMFA || !slices.Equal(c.Authenticators, []string{"totp"}) {
-		t.Fatalf("the first factor gives %+v", c)
-	}
-	for _, wrong := range []struct {
-		email, kind, key, mfa string
-		want                  error
-	}{
-		{"ann@example.com", "totp", "000000x", mfa, identity.ErrCredentials},
-		{"bob@example.com", "totp", code(), mfa, identity.ErrCredentials},
-		{"ann@example.com", "recovery", "AAAAAAAAAA", mfa, identity.ErrFactorNotVerified},
-		{"ann@example.com", "totp", code(), "", identity.ErrMFAToken},
-	} {
-		if _, err := k.login(wrong.email, wrong.kind, wrong.key, wrong.mfa); !errors.Is(err, wrong.want) {
-			t.Errorf("%s of %s: %v, want %v", wrong.kind, wrong.email, err, wrong.want)
-		}
-	}
-	won := race(t, parallel, func() error {
-		raw, err := k.login("ann@example.com", "totp", code(), mfa)
-		if err == nil && k.caller(raw).AuthLevel != 2 {
-			t.Error("two factors are not authLevel 2")
-		}
-		return err
-	}, identity.ErrCredentials, identity.ErrMFAToken)
-	if won != 1 {
-		t.Errorf("a TOTP step was used %d times", won)
-	}
-	k.advance(30 * time.Second)
-	if _, err := k.login("ann@example.com", "totp", code(), mfa); !errors.Is(err, identity.ErrMFAToken) {
-		t.Errorf("an mfa token was used twice: %v", err)
-	}
-	must(t, k.RequestReset(t.Context(), k.client(), "ann@example.com"))
-	fromReset, err := k.Reset(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
-	must(t, err)
-	if c := k.caller(fromReset); c.Kind != token.KindMFA || !c.SetPassword {
-		t.Fatalf("a reset with a second factor gives %+v", c)
-	}
-	k.advance(30 * time.Second)
-	full, err := k.login("ann@example.com", "totp", code(), fromReset)
-	must(t, err)
-	if !k.access(full).SetPassword {
-		t.Error("setPassword got lost in the second step")
-	}
-}
-
-func TestRecoveryRace(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	ann := k.caller(k.person("ann@example.com"))
-	k.totp(ann.Person)
-	codes, salt := credential.NewRecoveryCodes()
-	hashes := make([][]byte, len(codes))
-	for i, c := range codes {
-		hashes[i] = credential.HashRecoveryCode(salt, c)
-	}
-	must(t, k.store.ReplaceRecovery(t.Context(), ann.Person, id.New[id.Authenticator](), salt, hashes, k.now()))
-	for _, code := range codes {
-		mfa, err := k.login("ann@example.com", "bcrypt", password, "")
-		must(t, err)
-		won := race(t, 10, func() error {
-			_, err := k.login("ann@example.com", "recovery", strings.ToLower(code), mfa)
-			return err
-		}, identity.ErrCredentials, identity.ErrMFAToken, identity.ErrFactorNotVerified)
-		if won != 1 {
-			t.Errorf("a code was used %d times", won)
-		}
-	}
-	factors, err := k.store.Factors(t.Context(), ann.Person)
-	if err != nil || !slices.Equal(factors, []string{"totp"}) {
-		t.Errorf("after the last code there are %v, %v", factors, err)
 	}
 }
 

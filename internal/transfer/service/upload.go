@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -338,11 +337,4 @@ func (w *upload) drop(ctx context.Context, failure error) error {
 		return err
 	}
 	return failure
-}
-
-// stopWriters tells whoever writes objects that are no more.
-func (s *Service) stopWriters(objects []id.Object) {
-	for _, o := range objects {
-		s.writers.stop(o, transfer.ErrNotFound)
-	}
 }

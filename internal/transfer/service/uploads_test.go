@@ -22,15 +22,15 @@ import (
 func TestUploadInPartsAndDownload(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
-	c, r := w.reserve("ann")
+	owner := w.mailbox()
+	c, r := w.reserve()
 	data := random(1_000_003)
 	w.attach(c, r, "a", int64(len(data)))
 	for _, cut := range [][2]int{{0, 10}, {10, 400_000}, {400_000, len(data)}} {
 		if _, err := w.Upload(t.Context(), c, r, "a", part(data[cut[0]:cut[1]], int64(cut[0]), int64(len(data)))); err != nil {
 			t.Fatalf("%v: %v", cut, err)
 		}
-		if held := w.held(c, r, "a"); held != int64(cut[1]) {
+		if held := w.held(c, r); held != int64(cut[1]) {
 			t.Fatalf("%d bytes held after %v", held, cut)
 		}
 	}
@@ -65,8 +65,8 @@ func (w *world) download(c token.Caller, t id.Transfer, o id.Object) []byte {
 func TestUploadRanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 10)
 	data := []byte("0123456789")
 	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
@@ -86,7 +86,7 @@ func TestUploadRanges(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
 		t.Errorf("contradicting length: got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 4 {
+	if held := w.held(c, r); held != 4 {
 		t.Errorf("%d bytes held", held)
 	}
 }
@@ -101,14 +101,14 @@ func mustUpload(w *world, c token.Caller, r id.Reservation, clientID string, in 
 func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 10)
 	short := whole([]byte("0123"))
 	if _, err := w.Upload(t.Context(), c, r, "a", short); !errors.Is(err, transfer.ErrBodyLength) {
 		t.Fatalf("short: got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 4 {
+	if held := w.held(c, r); held != 4 {
 		t.Fatalf("%d bytes held after the short body", held)
 	}
 	long := part([]byte("45678"), 4, 10)
@@ -117,7 +117,7 @@ func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
 		t.Fatalf("long: got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 9 {
+	if held := w.held(c, r); held != 9 {
 		t.Fatalf("%d bytes held after the long body", held)
 	}
 	mustUpload(w, c, r, "a", whole([]byte("abcdefghij")))
@@ -134,8 +134,8 @@ func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 func TestUploadDigest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 10)
 	sum := func(s string) []byte { b := sha256.Sum256([]byte(s)); return b[:] }
 	bad := part([]byte("01234"), 0, 10)
@@ -143,7 +143,7 @@ func TestUploadDigest(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", bad); !errors.Is(err, transfer.ErrDigest) {
 		t.Fatalf("got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 0 {
+	if held := w.held(c, r); held != 0 {
 		t.Fatalf("%d bytes held after a wrong digest", held)
 	}
 	good := part([]byte("01234"), 0, 10)
@@ -154,7 +154,7 @@ func TestUploadDigest(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", wrongWhole); !errors.Is(err, transfer.ErrDigest) {
 		t.Fatalf("got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 5 {
+	if held := w.held(c, r); held != 5 {
 		t.Fatalf("%d bytes held", held)
 	}
 	rest := part([]byte("56789"), 5, 10)
@@ -168,8 +168,8 @@ func TestUploadDigest(t *testing.T) {
 func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	data := random(100_000)
 	w.attach(c, r, "a", int64(len(data)))
 	b := newSlowBody(data[:60_000])
@@ -179,7 +179,7 @@ func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", in); err == nil {
 		t.Fatal("no error")
 	}
-	if held := w.held(c, r, "a"); held != 60_000 {
+	if held := w.held(c, r); held != 60_000 {
 		t.Fatalf("%d bytes held", held)
 	}
 	mustUpload(w, c, r, "a", part(data[60_000:], 60_000, 100_000))
@@ -193,8 +193,8 @@ func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 func TestShutdownKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 100)
 	ctx, stop := context.WithCancelCause(t.Context())
 	b := newSlowBody(random(40))
@@ -210,7 +210,7 @@ func TestShutdownKeepsWhatArrived(t *testing.T) {
 	if err := <-failed; !errors.Is(err, transfer.ErrStopping) {
 		t.Fatalf("got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 40 {
+	if held := w.held(c, r); held != 40 {
 		t.Fatalf("%d bytes held", held)
 	}
 }
@@ -218,8 +218,8 @@ func TestShutdownKeepsWhatArrived(t *testing.T) {
 func TestSecondWriterWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
-	c, r := w.reserve("ann")
+	owner := w.mailbox()
+	c, r := w.reserve()
 	first, second := random(50_000), random(50_000)
 	w.attach(c, r, "a", 50_000)
 	b := newSlowBody(first[:30_000])
@@ -253,9 +253,9 @@ func TestSecondWriterWins(t *testing.T) {
 func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
+	w.mailbox()
 	other := w.serve(w.blobs)
-	c, r := w.reserve("ann")
+	c, r := w.reserve()
 	data := random(1000)
 	w.attach(c, r, "a", 1000)
 	b := newSlowBody(random(300))
@@ -280,7 +280,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	if err := <-overtaking; err != nil {
 		t.Errorf("the second writer got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 1000 {
+	if held := w.held(c, r); held != 1000 {
 		t.Errorf("%d bytes held", held)
 	}
 }
@@ -300,8 +300,8 @@ func (w *world) until(done func() bool) {
 func TestParallelConfirmsMakeOneTransfer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 3)
 	mustUpload(w, c, r, "a", whole([]byte("abc")))
 	var wg sync.WaitGroup
@@ -340,9 +340,9 @@ func TestParallelConfirmsMakeOneTransfer(t *testing.T) {
 func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
+	owner := w.mailbox()
 	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, owner.Person)
-	c, r := w.reserve("ann")
+	c, r := w.reserve()
 	for i := range 50 {
 		w.attach(c, r, fmt.Sprint("o", i), 1000)
 	}
@@ -422,9 +422,9 @@ func (w *fullWriter) Write(p []byte) (int, error) {
 func TestFullDiskKeepsWhatFits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
+	w.mailbox()
 	full := w.serve(fullStore{Store: w.blobs, room: 600})
-	c, r := w.reserve("ann")
+	c, r := w.reserve()
 	data := random(1000)
 	w.attach(c, r, "a", 1000)
 	_, err := full.Upload(t.Context(), c, r, "a", whole(data))
@@ -432,7 +432,7 @@ func TestFullDiskKeepsWhatFits(t *testing.T) {
 	if !errors.Is(err, transfer.ErrStorageFull) || !errors.As(err, &f) || f.RetryAfter == 0 {
 		t.Fatalf("got %v", err)
 	}
-	if held := w.held(c, r, "a"); held != 600 {
+	if held := w.held(c, r); held != 600 {
 		t.Fatalf("%d bytes held", held)
 	}
 	mustUpload(w, c, r, "a", part(data[600:], 600, 1000))
@@ -441,8 +441,8 @@ func TestFullDiskKeepsWhatFits(t *testing.T) {
 func TestRemovedObjectStopsItsWriter(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.mailbox("ann")
-	c, r := w.reserve("ann")
+	w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 1000)
 	b := newSlowBody(random(300))
 	in := whole(random(1000))
@@ -477,12 +477,12 @@ func (w *world) blobsLeft() int {
 func TestFilterDropsOtherContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
+	owner := w.mailbox()
 	_, _, err := w.PutMailbox(t.Context(), owner, transfer.Mailbox{VanityLink: "ann", MIMETypeFilter: []string{"image/*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, r := w.reserve("ann")
+	c, r := w.reserve()
 	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.pdf", IntendedSize: 4}})
 	if !errors.Is(err, transfer.ErrMIMEType) {
 		t.Errorf("a name of another type: got %v", err)
@@ -508,11 +508,11 @@ func TestFilterDropsOtherContent(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
-	abandoned, open := w.reserve("ann")
+	owner := w.mailbox()
+	abandoned, open := w.reserve()
 	w.attach(abandoned, open, "a", 5)
 	mustUpload(w, abandoned, open, "a", part([]byte("ab"), 0, 5))
-	c, r := w.reserve("ann")
+	c, r := w.reserve()
 	w.attach(c, r, "a", 3)
 	w.attach(c, r, "empty", 0)
 	mustUpload(w, c, r, "a", whole([]byte("abc")))
@@ -564,8 +564,8 @@ func TestExpiry(t *testing.T) {
 func TestDeletingATransfer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
-	c, r := w.reserve("ann")
+	owner := w.mailbox()
+	c, r := w.reserve()
 	w.attach(c, r, "a", 3)
 	mustUpload(w, c, r, "a", whole([]byte("abc")))
 	done, err := w.Confirm(t.Context(), c, r)
@@ -604,10 +604,10 @@ func TestDeletingATransfer(t *testing.T) {
 func TestPagesOfTransfers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	owner := w.mailbox("ann")
+	owner := w.mailbox()
 	var want []id.Transfer
 	for range 7 {
-		c, r := w.reserve("ann")
+		c, r := w.reserve()
 		done, err := w.Confirm(t.Context(), c, r)
 		if err != nil {
 			t.Fatal(err)

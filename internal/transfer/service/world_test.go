@@ -143,21 +143,21 @@ func (w *world) at(c token.Caller) token.Caller {
 	return c
 }
 
-// mailbox adds a person who keeps a mailbox under a vanity link.
-func (w *world) mailbox(link string) token.Caller {
+// mailbox adds Ann, who keeps a mailbox under the vanity link ann.
+func (w *world) mailbox() token.Caller {
 	w.t.Helper()
-	p := w.person(link + "@example.com")
-	if _, _, err := w.PutMailbox(w.t.Context(), p, transfer.Mailbox{VanityLink: link}); err != nil {
+	p := w.person("ann@example.com")
+	if _, _, err := w.PutMailbox(w.t.Context(), p, transfer.Mailbox{VanityLink: "ann"}); err != nil {
 		w.t.Fatal(err)
 	}
 	return p
 }
 
-// reserve begins a transfer to a mailbox, with all it needs for being confirmed but files.
-func (w *world) reserve(link string) (token.Caller, id.Reservation) {
+// reserve begins a transfer to Ann's mailbox, with all it needs for being confirmed but files.
+func (w *world) reserve() (token.Caller, id.Reservation) {
 	w.t.Helper()
 	sender, email := "Stranger", "stranger@example.org"
-	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), link, service.Introduction{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
+	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), "ann", service.Introduction{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,9 +171,10 @@ func (w *world) attach(c token.Caller, r id.Reservation, clientID string, size i
 	}
 }
 
-func (w *world) held(c token.Caller, r id.Reservation, clientID string) int64 {
+// held is how many bytes of the object a are held.
+func (w *world) held(c token.Caller, r id.Reservation) int64 {
 	w.t.Helper()
-	o, err := w.Object(w.t.Context(), c, r, clientID)
+	o, err := w.Object(w.t.Context(), c, r, "a")
 	if err != nil {
 		w.t.Fatal(err)
 	}

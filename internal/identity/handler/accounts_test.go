@@ -1,0 +1,143 @@
+package handler_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func TestSignUpToProfile(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	resp := s.Stranger().With("Accept-Language", "fr-CA, de;q=0.5").Post(s.Identity+"/signup", map[string]any{
+		"address": "Ann.Archer@Bücher.Example", "password": testkit.Password, "name": "Ann Archer", "uid": "ignored",
+	}).Want(http.StatusOK)
+	if resp.Header.Get("Authorization") != "Bearer "+resp.String("token") {
+		t.Error("header and body hold different tokens")
+	}
+	ann := s.Stranger().As(resp.String("token"))
+	ann.ID = ann.Access
+	claims := claimsOf(t, ann.ID)
+	if claims["authLevel"] != 0.0 || claims["scope"] != "idtoken" || claims["ver"] != "3.0" || claims["email_verified"] != false ||
+		claims["email"] != "ann.archer@xn--bcher-kva.example" || claims["locale"] != "fr_FR" || claims["zoneinfo"] != "UTC" {
+		t.Errorf("claims are %v", claims)
+	}
+	if life := claims["exp"].(float64) - claims["iat"].(float64); life != 3600 {
+		t.Errorf("a signup token lives %v s", life)
+	}
+	ann.Refresh()
+	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	removeAt := s.Clock.Now().Add(7 * 24 * time.Hour).Format("2006-01-02T15:04:05.000-07:00")
+	if profile.String("name") != "Ann Archer" || profile.String("uid") != claims["sub"] || profile.Value("membership") != nil ||
+		profile.Value("emails.0.primary") != true || profile.Value("emails.0.verified") != false || profile.String("emails.0.removeAt") != strings.Replace(removeAt, "Z", "+00:00", 1) {
+		t.Errorf("profile is %s", profile.Body)
+	}
+	mail := s.Mail.Wait(t, "ann.archer@xn--bcher-kva.example", "/confirm/", 1)
+	if !strings.HasPrefix(mail.Link(t, "/confirm/"), s.Config.PublicURL.String()+"/confirm/") {
+		t.Errorf("the link is %s", mail.Link(t, "/confirm/"))
+	}
+}
+
+func TestSignUpRefuses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	body := func(change map[string]any) map[string]any {
+		b := map[string]any{"address": "ann@example.com", "password": testkit.Password}
+		for k, v := range change {
+			if v == nil {
+				delete(b, k)
+			} else {
+				b[k] = v
+			}
+		}
+		return b
+	}
+	for name, c := range map[string]struct {
+		body   any
+		detail string
+	}{
+		"nothing":               {map[string]any{}, "address: is required\npassword: is required"},
+		"no address":            {body(map[string]any{"address": nil}), "address: is required"},
+		"wrong types":           {`{"address": 1, "password": ["x"], "name": {}}`, "address"},
+		"no address at all":     {body(map[string]any{"address": "ann"}), "address: is not an email address"},
+		"two ats":               {body(map[string]any{"address": "a@b@example.com"}), "address"},
+		"a space":               {body(map[string]any{"address": "ann archer@example.com"}), "address"},
+		"a name around":         {body(map[string]any{"address": "Ann <ann@example.com>"}), "address"},
+		"quotes":                {body(map[string]any{"address": `"ann"@example.com`}), "address"},
+		"line break":            {body(map[string]any{"address": "ann@example.com\r\nBcc: eve@example.com"}), "address"},
+		"255 bytes":             {body(map[string]any{"address": strings.Repeat("a", 60) + "@" + strings.Repeat(strings.Repeat("b", 60)+".", 4) + "example.com"}), "address"},
+		"9 characters":          {body(map[string]any{"password": "xk7-plumb"}), "password: needs 10 characters"},
+		"73 bytes":              {body(map[string]any{"password": "xk7-plumbago!" + strings.Repeat("é", 30)}), "password: is longer than 72 bytes"},
+		"common":                {body(map[string]any{"password": "password123"}), "password: is among the most common"},
+		"name with line feed":   {body(map[string]any{"name": "Ann\nArcher"}), "name: contains a control character"},
+		"name of 256 bytes":     {body(map[string]any{"name": strings.Repeat("x", 256)}), "name: is longer than 255 bytes"},
+		"locale":                {body(map[string]any{"locale": "en"}), "locale"},
+		"time zone":             {body(map[string]any{"timeZone": "Middle/Earth"}), "timeZone"},
+		"local time zone":       {body(map[string]any{"timeZone": "Local"}), "timeZone"},
+		"time zone with dots":   {body(map[string]any{"timeZone": "../../etc/passwd"}), "timeZone"},
+		"no JSON":               {`{"address"`, ""},
+		"no object":             {`null`, ""},
+		"the same member twice": {`{"address":"ann@example.com","address":"bob@example.com","password":"correct horse battery"}`, ""},
+	} {
+		resp := s.Stranger().With("Content-Type", "application/json").Post(s.Identity+"/signup", c.body).WantError(fault.ErrInvalid)
+		if !strings.Contains(resp.Details(), c.detail) {
+			t.Errorf("%s: details are %q, want %q", name, resp.Details(), c.detail)
+		}
+	}
+	s.Stranger().With("Content-Type", "text/plain").Post(s.Identity+"/signup", "{}").Want(http.StatusUnsupportedMediaType)
+	longest := "ä" + strings.Repeat("x7", 35) // 72 bytes
+	s.Stranger().Post(s.Identity+"/signup", body(map[string]any{"password": longest})).Want(http.StatusOK)
+	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": longest + "y"}).WantError(identity.ErrCredentials)
+	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ANN@example.com", "type": "bcrypt", "key": longest}).Want(http.StatusOK)
+	s.Stranger().Post(s.Identity+"/signup", body(map[string]any{"address": "ANN@EXAMPLE.COM"})).WantError(identity.ErrSignupAddressInUse)
+}
+
+func TestUnverifiedMayDoLittle(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUpUnconfirmed("ann@example.com")
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	ann.Get(s.Identity + "/events").WantError(token.ErrUnverified)
+	for _, call := range []string{"/auth/uid", "/auth/park?redirect_uri=" + url.QueryEscape(s.Config.PublicURL.String())} {
+		resp := ann.As(ann.ID).Post(s.Identity+call, nil).WantError(token.ErrUnverified)
+		if resp.Details() != "verify your primary email address first" {
+			t.Errorf("%s: %s", call, resp.Details())
+		}
+	}
+	ann.As(ann.ID).Get(s.Identity + "/auth").WantError(token.ErrUnverified)
+	ann.As(ann.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
+}
+
+func TestExists(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	resp := s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "ANN@example.com"}).Want(http.StatusOK)
+	if resp.String("provider") != s.Config.PublicURL.String()+s.Identity {
+		t.Errorf("the provider is %s", resp.Body)
+	}
+	s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "nobody@example.com"}).WantError(identity.ErrPersonNotFound)
+	for _, body := range []string{"", "null", "{}", `{"address":null}`, `{"address":"x"}`, `{"address":7}`} {
+		s.Stranger().With("Content-Type", "application/json").Post(s.Identity+"/auth/exists", body).WantError(fault.ErrInvalid)
+	}
+}
+
+func TestSignupBucket(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"))
+	for range 20 {
+		s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "nobody@example.com"}).Want(http.StatusNotFound)
+	}
+	resp := s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "nobody@example.com"}).WantError(fault.ErrOverloaded)
+	if resp.Header.Get("Retry-After") != "10" || resp.Header.Get("X-RateLimit-Limit") != "20" || resp.Header.Get("X-RateLimit-Remaining") != "0" {
+		t.Errorf("headers are %v", resp.Header)
+	}
+	s.SignUpUnconfirmed("ann@example.com")
+}

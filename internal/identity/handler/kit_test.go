@@ -1,0 +1,77 @@
+package handler_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// claimsOf decodes the payload of a token without verifying it.
+func claimsOf(t testing.TB, raw string) map[string]any {
+	t.Helper()
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		t.Fatalf("%q is no token", raw)
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(payload, &claims); err != nil {
+		t.Fatal(err)
+	}
+	return claims
+}
+
+// bearer is the token in an answer's Authorization header.
+func bearer(r *testkit.Response) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+// uid of the person a token speaks for.
+func uid(t testing.TB, raw string) id.Person {
+	t.Helper()
+	sub, _ := claimsOf(t, raw)["sub"].(string)
+	p, err := id.Parse[id.Person](sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// withTOTP gives a person a verified TOTP authenticator and returns the code of the present.
+func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() string) {
+	t.Helper()
+	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil) // the test kit's secret key
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
+	store := postgres.New(s.App.DB)
+	if err := store.InsertTOTP(t.Context(), uid(t, p.ID), a, sealer.Box("totp").Seal(secret, a.UUID[:]), true, s.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }
+}
+
+// eventually waits until ok, for what reaches a replica through the database, and returns how long it took.
+func eventually(t testing.TB, what string, ok func() bool) time.Duration {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(time.Millisecond) {
+		if ok() {
+			return time.Since(start)
+		}
+	}
+	t.Fatalf("%s did not happen", what)
+	return 0
+}

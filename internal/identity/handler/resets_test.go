@@ -1,0 +1,99 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	s.SignUpUnconfirmed("bob@example.com")
+	reset := s.Identity + "/auth/reset"
+	ask := func(address string) *testkit.Response {
+		return s.Stranger().Post(reset, map[string]any{"address": address})
+	}
+	ask("nobody@example.com").WantError(identity.ErrResetRefused)
+	ask("bob@example.com").WantError(identity.ErrResetRefused)
+	ask("x").WantError(fault.ErrInvalid)
+	ask("Ann@example.com").Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	s.Stranger().Get("/reset/" + key).Want(http.StatusOK)
+	s.Stranger().Post(reset+"/nonsense", nil).WantError(identity.ErrKeyNotFound)
+
+	resp := s.Stranger().Post(reset+"/"+key, nil).Want(http.StatusOK)
+	if bearer(resp) != resp.String("token") || claimsOf(t, resp.String("token"))["setPassword"] != true {
+		t.Errorf("the reset gives %v", claimsOf(t, resp.String("token")))
+	}
+	s.Stranger().Post(reset+"/"+key, nil).WantError(identity.ErrKeyNotFound)
+	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	again := s.Stranger().As(resp.String("token"))
+	again.ID = again.Access
+	again.Refresh()
+	if claimsOf(t, again.Access)["setPassword"] != true {
+		t.Error("the access token cannot set the password")
+	}
+	s.Clock.Advance(15 * time.Minute)
+	again.Refresh()
+	if claimsOf(t, again.Access)["setPassword"] != nil {
+		t.Error("setPassword outlives its time")
+	}
+
+	ask("ann@example.com").Want(http.StatusNoContent)
+	late := s.Mail.Wait(t, "ann@example.com", "/reset/", 2).Key(t, "/reset/")
+	s.Clock.Advance(time.Hour)
+	s.Stranger().Post(reset+"/"+late, nil).WantError(identity.ErrKeyNotFound)
+}
+
+func TestResetBucket(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	for range 3 {
+		s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "nobody@example.com"}).WantError(identity.ErrResetRefused)
+	}
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "NOBODY@example.com"}).WantError(fault.ErrOverloaded)
+}
+
+func TestResetNeedsTheSecondFactor(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	code := withTOTP(t, s, ann)
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	resp := s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/"), nil).Want(http.StatusOK)
+	if c := claimsOf(t, resp.String("token")); c["scope"] != "mfa" || c["setPassword"] != true {
+		t.Fatalf("a reset gives %v", c)
+	}
+	full := s.Stranger().As(resp.String("token")).Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code())).Want(http.StatusOK)
+	if c := claimsOf(t, full.String("token")); c["authLevel"] != 2.0 || c["setPassword"] != true {
+		t.Errorf("the second step gives %v", c)
+	}
+}
+
+func TestStrictEnumeration(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_ENUMERATION", "strict"))
+	s.SignUp("ann@example.com")
+	var answers []string
+	for _, address := range []string{"ann@example.com", "nobody@example.com"} {
+		exists := s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": address}).Want(http.StatusOK)
+		s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": address}).Want(http.StatusNoContent)
+		answers = append(answers, string(exists.Body))
+	}
+	if answers[0] != answers[1] || !strings.Contains(answers[0], s.Identity) {
+		t.Errorf("answers are %q", answers)
+	}
+	s.Mail.Wait(t, "ann@example.com", "/reset/", 1)
+	if n := len(s.Mail.To("nobody@example.com")); n != 0 {
+		t.Errorf("%d mails went to nobody", n)
+	}
+}

@@ -1,0 +1,191 @@
+package handler_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// revocationLimit is what contract 2.4 grants; slack is for a machine that runs other tests at the same time.
+const revocationLimit = time.Second
+
+// TestRevocationReachesReplicas logs out at one server and measures when the other one notices, on its own and as cut
+// off from notifications.
+func TestRevocationReachesReplicas(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t)
+	relayed, way := newRelay(t, first.DatabaseURL)
+	second := testkit.New(t, testkit.Beside(first))
+	third := testkit.New(t, testkit.Beside(first), testkit.Env("CONSIGN_LISTEN_DATABASE_URL", relayed))
+	ann := first.SignUp("ann@example.com")
+	for _, s := range []*testkit.Server{first, second, third} {
+		ann.At(s).Get(s.Identity + "/profile").Want(http.StatusOK)
+	}
+	way.cut()
+	bystander := ann.Login()
+	out := time.Now()
+	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
+	for name, s := range map[string]*testkit.Server{"the first": first, "the second": second, "the one cut off": third} {
+		eventually(t, name+" ending access", func() bool {
+			return ann.At(s).Get(s.Identity+"/profile").Status == http.StatusUnauthorized &&
+				ann.At(s).Get(s.Transfer+"/mailbox").Status == http.StatusUnauthorized
+		})
+	}
+	if took := time.Since(out); took > revocationLimit {
+		t.Errorf("revocation took %v", took)
+	}
+	for _, s := range []*testkit.Server{first, second, third} {
+		bystander.At(s).Get(s.Identity + "/profile").Want(http.StatusOK)
+	}
+}
+
+// TestStreamEndsWithItsSession keeps an event stream open across a logout at another server.
+func TestStreamEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t)
+	second := testkit.New(t, testkit.Beside(first))
+	ann := first.SignUp("ann@example.com")
+	stream, err := ann.At(second).Open(t.Context(), "GET", second.Identity+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	if stream.StatusCode != http.StatusOK {
+		t.Fatalf("the stream answers %d", stream.StatusCode)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, stream.Body)
+		ended <- err
+	}()
+	out := time.Now()
+	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
+	select {
+	case <-ended:
+		if took := time.Since(out); took > 2*revocationLimit {
+			t.Errorf("the stream ended after %v", took)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the stream goes on")
+	}
+}
+
+// TestRotationUnderLoad rotates keys while people use and get tokens: nobody is refused.
+func TestRotationUnderLoad(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	beside := testkit.New(t, testkit.Beside(s))
+	ann := s.SignUp("ann@example.com")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var running sync.WaitGroup
+	for _, at := range []*testkit.Server{s, beside} {
+		p := ann.At(at)
+		running.Go(func() {
+			for ctx.Err() == nil {
+				resp, err := p.As(p.ID).Try(t.Context(), "POST", at.Identity+"/auth/access", nil)
+				if err != nil || resp.Status != http.StatusOK {
+					t.Errorf("access during a rotation: %v, %v", resp, err)
+					return
+				}
+				other := s
+				if at == s {
+					other = beside
+				}
+				if resp, err := p.As(resp.String("token")).At(other).Try(t.Context(), "GET", other.Identity+"/profile", nil); err != nil || resp.Status != http.StatusOK {
+					t.Errorf("profile during a rotation: %v, %v", resp, err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		if _, err := s.App.Keys.Rotate(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for range 65 { // past the lead, in steps that no access token notices
+			s.Clock.Advance(time.Minute)
+			ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
+		}
+	}
+	stop()
+	running.Wait()
+}
+
+// relay is a TCP way to a Postgres that can be cut.
+type relay struct {
+	mu    sync.Mutex
+	conns []net.Conn
+	gone  bool
+}
+
+// newRelay returns a URL that leads to the database at dsn through a relay.
+func newRelay(t *testing.T, dsn string) (string, *relay) {
+	t.Helper()
+	cfg, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{}
+	t.Cleanup(func() {
+		l.Close()
+		r.cut()
+	})
+	network, address := pgconn.NetworkAddress(cfg.Host, cfg.Port)
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := (&net.Dialer{}).DialContext(context.Background(), network, address)
+			if err != nil || !r.keep(client, server) {
+				client.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(client, server); client.Close() }()
+			go func() { _, _ = io.Copy(server, client); server.Close() }()
+		}
+	}()
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(cfg.User, cfg.Password), Path: cfg.Database, RawQuery: "sslmode=disable",
+		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)),
+	}
+	return u.String(), r
+}
+
+func (r *relay) keep(client, server net.Conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.conns = append(r.conns, client, server)
+	if r.gone {
+		client.Close()
+		server.Close()
+	}
+	return !r.gone
+}
+
+// cut ends every connection and lets no other begin.
+func (r *relay) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone = true
+	for _, c := range r.conns {
+		c.Close()
+	}
+}

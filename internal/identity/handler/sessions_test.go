@@ -1,0 +1,200 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func credentials(email, kind, key string) map[string]any {
+	return map[string]any{"email": email, "type": kind, "key": key}
+}
+
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	if p := ann.Get(s.Identity + "/profile"); p.Value("lastLoginAt") != nil {
+		t.Errorf("signing up counts as a login: %s", p.Body)
+	}
+	s.Clock.Advance(time.Hour)
+	login := s.Identity + "/auth/login"
+	resp := s.Stranger().Post(login, credentials("Ann@Example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+	claims := claimsOf(t, resp.String("token"))
+	if bearer(resp) != resp.String("token") || claims["authLevel"] != 1.0 || claims["scope"] != "idtoken" || claims["sid"] == claimsOf(t, ann.ID)["sid"] {
+		t.Errorf("logged in with %v", claims)
+	}
+	again := s.Stranger().As(resp.String("token"))
+	again.ID = again.Access
+	again.Refresh()
+	if p := again.Get(s.Identity + "/profile"); p.Value("lastLoginAt") == nil {
+		t.Errorf("the login left no trace: %s", p.Body)
+	}
+	s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password+"x")).WantError(identity.ErrCredentials)
+	s.Stranger().Post(login, credentials("nobody@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
+	for _, kind := range []string{"sms", "u2f", "BCRYPT", "x"} {
+		s.Stranger().Post(login, credentials("ann@example.com", kind, "1")).WantError(identity.ErrUnsupportedType)
+	}
+	resp = s.Stranger().Post(login, map[string]any{}).WantError(fault.ErrInvalid)
+	if resp.Details() != "email: is required\ntype: is required\nkey: is required" {
+		t.Errorf("details are %q", resp.Details())
+	}
+	s.Stranger().Post(login, credentials("not an address", "bcrypt", "x")).WantError(fault.ErrInvalid)
+	s.Stranger().Post(login, `{"email":1,"type":true,"key":[]}`).Want(http.StatusUnsupportedMediaType)
+	s.Stranger().Post(login, map[string]any{"email": 1, "type": true, "key": []int{}}).WantError(fault.ErrInvalid)
+	// A token that does not belong here disturbs nobody.
+	s.Clock.Advance(time.Minute)
+	ann.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+}
+
+func TestLoginBucket(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	login := s.Identity + "/auth/login"
+	statuses := make(chan int, 40)
+	for i := range 40 {
+		go func() {
+			email, kind := "ann@example.com", "bcrypt"
+			if i%2 == 0 {
+				email, kind = "ANN@example.com", "totp"
+			}
+			resp, err := s.Stranger().Try(t.Context(), "POST", login, credentials(email, kind, "wrong"))
+			if err != nil {
+				t.Error(err)
+				statuses <- 0
+				return
+			}
+			statuses <- resp.Status
+		}()
+	}
+	admitted := 0
+	for range 40 {
+		if status := <-statuses; status == http.StatusUnauthorized || status == http.StatusBadRequest {
+			admitted++
+		} else if status != 509 {
+			t.Errorf("status %d", status)
+		}
+	}
+	if admitted != 3 {
+		t.Errorf("%d attempts were admitted", admitted)
+	}
+	resp := s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
+	if resp.Header.Get("Retry-After") != "15" || resp.Header.Get("X-RateLimit-Limit") != "3" {
+		t.Errorf("headers are %v", resp.Header)
+	}
+	s.Stranger().Post(login, credentials("bob@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
+	s.Clock.Advance(15 * time.Second)
+	s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+}
+
+func TestSecondFactor(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	code := withTOTP(t, s, ann)
+	login := s.Identity + "/auth/login"
+	first := s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+	claims := claimsOf(t, first.String("token"))
+	if claims["scope"] != "mfa" || claims["authenticators"].([]any)[0] != "totp" || claims["exp"].(float64)-claims["iat"].(float64) != 300 {
+		t.Errorf("the first factor gives %v", claims)
+	}
+	mfa := s.Stranger().As(first.String("token"))
+	s.Clock.Advance(30 * time.Second)
+	s.Stranger().Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
+	ann.Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
+	s.Stranger().As("nonsense").Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
+	s.Clock.Advance(time.Minute)
+	mfa.Post(login, credentials("ann@example.com", "totp", "000000")).WantError(identity.ErrCredentials)
+	mfa.Post(login, credentials("ann@example.com", "recovery", "AAAAAAAAAA")).WantError(identity.ErrFactorNotVerified)
+	full := mfa.Post(login, credentials("ann@example.com", "totp", code())).Want(http.StatusOK)
+	if c := claimsOf(t, full.String("token")); c["authLevel"] != 2.0 || c["scope"] != "idtoken" || bearer(full) != full.String("token") {
+		t.Errorf("the second factor gives %v", c)
+	}
+	s.Clock.Advance(5 * time.Minute)
+	mfa.Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
+}
+
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	s.Clock.Advance(time.Second)
+	laptop := ann.With("User-Agent", "Läptop\x01 "+strings.Repeat("é", 200)).Login()
+	if laptop.ID == "" {
+		t.Fatal("no token")
+	}
+	list := ann.As(ann.ID).Get(s.Identity + "/auth").Want(http.StatusOK)
+	if tokens := list.Value("tokens").([]any); len(tokens) != 2 {
+		t.Fatalf("sessions are %s", list.Body)
+	}
+	if list.String("tokens.0.jti") != claimsOf(t, laptop.ID)["jti"] || list.String("tokens.1.jti") != claimsOf(t, ann.ID)["jti"] || list.String("tokens.0.ip") != "127.0.0.1" {
+		t.Errorf("sessions are %s", list.Body)
+	}
+	logout := s.Identity + "/auth/logout"
+	jti := list.String("tokens.0.jti")
+	bob.As(bob.ID).Post(logout+"?jti="+jti, nil).WantError(identity.ErrForeignToken)
+	bob.As(bob.ID).Post(logout+"?jti="+id.New[id.Token]().String(), nil).WantError(identity.ErrTokenNotFound)
+	for _, bad := range []string{"?jti=", "?jti=x", "?jti=ALL", "?jti=all&jti=all"} {
+		bob.As(bob.ID).Post(logout+bad, nil).WantError(fault.ErrInvalid)
+	}
+	ann.As(ann.ID).Post(logout+"?jti="+jti, nil).Want(http.StatusNoContent)
+	ann.As(ann.ID).Post(logout+"?jti="+jti, nil).Want(http.StatusNoContent)
+	laptop.As(laptop.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	eventually(t, "the end of the laptop's access", func() bool {
+		return laptop.Get(s.Identity+"/profile").Status == http.StatusUnauthorized
+	})
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	bob.Get(s.Identity + "/profile").Want(http.StatusOK)
+
+	out := ann.As(ann.ID).Post(logout, nil).Want(http.StatusNoContent)
+	if c := out.Header.Get("Set-Cookie"); !strings.HasPrefix(c, "acct=;") {
+		t.Errorf("the cookie is left: %q", c)
+	}
+	ann.As(ann.ID).Post(logout, nil).WantError(token.ErrEnded)
+	ann.As(ann.ID).Get(s.Identity + "/auth").WantError(token.ErrEnded)
+}
+
+func TestLogoutAll(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	other := ann.Login()
+	ann.As(ann.ID).Post(s.Identity+"/auth/logout?jti=all", nil).Want(http.StatusNoContent)
+	for _, p := range []*testkit.Person{ann, other} {
+		p.As(p.ID).Post(s.Identity+"/auth/upgrade", nil).WantError(token.ErrEnded)
+		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	}
+	ann.Login().Get(s.Identity + "/profile").Want(http.StatusOK)
+}
+
+func TestLoginAtTheWrongHost(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	organization := id.New[id.Organization]()
+	_, err := s.App.DB.Pool.Exec(t.Context(), `
+		WITH o AS (INSERT INTO identity.organizations (uid, locale, time_zone, created_at, updated_at) VALUES ($1, 'en_US', 'UTC', now(), now()))
+		INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ('other.example.com', $1, true, now())`, organization.UUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := s.Stranger().With("Host", "other.example.com")
+	resp := other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
+	if want := "<" + s.URL + s.Identity + `/auth/login>; rel="alternate"`; resp.Header.Get("Link") != want {
+		t.Errorf("Link is %q, want %q", resp.Header.Get("Link"), want)
+	}
+	resp = other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", "wrong password")).WantError(identity.ErrCredentials)
+	if resp.Header.Get("Link") != "" {
+		t.Error("a wrong password tells where the person is at home")
+	}
+	other.Post(s.Identity+"/auth/exists", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrPersonNotFound)
+	other.Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrResetRefused)
+}

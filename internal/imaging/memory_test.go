@@ -1,0 +1,110 @@
+package imaging_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/imaging"
+)
+
+// The kinds of pictures that take memory in different ways: two as large as they may be, the others of 12 megapixels.
+var giants = map[string]func() []byte{
+	"50 MP JPEG 4:2:0 progressive": func() []byte { return flatJPEG(8660, 5770, []byte{9, 99, 199}, 0x22, true, 9) },
+	"50 MP PNG interlaced":         func() []byte { return rawPNG(7070, 7070, 7070, 8, 6, 1) },
+	"50 MP PNG of one line":        func() []byte { return rawPNG(49_999_999, 1, 1, 1, 0, 0) },
+	"JPEG 4:2:0":                   func() []byte { return flatJPEG(4000, 3000, []byte{9, 99, 199}, 0x22, false, 0) },
+	"JPEG 4:4:4 progressive":       func() []byte { return flatJPEG(4000, 3000, []byte{9, 99, 199}, 0x11, true, 9) },
+	"JPEG CMYK":                    func() []byte { return flatJPEG(4000, 3000, []byte{9, 99, 199, 220}, 0x11, false, 0) },
+	"JPEG CMYK progressive":        func() []byte { return flatJPEG(4000, 3000, []byte{9, 99, 199, 220}, 0x11, true, 9) },
+	"PNG grey 16 bit":              func() []byte { return rawPNG(4000, 3000, 3000, 16, 0, 0) },
+	"PNG 16 bit interlaced":        func() []byte { return rawPNG(4000, 3000, 3000, 16, 6, 1) },
+}
+
+// TestMemory makes avatars of the giants one by one in a process of its own, which reports all that was allocated and
+// the most that it ever had resident: not more than was set aside for the picture, and than the Processor promises.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	if name := os.Getenv("IMAGING_GIANT"); name != "" {
+		digest(t, name)
+		return
+	}
+	for name := range giants {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemory$", "-test.v")
+		cmd.Env = append(os.Environ(), "IMAGING_GIANT="+name)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		found := regexp.MustCompile(`cost=(\d+) allocated=(\d+) peak=(\d+) took=(\S+)`).FindSubmatch(out)
+		if found == nil {
+			t.Fatalf("%s: no report in %s", name, out)
+		}
+		cost, _ := strconv.Atoi(string(found[1]))
+		allocated, _ := strconv.Atoi(string(found[2]))
+		peak, _ := strconv.Atoi(string(found[3]))
+		t.Logf("%-28s set aside %4d MB, allocated %4d MB, peak resident %4d MB, %s", name, cost>>20, allocated>>20, peak>>20, found[4])
+		if allocated > cost {
+			t.Errorf("%s: %d bytes allocated, %d set aside", name, allocated, cost)
+		}
+		if peak > imaging.DefaultMaxMemory+64<<20 { // the race detector takes some for itself
+			t.Errorf("%s: %d bytes resident at the peak", name, peak)
+		}
+	}
+}
+
+func digest(t *testing.T, name string) {
+	file := giants[name]()
+	cost, err := imaging.Cost(t.Context(), bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	avatars, err := imaging.New(imaging.Options{}).Avatar(t.Context(), bytes.NewReader(file))
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkAvatars(t, avatars)
+	fmt.Printf("cost=%d allocated=%d peak=%d took=%s\n", cost, after.TotalAlloc-before.TotalAlloc, resident(), took.Round(time.Millisecond))
+}
+
+// resident returns the largest resident size of this process in bytes, 0 where the system does not tell.
+func resident() int {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, _ := strconv.Atoi(strings.Fields(rest + " 0")[0])
+	return kib << 10
+}
+
+// BenchmarkAvatar measures a photograph of 12 megapixels, as a phone takes it.
+func BenchmarkAvatar(b *testing.B) {
+	noise := image.NewYCbCr(image.Rect(0, 0, 4000, 3000), image.YCbCrSubsampleRatio420)
+	for i := range noise.Y {
+		noise.Y[i] = uint8(i*i>>7 + i)
+	}
+	file := encodeJPEG(b, noise)
+	p := imaging.New(imaging.Options{})
+	b.SetBytes(int64(len(file)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Avatar(b.Context(), bytes.NewReader(file)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

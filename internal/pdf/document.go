@@ -1,0 +1,159 @@
+package pdf
+
+import (
+	"strconv"
+	"strings"
+)
+
+// document lays out everything, then adds to each page what depends on their number.
+func (l *layout) document(doc Document) {
+	l.opening(doc)
+	l.blocks(doc.Preamble, "")
+	number := 0
+	for _, s := range doc.Sections {
+		if !s.Annex {
+			number++
+		}
+		l.section(s, number, doc.NumberParagraphs)
+	}
+	l.closing(doc)
+	for i := range l.pages {
+		l.margins(&l.pages[i], doc, i+1)
+	}
+}
+
+func (l *layout) opening(doc Document) {
+	l.paragraph(doc.Title, title, left, "", 0)
+	if doc.Subtitle != "" {
+		l.space(2)
+		l.paragraph(doc.Subtitle, under, left, "", 0)
+	}
+	if doc.DateLine != "" {
+		l.space(4)
+		l.paragraph(doc.DateLine, body, left, "", 0)
+	}
+	l.space(16)
+	l.columns(len(doc.Parties), func(p *page, i int, x, y float64) float64 {
+		p.rule(x, y, column)
+		y += 5
+		y = l.block(p, doc.Parties[i].Role, small, x, y)
+		for n, line := range doc.Parties[i].Lines {
+			s := body
+			if n == 0 {
+				s = strong
+			}
+			y = l.block(p, line, s, x, y)
+		}
+		return y + 12
+	})
+	l.space(4)
+}
+
+func (l *layout) section(s Section, number int, numberParagraphs bool) {
+	if s.Annex && !l.atTop() {
+		l.newPage()
+	}
+	l.space(10)
+	l.need(l.leading(heading) + 4 + 2*l.leading(body)) // a heading does not end a page
+	prefix := strconv.Itoa(number) + "."
+	l.contents(strings.TrimSpace(prefix+" "+s.Heading), s)
+	if s.Annex {
+		l.paragraph(s.Heading, heading, left, "", 0)
+		prefix = ""
+	} else {
+		l.paragraph(s.Heading, heading, left+numbering, prefix, left)
+	}
+	l.y += 4
+	if !numberParagraphs {
+		prefix = ""
+	}
+	l.blocks(s.Blocks, prefix)
+}
+
+func (l *layout) contents(text string, s Section) {
+	if s.Annex {
+		text = s.Heading
+	}
+	p := l.current()
+	p.contents = append(p.contents, entry{text: text, y: l.y})
+}
+
+// blocks sets paragraphs and lists. With a prefix such as "3." the paragraphs are numbered 3.1, 3.2 … and all is
+// indented; a list that follows a paragraph belongs to it.
+func (l *layout) blocks(blocks []Block, prefix string) {
+	x := left
+	if prefix != "" {
+		x += numbering
+	}
+	paragraph := 0
+	for _, b := range blocks {
+		if b.Text != "" {
+			label := ""
+			if prefix != "" {
+				paragraph++
+				label = prefix + strconv.Itoa(paragraph)
+			}
+			l.paragraph(b.Text, body, x, label, left)
+			l.space(4)
+		}
+		for i, item := range b.Items {
+			label := "•"
+			if b.Lettered {
+				label = "(" + letters(i) + ")"
+			}
+			l.paragraph(item, body, x+bullets, label, x)
+			l.space(2)
+		}
+		l.space(2)
+	}
+}
+
+// letters counts a, b … z, aa, ab …
+func letters(i int) string {
+	if i < 26 {
+		return string(rune('a' + i))
+	}
+	return letters(i/26-1) + string(rune('a'+i%26))
+}
+
+func (l *layout) closing(doc Document) {
+	if len(doc.Closing) > 0 {
+		l.space(10)
+		l.blocks(doc.Closing, "")
+	}
+	if len(doc.Signatures) == 0 {
+		return
+	}
+	l.space(14)
+	l.columns(len(doc.Signatures), func(p *page, i int, x, y float64) float64 {
+		y = l.block(p, doc.Signatures[i].Party, strong, x, y)
+		for _, label := range doc.Signatures[i].Labels {
+			y += 30 // room to write
+			p.rule(x, y, column)
+			y = l.block(p, label, small, x, y+2)
+		}
+		return y + 14
+	})
+}
+
+// margins adds header, footer and number to a page.
+func (l *layout) margins(p *page, doc Document, number int) {
+	if doc.Header != "" {
+		p.set(l.cut(doc.Header, small, right-left, 1)[0], small, left, headerLine)
+		p.rule(left, headerLine+5, right-left)
+	}
+	format := doc.PageNumber
+	if format == "" {
+		format = "{page} / {pages}"
+	}
+	text := strings.NewReplacer("{page}", strconv.Itoa(number), "{pages}", strconv.Itoa(len(l.pages))).Replace(format)
+	line := l.glyphs(text, small)
+	width := small.measure(line)
+	p.rule(left, footerLine-small.size-5, right-left)
+	if doc.Footer != "" {
+		for i, part := range l.cut(doc.Footer, small, right-left-width-gutter, 2) {
+			p.set(part, small, left, footerLine+float64(i)*small.size*1.35)
+		}
+	}
+	p.set(line, small, right-width, footerLine)
+}

@@ -1,0 +1,145 @@
+package pdf
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/text/unicode/bidi"
+)
+
+//go:embed fonts/*.ttf
+var fontFiles embed.FS
+
+// face is one font file.
+type face struct {
+	name string // in the PDF
+	file []byte
+	font *sfnt.Font // safe for concurrent use with a buffer for each user
+}
+
+// fonts are the faces, by what they are for.
+type fonts struct {
+	latin     *face // Latin, Cyrillic, Greek …
+	latinBold *face
+	han       *face // ideographs and kana; it has no Latin letter
+	hangul    *face // Hangul, and Latin that goes with it
+}
+
+func loadFonts() (*fonts, error) {
+	var f fonts
+	for name, into := range map[string]**face{
+		"DejaVuSans": &f.latin, "DejaVuSans-Bold": &f.latinBold, "DroidSansFallbackFull": &f.han, "NanumSquareR": &f.hangul,
+	} {
+		file, err := fontFiles.ReadFile("fonts/" + name + ".ttf")
+		if err != nil {
+			return nil, fmt.Errorf("read font: %w", err)
+		}
+		parsed, err := sfnt.Parse(file)
+		if err != nil {
+			return nil, fmt.Errorf("parse font %s: %w", name, err)
+		}
+		*into = &face{name: name, file: file, font: parsed}
+	}
+	return &f, nil
+}
+
+// choice is a face for a style; emboldened ones have no bold file and are drawn with a stroke.
+type choice struct {
+	face       *face
+	emboldened bool
+}
+
+// preferences lists the faces in the order in which a locale wants them asked.
+func (f *fonts) preferences(locale string, bold bool) []choice {
+	latin, han, hangul := []choice{{f.latin, bold}}, choice{f.han, bold}, choice{f.hangul, bold}
+	if bold {
+		latin = []choice{{f.latinBold, false}, {f.latin, true}}
+	}
+	if language(locale) == "ko" {
+		return append(append([]choice{hangul}, latin...), han)
+	}
+	return append(latin, han, hangul)
+}
+
+// language returns the first part of a locale such as "ko_KR" or "ko-KR".
+func language(locale string) string {
+	l, _, _ := strings.Cut(strings.ReplaceAll(locale, "_", "-"), "-")
+	return strings.ToLower(l)
+}
+
+// glyph is a character in the face that prints it.
+type glyph struct {
+	r     rune
+	in    choice
+	width float64 // in ems
+}
+
+// finder looks characters up; it belongs to one goroutine.
+type finder struct {
+	prefer map[bool][]choice // by bold
+	found  map[found]glyph
+	buffer sfnt.Buffer
+}
+
+type found struct {
+	r    rune
+	bold bool
+}
+
+func newFinder(f *fonts, locale string) *finder {
+	return &finder{
+		prefer: map[bool][]choice{false: f.preferences(locale, false), true: f.preferences(locale, true)},
+		found:  map[found]glyph{},
+	}
+}
+
+// find returns the glyph of a character, false if there is none that could be shown as it should.
+func (f *finder) find(r rune, bold bool) (glyph, bool) {
+	if g, ok := f.found[found{r, bold}]; ok {
+		return g, g.in.face != nil
+	}
+	g := glyph{r: r}
+	if printable(r) {
+		for _, c := range f.prefer[bold] {
+			if width, ok := f.advance(c.face, r); ok {
+				g.in, g.width = c, width
+				break
+			}
+		}
+	}
+	f.found[found{r, bold}] = g
+	return g, g.in.face != nil
+}
+
+// advance returns the width of a character in a face, in ems.
+func (f *finder) advance(in *face, r rune) (float64, bool) {
+	index, err := in.font.GlyphIndex(&f.buffer, r)
+	if err != nil || index == 0 {
+		return 0, false
+	}
+	units := in.font.UnitsPerEm()
+	width, err := in.font.GlyphAdvance(&f.buffer, index, fixed.I(int(units)), font.HintingNone)
+	if err != nil {
+		return 0, false
+	}
+	return float64(width) / 64 / float64(units), true
+}
+
+// printable excludes what a glyph alone does not make right: characters beyond the basic plane, which the PDF library
+// cannot write, controls, and scripts that run from right to left.
+func printable(r rune) bool {
+	if r > 0xffff || unicode.IsControl(r) || unicode.Is(unicode.Co, r) {
+		return false
+	}
+	properties, _ := bidi.LookupRune(r)
+	switch properties.Class() {
+	case bidi.R, bidi.AL, bidi.AN, bidi.LRE, bidi.LRO, bidi.RLE, bidi.RLO, bidi.PDF, bidi.LRI, bidi.RLI, bidi.FSI, bidi.PDI:
+		return false
+	}
+	return true
+}

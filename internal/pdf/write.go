@@ -1,0 +1,74 @@
+package pdf
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"codeberg.org/go-pdf/fpdf"
+)
+
+// embolden is the width of the stroke, in ems, that makes a face without a bold file look bold.
+const embolden = 0.032
+
+// write makes the file of pages. Nothing in it depends on anything but doc and pages.
+func write(doc Document, pages []page) (file []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			file, err = nil, fmt.Errorf("PDF library panicked: %v", p)
+		}
+	}()
+	f := fpdf.NewCustom(&fpdf.InitType{OrientationStr: "P", UnitStr: "pt", Size: fpdf.SizeType{Wd: pageWidth, Ht: pageHeight}})
+	f.SetCatalogSort(true)
+	f.SetMargins(0, 0, 0)
+	f.SetAutoPageBreak(false, 0)
+	f.SetTitle(doc.Title, true)
+	f.SetAuthor(doc.Author, true)
+	f.SetProducer("Consign", true)
+	f.SetLang(strings.ReplaceAll(doc.Locale, "_", "-"))
+	f.SetCreationDate(doc.Date.UTC())
+	f.SetModificationDate(doc.Date.UTC())
+	for _, p := range pages {
+		for _, m := range p.marks {
+			if m.in.face != nil {
+				f.AddUTF8FontFromBytes(m.in.face.name, "", m.in.face.file) // once each: the library knows it by name
+			}
+		}
+	}
+	for _, p := range pages {
+		f.AddPage()
+		for _, m := range p.marks {
+			draw(f, m)
+		}
+		for _, e := range p.contents {
+			f.Bookmark(e.text, 0, e.y)
+		}
+	}
+	var out bytes.Buffer
+	if err := f.Output(&out); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func draw(f *fpdf.Fpdf, m mark) {
+	if m.in.face == nil {
+		f.SetDrawColor(150, 150, 150)
+		f.SetLineWidth(0.5)
+		f.Line(m.x, m.y, m.x+m.length, m.y)
+		return
+	}
+	shade := 0
+	if m.grey {
+		shade = 90
+	}
+	f.SetTextColor(shade, shade, shade)
+	f.SetFont(m.in.face.name, "", m.size)
+	if m.in.emboldened {
+		f.SetDrawColor(shade, shade, shade)
+		f.SetLineWidth(m.size * embolden)
+		f.SetTextRenderingMode(2)
+		defer f.SetTextRenderingMode(0)
+	}
+	f.Text(m.x, m.y, m.text)
+}

@@ -1,0 +1,59 @@
+package handler_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// start makes a server on which Ann keeps the mailbox "ann".
+func start(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person) {
+	t.Helper()
+	s := testkit.New(t, options...)
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
+	return s, ann
+}
+
+// draft is a reservation together with whoever holds its token.
+type draft struct {
+	*testkit.Person
+	uid  string
+	path string
+}
+
+// reserve begins Sam's transfer to Ann, with all it needs for being confirmed but files.
+func reserve(s *testkit.Server) draft {
+	s.T.Helper()
+	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	raw, ok := strings.CutPrefix(made.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		s.T.Fatal("no reservation token")
+	}
+	uid := made.String("uid")
+	return draft{Person: s.Stranger().As(raw), uid: uid, path: s.Transfer + "/reservations/" + uid}
+}
+
+// attach announces a file and returns the path of its content.
+func (d draft) attach(clientID string, size int) string {
+	d.Server.T.Helper()
+	d.Post(d.path+"/objects", map[string]any{"clientId": clientID, "name": clientID + ".bin", "intendedSize": size}).Want(http.StatusCreated)
+	return d.path + "/objects/" + clientID + "/content"
+}
+
+// send stores a whole file.
+func (d draft) send(clientID string, data []byte) {
+	d.Server.T.Helper()
+	d.Put(d.attach(clientID, len(data)), data).Want(http.StatusOK)
+}
+
+// confirm delivers and returns the transfer's uid.
+func (d draft) confirm() string {
+	d.Server.T.Helper()
+	return d.Post(d.path+"/confirm", nil).Want(http.StatusOK).String("uid")
+}
+
+func rangeOf(first, last, total int) string { return fmt.Sprintf("bytes %d-%d/%d", first, last, total) }

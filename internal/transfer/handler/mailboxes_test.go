@@ -1,0 +1,109 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+func TestEnvironmentIsFreeOfLimits(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"))
+	for range 100 {
+		r := s.Stranger().Get(s.Transfer + "/environment").Want(http.StatusOK)
+		if r.Header.Get("X-RateLimit-Limit") != "" || r.Value("defaultTtl") != 7.0 || r.String("protectionLevel") != "none" {
+			t.Fatalf("%v %s", r.Header, r.Body)
+		}
+	}
+}
+
+func TestMailboxOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	box := s.Transfer + "/mailbox"
+	s.Stranger().Get(box).WantError(token.ErrMissing)
+	ann.Get(box).WantError(transfer.ErrNotFound)
+	made := ann.Put(box, map[string]any{"vanityLink": "Ann.Lee", "maxFiles": 5, "fieldsSchema": map[string]any{
+		"type": "object", "title": "T", "properties": map[string]any{"nr": map[string]any{"type": "string"}}, "required": []string{"nr"},
+	}, "mimeTypeFilter": []string{"IMAGE/*"}}).Want(http.StatusCreated)
+	if made.Header.Get("Location") != s.URL+box || made.String("vanityLink") != "ann.lee" || made.String("name") != "Ann" || made.String("email") != "ann@example.com" {
+		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
+	}
+	again := ann.Put(box, []byte(made.Body)) // without a content type
+	again.WantError(fault.ErrUnsupported)
+	ann.With("Content-Type", "application/json").Put(box, made.Body).Want(http.StatusOK)
+	public := s.Stranger().Get(s.Transfer + "/public/mailbox/" + made.String("uid")).Want(http.StatusOK)
+	if public.Value("mimeTypeFilter") != nil || public.Value("mimeTypeFilterEnabled") != true || public.Value("maxFiles") != 5.0 || public.String("fieldsSchema.title") != "T" {
+		t.Errorf("%s", public.Body)
+	}
+	reset := ann.Put(box, map[string]any{}).Want(http.StatusOK)
+	if reset.Value("vanityLink") != nil || reset.Value("maxFiles") != 10_000.0 || reset.Value("fieldsSchema") != nil {
+		t.Errorf("absent members did not return to their defaults: %s", reset.Body)
+	}
+	ann.Delete(box).Want(http.StatusNoContent)
+	ann.Delete(box).WantError(transfer.ErrNotFound)
+	s.Stranger().Get(s.Transfer + "/public/mailbox/ann.lee").WantError(transfer.ErrNotFound)
+}
+
+func TestMailboxRefuses(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	bob := s.SignUp("bob@example.com")
+	box := s.Transfer + "/mailbox"
+	for _, link := range []string{"ann", "ANN"} {
+		bob.Put(box, map[string]any{"vanityLink": link}).WantError(transfer.ErrVanityLink)
+	}
+	bob.Get(box).WantError(transfer.ErrNotFound)
+	bob.Put(box, map[string]any{"email": "ann@example.com"}).WantError(transfer.ErrAddressNotOwn)
+	bob.Put(box, map[string]any{"maxFiles": 10_001, "maxFileSizeMb": 50_001}).WantError(transfer.ErrLimitRaised)
+	for member, value := range map[string]any{
+		"vanityLink": "a", "name": strings.Repeat("x", 256), "slogan": "a\x01b", "email": "bob", "absenceMessage": strings.Repeat("x", 20_001),
+		"fieldsSchema": map[string]any{}, "uiSchema": map[string]any{}, "mimeTypeFilter": []string{"image"}, "maxFiles": 0, "maxFileSizeMb": -1,
+		"absent": "yes",
+	} {
+		r := bob.Put(box, map[string]any{member: value})
+		r.WantError(fault.ErrInvalid)
+		if !strings.HasPrefix(r.Details(), member) {
+			t.Errorf("%s: details %q", member, r.Details())
+		}
+	}
+	all := bob.Put(box, map[string]any{"vanityLink": "a", "slogan": "\u2028", "email": "x"}).Want(http.StatusBadRequest)
+	if n := strings.Count(all.Details(), "\n"); n != 2 {
+		t.Errorf("details %q", all.Details())
+	}
+	s.SignUpUnconfirmed("eve@example.com").Put(box, map[string]any{}).WantError(token.ErrUnverified)
+}
+
+func TestPublicMailboxKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	sam := s.Stranger()
+	public := s.Transfer + "/public/mailbox/"
+	for key, want := range map[string]int{
+		"ann": 200, "Ann": 200, "nobody": 404, "019abcde-0000-7000-8000-000000000001": 404, "a": 400, "-ann": 400, "ann%20lee": 400, "%C3%A4nn": 400,
+		strings.Repeat("a", 65): 400, "a%2Fb": 400,
+	} {
+		if r := sam.Get(public + key); r.Status != want {
+			t.Errorf("GET %s answered %d", key, r.Status)
+		}
+		if r := sam.Head(public + key); r.Status != want || len(r.Body) > 0 {
+			t.Errorf("HEAD %s answered %d %s", key, r.Status, r.Body)
+		}
+		if want == 200 {
+			want = 201
+		}
+		if r := sam.Post(public+key, nil); r.Status != want {
+			t.Errorf("POST %s answered %d %s", key, r.Status, r.Body)
+		}
+	}
+	sam.Get(public + "a").WantError(transfer.ErrKeyInvalid)
+	sam.With("Host", "other.example.net").Get(public + "ann").Want(http.StatusOK) // no organization's: the free one's
+	sam.Put(public+"ann", nil).Want(http.StatusMethodNotAllowed)
+	sam.With("Accept", "text/html").Get(public + "ann").Want(http.StatusNotAcceptable)
+}

@@ -1,0 +1,168 @@
+package handler_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+func TestReservingAMailbox(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	sam := s.Stranger()
+	public := s.Transfer + "/public/mailbox/ann"
+	made := sam.Post(public, map[string]any{"subject": "Plans", "ttl": 99, "protection": "password", "recipients": []any{}}).Want(http.StatusCreated)
+	if made.Header.Get("Location") != s.URL+s.Transfer+"/reservations/"+made.String("uid") {
+		t.Errorf("Location %s", made.Header.Get("Location"))
+	}
+	if made.Value("ttl") != 7.0 || made.String("protection") != "none" || made.String("recipients.0.email") != "ann@example.com" ||
+		made.String("type") != "mailbox" || made.String("recipients.0.destinationType") != "to" || made.Value("maxRecipients") != 1.0 {
+		t.Errorf("%s", made.Body)
+	}
+	sam.With("Content-Type", "application/json").Post(public, "{").WantError(fault.ErrInvalid)
+	sam.With("Content-Type", "text/plain").Post(public, "{}").WantError(fault.ErrUnsupported)
+	sam.Post(public, map[string]any{"anonEmail": "no address", "subject": strings.Repeat("é", 128)}).WantError(fault.ErrInvalid)
+	sam.As("rubbish").Post(public, nil).WantError(token.ErrInvalid)
+
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "secure": true}).Want(http.StatusOK)
+	if got := sam.Post(public, nil).Want(http.StatusCreated).String("protection"); got != "recipientAuthentication" {
+		t.Errorf("a secure mailbox reserves with protection %s", got)
+	}
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "absent": true, "absenceMessage": "Back on Monday"}).Want(http.StatusOK)
+	sam.Post(public, nil).WantError(transfer.ErrAbsent)
+	sam.Get(public).Want(http.StatusOK)
+}
+
+func TestNewTransferBucket(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t) // general limits are off, this one stays
+	public := s.Transfer + "/public/mailbox/ann"
+	for range 20 {
+		s.Stranger().Post(public, nil).Want(http.StatusCreated)
+	}
+	refused := s.Stranger().Post(public, nil)
+	refused.WantError(transfer.ErrNewTransfers)
+	if refused.Header.Get("Retry-After") != "60" {
+		t.Errorf("Retry-After %s", refused.Header.Get("Retry-After"))
+	}
+	s.Stranger().Post(public, map[string]any{"anonEmail": "x"}).WantError(fault.ErrInvalid)
+	s.Clock.Advance(time.Minute)
+	s.Stranger().Post(public, nil).Want(http.StatusCreated)
+}
+
+func TestReservationTokenOpensItsOwnOnly(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	one, other := reserve(s), reserve(s)
+	one.attach("a", 5)
+	for _, p := range []*testkit.Person{other.Person, ann} {
+		p.Get(one.path).WantError(transfer.ErrNotFound)
+		p.Patch(one.path, map[string]any{}).WantError(transfer.ErrNotFound)
+		p.Delete(one.path).WantError(transfer.ErrNotFound)
+		p.Post(one.path+"/confirm", nil).WantError(transfer.ErrNotFound)
+		p.Post(one.path+"/objects", map[string]any{"clientId": "b", "name": "b", "intendedSize": 1}).WantError(transfer.ErrNotFound)
+		p.Get(one.path + "/objects/a").WantError(transfer.ErrNotFound)
+		p.Delete(one.path + "/objects/a").WantError(transfer.ErrNotFound)
+		p.Put(one.path+"/objects/a/content", []byte("hello")).WantError(transfer.ErrNotFound)
+		p.Head(one.path + "/objects/a/content").Want(http.StatusNotFound)
+	}
+	s.Stranger().Get(one.path).WantError(token.ErrMissing)
+	one.Get(s.Transfer + "/transfers").WantError(token.ErrKind)
+	one.Get(s.Transfer + "/reservations/no-uid").WantError(transfer.ErrNotFound)
+	one.Get(one.path).Want(http.StatusOK)
+}
+
+func TestPatchingAReservation(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	d := reserve(s)
+	d.attach("a", 5)
+	got := d.Patch(d.path, map[string]any{"subject": "Plans", "message": "two\nlines", "fields": map[string]any{"nr": "7"}}).Want(http.StatusOK)
+	if got.String("anonSender") != "Sam" || got.String("subject") != "Plans" || got.String("fields.nr") != "7" || got.String("objects.0.clientId") != "a" {
+		t.Errorf("%s", got.Body)
+	}
+	d.With("Content-Type", "application/json").Patch(d.path, d.Get(d.path).Body).Want(http.StatusOK) // what GET answers can be sent back
+	for member, value := range map[string]any{
+		"ttl": 30, "priority": 1, "protection": "password", "password": "secret", "deliveryNotification": true,
+		"recipients": []any{map[string]any{"email": "bob@example.com", "destinationType": "to"}},
+	} {
+		r := d.Patch(d.path, map[string]any{"subject": "other", member: value})
+		r.WantError(transfer.ErrFixedMember)
+		if !strings.HasPrefix(r.Details(), member) {
+			t.Errorf("%s: %q", member, r.Details())
+		}
+	}
+	d.Patch(d.path, map[string]any{"fields": map[string]any{"nr": 7}}).WantError(fault.ErrInvalid)
+	d.Patch(d.path, map[string]any{"recipients": []any{map[string]any{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}).WantError(fault.ErrInvalid)
+	if got := d.Get(d.path); got.String("subject") != "Plans" {
+		t.Errorf("a refused change was stored: %s", got.Body)
+	}
+	d.Patch(d.path, map[string]any{"subject": ""}).Want(http.StatusOK)
+	if d.Get(d.path).Value("subject") != nil {
+		t.Error("an empty subject did not take the subject away")
+	}
+}
+
+func TestConfirmConditions(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "fieldsSchema": json.RawMessage(
+		`{"type":"object","title":"T","properties":{"nr":{"type":"string","pattern":"^[0-9]+$"}},"required":["nr"]}`)}).Want(http.StatusOK)
+	d := reserve(s)
+	d.Patch(d.path, map[string]any{"anonSender": "", "anonEmail": ""}).Want(http.StatusOK)
+	content := d.attach("a", 3)
+	d.attach("nothing", 0)
+	r := d.Post(d.path+"/confirm", nil)
+	r.WantError(transfer.ErrUnconfirmable)
+	for _, missing := range []string{"anonSender", "anonEmail", "fields", "objects: a holds 0 of 3 bytes"} {
+		if !strings.Contains(r.Details(), missing) {
+			t.Errorf("details %q lack %q", r.Details(), missing)
+		}
+	}
+	d.Patch(d.path, map[string]any{"anonSender": "Sam", "anonEmail": "Sam@Example.com", "fields": map[string]any{"nr": "12"}}).Want(http.StatusOK)
+	d.Put(content, "abc").Want(http.StatusOK)
+	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
+	if done.String("sender.email") != "sam@example.com" || done.String("fields.nr") != "12" || done.Value("objectCount") != 2.0 {
+		t.Errorf("%s", done.Body)
+	}
+	uid := done.String("uid")
+	for _, again := range []*testkit.Response{
+		d.Post(d.path+"/confirm", nil), d.Patch(d.path, map[string]any{}), d.Delete(d.path), d.Put(content, "abc"), d.Delete(d.path + "/objects/a"),
+		d.Post(d.path+"/objects", map[string]any{"clientId": "b", "name": "b", "intendedSize": 1}),
+	} {
+		again.WantError(transfer.ErrConfirmed)
+		if !strings.Contains(again.Details(), uid) {
+			t.Errorf("details %q lack the transfer", again.Details())
+		}
+	}
+	d.Get(d.path).Want(http.StatusOK)
+}
+
+func TestCancelledAndExpiredReservations(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	d.send("a", []byte("hello"))
+	d.Delete(d.path).Want(http.StatusNoContent)
+	d.Get(d.path).WantError(transfer.ErrNotFound)
+	d.Delete(d.path).WantError(transfer.ErrNotFound)
+
+	late := reserve(s)
+	late.send("a", []byte("hello"))
+	s.Clock.Advance(48*time.Hour - time.Second)
+	late.Get(late.path).Want(http.StatusOK)
+	s.Clock.Advance(time.Minute)
+	late.Get(late.path).WantError(token.ErrExpired)
+	ann.Refresh()
+
+	gone := reserve(s)
+	ann.Delete(s.Transfer + "/mailbox").Want(http.StatusNoContent)
+	gone.Get(gone.path).WantError(transfer.ErrNotFound)
+}

@@ -1,0 +1,186 @@
+package handler_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b)
+	return b
+}
+
+func TestAttaching(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "maxFiles": 3, "maxFileSizeMb": 1}).Want(http.StatusOK)
+	d := reserve(s)
+	one := map[string]any{"clientId": "a", "name": "ä/…\\b.txt", "intendedSize": 5}
+	made := d.Post(d.path+"/objects", one).Want(http.StatusCreated)
+	if made.Header.Get("Location") != s.URL+d.path+"/objects/a" || made.String("name") != "ä/…\\b.txt" || made.Value("contentLength") != 0.0 {
+		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
+	}
+	d.Post(d.path+"/objects", one).Want(http.StatusOK)
+	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "other", "intendedSize": 5}).WantError(transfer.ErrClientID)
+	d.Post(d.path+"/objects", map[string]any{"clientId": "b", "name": "b", "intendedSize": 1_000_001}).WantError(transfer.ErrFileTooLarge)
+	list := func(ids ...string) map[string]any {
+		var objects []any
+		for _, id := range ids {
+			objects = append(objects, map[string]any{"clientId": id, "name": id, "intendedSize": 1_000_000})
+		}
+		return map[string]any{"objects": objects}
+	}
+	d.Post(d.path+"/objects", list("b", "c", "d")).WantError(transfer.ErrTooManyFiles)
+	if n := len(d.Get(d.path).Value("objects").([]any)); n != 1 {
+		t.Errorf("%d objects after a refused list", n)
+	}
+	if got := d.Post(d.path+"/objects", list("b", "c")).Want(http.StatusCreated); got.String("objects.1.clientId") != "c" {
+		t.Errorf("%s", got.Body)
+	}
+	d.Delete(d.path + "/objects/b").Want(http.StatusNoContent)
+	d.Delete(d.path + "/objects/b").WantError(transfer.ErrNotFound)
+	d.Post(d.path+"/objects", list("e")).Want(http.StatusCreated)
+	for name, bad := range map[string]map[string]any{
+		"dot": {"clientId": "..", "name": "x", "intendedSize": 1}, "no name": {"clientId": "x", "intendedSize": 1},
+		"negative": {"clientId": "x", "name": "x", "intendedSize": -1}, "unknown member": {"clientId": "x", "name": "x", "intendedSize": 1, "size": 1},
+		"bidi": {"clientId": "x", "name": "gpj.\u202eexe", "intendedSize": 1}, "long": {"clientId": "x", "name": strings.Repeat("n", 100_000), "intendedSize": 1},
+		"twice": list("x", "x"), "none": {"objects": []any{}}, "both": {"clientId": "x", "name": "x", "intendedSize": 1, "objects": []any{one}},
+		"fraction": {"clientId": "x", "name": "x", "intendedSize": 1.5},
+	} {
+		if r := d.Post(d.path+"/objects", bad); r.Status != http.StatusBadRequest {
+			t.Errorf("%s answered %d %s", name, r.Status, r.Body)
+		}
+	}
+}
+
+func TestUploadOverHTTP(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	d := reserve(s)
+	data := random(300_000)
+	content := d.attach("a", len(data))
+	offset := func() string { s.T.Helper(); return d.Head(content).Want(http.StatusOK).Header.Get("Content-Length") }
+	if offset() != "0" {
+		t.Error("something is held already")
+	}
+	d.With("Content-Range", rangeOf(0, 99_999, 300_000)).Put(content, data[:100_000]).Want(http.StatusOK)
+	for _, bad := range []string{rangeOf(0, 99_999, 300_000), rangeOf(100_001, 200_000, 300_000), rangeOf(100_000, 199_999, 300_001), "bytes", "bytes */300000", "items 1-2/3", "bytes 5-4/3"} {
+		r := d.With("Content-Range", bad).Put(content, data[:100_000])
+		r.WantError(transfer.ErrRange)
+		if got := r.Header.Get("Content-Range"); got != "bytes */100000" {
+			t.Errorf("%s: Content-Range %q", bad, got)
+		}
+	}
+	r := d.With("Content-Range", rangeOf(100_000, 199_999, 300_000)).Put(content, data[100_000:100_010])
+	r.WantError(transfer.ErrBodyLength)
+	if offset() != "100000" {
+		t.Error("a body that contradicts its range was read")
+	}
+	wrong := "sha-256=:" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + ":"
+	d.With("Content-Range", rangeOf(100_000, 199_999, 300_000)).With("Content-Digest", wrong).Put(content, data[100_000:200_000]).WantError(transfer.ErrDigest)
+	if offset() != "100000" {
+		t.Error("bytes with a wrong digest were kept")
+	}
+	d.With("Content-Digest", "sha-256=x").Put(content, data).WantError(fault.ErrInvalid)
+	d.With("Content-Encoding", "gzip").Put(content, data).WantError(fault.ErrUnsupported)
+	sum := sha256.Sum256(data)
+	whole := "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+	chunked := struct{ io.Reader }{bytes.NewReader(data[100_000:])} // of unknown length
+	d.With("Content-Range", rangeOf(100_000, 299_999, 300_000)).With("Repr-Digest", whole).Put(content, chunked).Want(http.StatusOK)
+	if offset() != "300000" {
+		t.Error("not everything is held")
+	}
+	d.confirm()
+}
+
+// cutBody sends some bytes, then waits until the test lets it fail.
+type cutBody struct {
+	data io.Reader
+	hang chan struct{}
+}
+
+func (b *cutBody) Read(p []byte) (int, error) {
+	if n, err := b.data.Read(p); err == nil {
+		return n, nil
+	}
+	<-b.hang
+	return 0, io.ErrUnexpectedEOF
+}
+
+// until polls for what another goroutine does.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing happened for 10 s")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func TestClientVanishesAndResumes(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	data := random(500_000)
+	content := d.attach("a", len(data))
+	b := &cutBody{data: bytes.NewReader(data[:200_000]), hang: make(chan struct{})}
+	close(b.hang)
+	if _, err := d.With("Content-Length", strconv.Itoa(len(data))).Try(t.Context(), "PUT", content, b); err == nil {
+		t.Fatal("the cut upload succeeded")
+	}
+	var held int
+	until(t, func() bool {
+		held, _ = strconv.Atoi(d.Head(content).Header.Get("Content-Length"))
+		return held > 0
+	})
+	if held > 200_000 {
+		t.Fatalf("%d bytes held", held)
+	}
+	d.With("Content-Range", rangeOf(held, len(data)-1, len(data))).Put(content, data[held:]).Want(http.StatusOK)
+	uid := d.confirm()
+	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
+	if !bytes.Equal(ann.Get(fmt.Sprintf("%s/transfers/%s/objects/%s/content", s.Transfer, uid, got.String("objects.0.uid"))).Want(http.StatusOK).Body, data) {
+		t.Error("the file differs")
+	}
+}
+
+func TestNewerRequestCutsOffTheOlder(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	d := reserve(s)
+	data := random(200_000)
+	content := d.attach("a", len(data))
+	b := &cutBody{data: bytes.NewReader(data[:100_000]), hang: make(chan struct{})}
+	first := make(chan *testkit.Response, 1)
+	go func() {
+		r, err := d.With("Content-Length", strconv.Itoa(len(data))).Try(context.WithoutCancel(t.Context()), "PUT", content, b)
+		if err != nil {
+			r = nil // the answer came while the body was still being sent, and the client gave up on it
+		}
+		first <- r
+	}()
+	until(t, func() bool { return d.Head(content).Header.Get("Content-Length") != "0" })
+	d.Put(content, data).Want(http.StatusOK)
+	close(b.hang)
+	if r := <-first; r != nil {
+		r.WantError(transfer.ErrOvertaken)
+	}
+	d.confirm()
+}
