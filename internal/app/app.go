@@ -35,8 +35,9 @@ type Options struct {
 	Demo     bool         // seed the demo mailbox once
 	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
 	NoPeriodic bool
-	BlobFS     disk.FS   // the file layer below a disk store; nil: the operating system's
-	Greet      io.Writer // where Run says that it is ready and what there is; nil: nowhere
+	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver
+	BlobFS     disk.FS                                                  // the file layer below a disk store; nil: the operating system's
+	Greet      io.Writer                                                // where Run says that it is ready and what there is; nil: nowhere
 }
 
 // App is every object of Consign, wired. Commands use its exported members, Run serves.
@@ -103,7 +104,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 		return nil, err
 	}
 	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, cfg.EventRetention, a.now, a.log)
-	if err := a.buildDomains(sealer, catalog); err != nil {
+	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
 		return nil, err
 	}
 	a.recurring()

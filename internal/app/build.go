@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -56,13 +58,18 @@ func (a *App) mailTransport() (mail.Transport, error) {
 }
 
 // blobStore opens the store that CONSIGN_STORAGE_URL names.
-func (a *App) blobStore() (blob.Store, error) {
+func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	u, err := url.Parse(a.config.StorageURL)
 	if err != nil {
-		return nil, fmt.Errorf("read CONSIGN_STORAGE_URL: %w", err)
+		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // the error itself would tell the secret
 	}
-	if u.Scheme != "file" {
-		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: this version stores files on disk only: use file:///directory, not %s", u.Scheme)
+	if u.Scheme == "s3" {
+		o, err := s3.Parse(a.config.StorageURL)
+		if err != nil {
+			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", err)
+		}
+		o.SpoolDir = filepath.Join(a.config.DataDir, "spool")
+		return s3.New(ctx, o)
 	}
 	layer := a.options.BlobFS
 	if layer == nil {

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -11,8 +13,10 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
+	"github.com/consign-dev/consign/internal/identity/oidc"
 	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -23,7 +27,7 @@ import (
 )
 
 // buildDomains makes both domains and mounts their routes and the pages.
-func (a *App) buildDomains(sealer *seal.Sealer, catalog *i18n.Catalog) error {
+func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	if a.config.RedisURL != "" {
 		return errors.New("CONSIGN_REDIS_URL: this version keeps rate limits in each replica's memory only: leave it empty")
 	}
@@ -36,7 +40,7 @@ func (a *App) buildDomains(sealer *seal.Sealer, catalog *i18n.Catalog) error {
 		a.hosts.Invalidate()
 		return nil
 	})
-	if err := a.buildTransfer(sealer, limiter); err != nil {
+	if err := a.buildTransfer(ctx, sealer, limiter); err != nil {
 		return err
 	}
 	if err := a.buildIdentity(sealer, identityStore); err != nil {
@@ -45,8 +49,8 @@ func (a *App) buildDomains(sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	return a.mount(sealer, catalog, limiter)
 }
 
-func (a *App) buildTransfer(sealer *seal.Sealer, limiter *ratelimit.Limiter) error {
-	blobs, err := a.blobStore()
+func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter) error {
+	blobs, err := a.blobStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,12 +79,22 @@ func (a *App) buildIdentity(sealer *seal.Sealer, store *identitypostgres.Store) 
 	if err != nil {
 		return err
 	}
+	clients, err := oidc.Load(c.OIDCClients)
+	if err != nil {
+		return fmt.Errorf("CONSIGN_OIDC_CLIENTS: %w", err)
+	}
+	lookupTXT := a.options.LookupTXT
+	if lookupTXT == nil {
+		lookupTXT = net.DefaultResolver.LookupTXT
+	}
 	a.Identity = identityservice.New(identityservice.Options{
+		Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: bcrypt,
 		Consequences: a.Transfer, // what follows from a change is transfer's jobs, enqueued in its transaction
 		Settings: identityservice.Settings{
 			PublicURL: c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
+			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: clients,
 		},
 		Now: a.now, Log: a.log,
 	})
@@ -97,7 +111,13 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	})
 	people := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
-		Events: a.feed.Handler(), MatchLocale: catalog.Match, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
+		Events: a.feed.Handler(), Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
+		AvatarBytes: c.AvatarMaxBytes,
+		Installation: identityhandler.Installation{
+			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
+			SupportContact: c.SupportContact, TransferBasePath: c.TransferBasePath, DriveURL: c.BaseURLDrive, OnPremises: c.OnPremises,
+			RedirectURL: a.issuerURL() + "/oidc/auth/form",
+		},
 	})
 	files := transferhandler.New(transferhandler.Options{
 		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, BasePath: c.TransferBasePath,

@@ -3,7 +3,7 @@
 //
 // It knows nothing of what the bytes mean. Which offset was acknowledged to a client, who may read an object and
 // when it ends are facts of the transfer domain's rows; a store only keeps what it was told to keep. Package disk
-// implements the contract on a file system, package blobtest holds the tests every implementation passes.
+// implements the contract on a file system, package s3 in a bucket, package blobtest holds the tests both pass.
 package blob
 
 import (
@@ -29,6 +29,9 @@ var (
 	ErrSize = errors.New("blob holds another number of bytes than expected")
 	// ErrFinished means that the object is immutable and the append would have changed it.
 	ErrFinished = errors.New("blob is finished")
+	// ErrAway means that the storage could not be reached or is overloaded, and that trying again makes sense. Clients see
+	// a 503.
+	ErrAway = errors.New("blob storage is away")
 	// ErrKey means that a key is not of the form that Key asks for.
 	ErrKey = errors.New("blob key is malformed")
 )

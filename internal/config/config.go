@@ -35,8 +35,8 @@ type Config struct {
 	DatabaseMaxConnections int    `env:"DATABASE_MAX_CONNECTIONS" default:"16" min:"4" max:"1000" doc:"Connections to Postgres at most, one for LISTEN not counted."`
 	SecretKey              []byte `env:"SECRET_KEY" secret:"true" otherwise:"made once in CONSIGN_DATA_DIR" doc:"32 bytes in base64, from which all keys at rest are derived; required with CONSIGN_DATABASE_URL."`
 	SecretKeyPrevious      []byte `env:"SECRET_KEY_PREVIOUS" secret:"true" doc:"The former CONSIGN_SECRET_KEY, until everything made with it has expired."`
-	StorageURL             string `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Where files are kept: file:///directory or s3://bucket?endpoint=URL&region=NAME."`
-	RedisURL               string `env:"REDIS_URL" doc:"Redis or Valkey that shares rate limits between replicas; empty: each has its own."`
+	StorageURL             string `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Where files are kept: file:///directory, or s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME, of which all but the bucket may be left out (key and secret then come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the machine)."`
+	RedisURL               string `env:"REDIS_URL" doc:"Redis or Valkey that shares rate limits between replicas, as redis://user:password@host:6379/0, rediss:// or unix:///socket; empty: each has its own."`
 
 	SMTPURL  string `group:"Mail" env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
 	MailFrom string `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`

@@ -114,7 +114,7 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	u, err := url.Parse(c.StorageURL)
 	disk := err == nil && u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path)
 	s3 := err == nil && u.Scheme == "s3" && u.Host != ""
-	k.must(c.StorageURL == "" || disk || s3, "STORAGE_URL", "must be file:///directory or s3://bucket?endpoint=URL&region=NAME")
+	k.must(c.StorageURL == "" || disk || s3, "STORAGE_URL", "must be file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME")
 	k.must(c.RedisURL == "" || hasScheme(c.RedisURL, "redis", "rediss", "unix"), "REDIS_URL", "must be a URL like redis://host:6379/0")
 	smtp, err := url.Parse(c.SMTPURL)
 	k.must(c.SMTPURL == "" || err == nil && smtp.Host != "" && hasScheme(c.SMTPURL, "smtp", "smtps"), "SMTP_URL", "must be a URL like smtp://user:password@host:587 or smtps://host")

@@ -45,9 +45,15 @@ const (
 
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
-// Open makes a pool of at most maxConns connections to the database at url and proves that one of them works.
+// Open makes a pool of at most maxConns connections to the database at url and proves that one of them works. A statement that takes
+// longer than ten seconds fails, unless its context is Unhurried, and so does waiting five seconds for a connection: Classify makes
+// fault.ErrUnavailable of both.
 // maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
 func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
+	return open(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
+}
+
+func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
@@ -63,6 +69,7 @@ func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
 	}
 	cfg.ConnConfig.DialFunc = marked(cfg.ConnConfig.DialFunc)
 	cfg.PingTimeout = pingTimeout
+	cfg.ConnConfig.Tracer = p
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)

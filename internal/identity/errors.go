@@ -44,6 +44,51 @@ var (
 	// ErrNoHost: the hostname selects no organization and there is no free one.
 	ErrNoHost = fault.New(fault.NotFound, 8, "no organization is served at this host")
 
+	// ErrLastAdmin: the last Organization.Admin may neither leave nor lose the role.
+	ErrLastAdmin = fault.New(fault.Forbidden, 20, "the organization would have no Organization.Admin: give the role to somebody else, or delete the organization, first")
+	// ErrUserLimit: the organization has as many members as its limitation users allows.
+	ErrUserLimit = fault.New(fault.Forbidden, 21, "the organization has as many members as it may have (limitation users)")
+	// ErrStillMember: the caller is in an organization already.
+	ErrStillMember = fault.New(fault.Forbidden, 22, "you are a member of an organization: leave it first")
+	// ErrNotMember: the organization is not the caller's.
+	ErrNotMember = fault.New(fault.Forbidden, 23, "you are not a member of this organization")
+	// ErrRoleMissing: a member without the role that the call needs. Use With to name it.
+	ErrRoleMissing = fault.New(fault.Forbidden, 24, "needs the role Organization.Admin")
+	// ErrSharedRoles: a shared invitation that would grant more than Service roles.
+	ErrSharedRoles = fault.New(fault.Forbidden, 25, "roles: a shared invitation can grant Service roles only")
+	// ErrInvitationAddress: a personalized invitation whose address the caller has not verified.
+	ErrInvitationAddress = fault.New(fault.Forbidden, 26, "the invitation is for an address that is not a verified one of yours")
+	// ErrHostnameRefused: a hostname that the organization's changeHostname does not allow, or that nobody may take.
+	ErrHostnameRefused = fault.New(fault.Forbidden, 27, "hostname: may not be changed (limitation changeHostname)")
+	// ErrInactiveHostnames: a profile that would add a hostname to the inactive ones.
+	ErrInactiveHostnames = fault.New(fault.Forbidden, 28, "inactiveHostnames: entries can be removed, not added")
+	// ErrSelfRemoval: an administrator that removes itself.
+	ErrSelfRemoval = fault.New(fault.Forbidden, 29, "you cannot remove yourself: leave the organization instead")
+	// ErrFreeOrganization: the free organization belongs to the installation and cannot be deleted.
+	ErrFreeOrganization = fault.New(fault.Forbidden, 40, "the free organization cannot be deleted")
+	// ErrNoSubscription: a document about a product that the organization has not subscribed to.
+	ErrNoSubscription = fault.New(fault.Forbidden, 41, "domain: the organization has no active subscription of this product")
+	// ErrProfileIncomplete: a document for an organization whose profile lacks what the document must name.
+	ErrProfileIncomplete = fault.New(fault.Forbidden, 42, "the organization's profile is incomplete")
+	// ErrNoContract: the limitation gdprContract is off.
+	ErrNoContract = fault.New(fault.Forbidden, 43, "the organization's plan has no data processing agreement (limitation gdprContract)")
+
+	// ErrMemberNotFound: nobody of that uid is a member of the organization.
+	ErrMemberNotFound = fault.New(fault.NotFound, 10, "the organization has no such member")
+	// ErrInvitationNotFound: an invitation that is unknown, used, expired or revoked.
+	ErrInvitationNotFound = fault.New(fault.NotFound, 11, "key: the invitation is unknown, used, expired or revoked")
+	// ErrDocumentType: a type of document that is not offered.
+	ErrDocumentType = fault.New(fault.NotFound, 12, "type: there is no such document; there is dataProcessing")
+	// ErrLocaleNotFound: a locale without a bundle.
+	ErrLocaleNotFound = fault.New(fault.NotFound, 13, "locale: is not supported")
+	// ErrAvatarNotFound: no avatar was uploaded.
+	ErrAvatarNotFound = fault.New(fault.NotFound, 14, "there is no avatar")
+	// ErrThemeNotFound: the organization has no theme.
+	ErrThemeNotFound = fault.New(fault.NotFound, 15, "there is no theme")
+
+	// ErrAlreadyMember: an invitation for an address of a member.
+	ErrAlreadyMember = fault.New(fault.Conflict, 20, "address: belongs to a member of the organization")
+
 	// ErrEmailTooOften: verification or confirmation more than once a minute; the code is fixed by the specification.
 	ErrEmailTooOften = fault.New(fault.RateLimited, 2, "one request a minute is possible", "retry later")
 

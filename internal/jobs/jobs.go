@@ -112,7 +112,7 @@ func New(db *database.DB, o Options) *Runner {
 // registered once; anything else panics at start, being a mistake in the program.
 func Register[A river.JobArgs](r *Runner, work func(ctx context.Context, args A) error) {
 	river.AddWorker(r.workers, river.WorkFunc(func(ctx context.Context, job *river.Job[A]) error {
-		return work(ctx, job.Args)
+		return work(database.Unhurried(ctx), job.Args) // JobTimeout bounds it
 	}))
 }
 

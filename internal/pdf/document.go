@@ -9,14 +9,20 @@ import (
 func (l *layout) document(doc Document) {
 	l.opening(doc)
 	l.blocks(doc.Preamble, "")
-	number := 0
-	for _, s := range doc.Sections {
-		if !s.Annex {
-			number++
+	for i, section := range doc.Sections {
+		number := strconv.Itoa(i+1) + "."
+		l.heading(number+" "+section.Heading, section.Heading, number)
+		if !doc.NumberParagraphs {
+			number = ""
 		}
-		l.section(s, number, doc.NumberParagraphs)
+		l.blocks(section.Blocks, number)
 	}
 	l.closing(doc)
+	for _, annex := range doc.Annexes {
+		l.newPage()
+		l.heading(annex.Heading, annex.Heading, "")
+		l.blocks(annex.Blocks, "")
+	}
 	for i := range l.pages {
 		l.margins(&l.pages[i], doc, i+1)
 	}
@@ -49,33 +55,18 @@ func (l *layout) opening(doc Document) {
 	l.space(4)
 }
 
-func (l *layout) section(s Section, number int, numberParagraphs bool) {
-	if s.Annex && !l.atTop() {
-		l.newPage()
-	}
+// heading sets the heading of a section, with its number if it has one, and enters it into the table of contents.
+func (l *layout) heading(entryText, text, number string) {
 	l.space(10)
-	l.need(l.leading(heading) + 4 + 2*l.leading(body)) // a heading does not end a page
-	prefix := strconv.Itoa(number) + "."
-	l.contents(strings.TrimSpace(prefix+" "+s.Heading), s)
-	if s.Annex {
-		l.paragraph(s.Heading, heading, left, "", 0)
-		prefix = ""
-	} else {
-		l.paragraph(s.Heading, heading, left+numbering, prefix, left)
-	}
-	l.y += 4
-	if !numberParagraphs {
-		prefix = ""
-	}
-	l.blocks(s.Blocks, prefix)
-}
-
-func (l *layout) contents(text string, s Section) {
-	if s.Annex {
-		text = s.Heading
-	}
+	l.need(l.leading(heading) + 4 + 2*l.leading(body)) // does not end a page
 	p := l.current()
-	p.contents = append(p.contents, entry{text: text, y: l.y})
+	p.contents = append(p.contents, entry{text: strings.TrimSpace(entryText), y: l.y})
+	x := left
+	if number != "" {
+		x += numbering
+	}
+	l.paragraph(text, heading, x, number, left)
+	l.y += 4
 }
 
 // blocks sets paragraphs and lists. With a prefix such as "3." the paragraphs are numbered 3.1, 3.2 … and all is
@@ -92,6 +83,9 @@ func (l *layout) blocks(blocks []Block, prefix string) {
 			if prefix != "" {
 				paragraph++
 				label = prefix + strconv.Itoa(paragraph)
+			}
+			if len(b.Items) > 0 {
+				l.need(2*l.leading(body) + 4) // the words before a list do not end a page
 			}
 			l.paragraph(b.Text, body, x, label, left)
 			l.space(4)

@@ -123,6 +123,10 @@ func (f *finder) advance(in *face, r rune) (float64, bool) {
 		return 0, false
 	}
 	units := in.font.UnitsPerEm()
+	outline, err := in.font.LoadGlyph(&f.buffer, index, fixed.I(int(units)), nil)
+	if err != nil || len(outline) == 0 && !unicode.IsSpace(r) {
+		return 0, false // NanumSquare lists thousands of ideographs and syllables that it leaves blank
+	}
 	width, err := in.font.GlyphAdvance(&f.buffer, index, fixed.I(int(units)), font.HintingNone)
 	if err != nil {
 		return 0, false
@@ -138,7 +142,7 @@ func printable(r rune) bool {
 	}
 	properties, _ := bidi.LookupRune(r)
 	switch properties.Class() {
-	case bidi.R, bidi.AL, bidi.AN, bidi.LRE, bidi.LRO, bidi.RLE, bidi.RLO, bidi.PDF, bidi.LRI, bidi.RLI, bidi.FSI, bidi.PDI:
+	case bidi.R, bidi.AL, bidi.AN:
 		return false
 	}
 	return true

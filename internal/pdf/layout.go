@@ -14,7 +14,7 @@ const (
 
 	headerLine = 17 * millimetre               // the baseline
 	footerLine = pageHeight - 17*millimetre    // that of the first line
-	numbering  = 30.0                          // width of the column of numbers
+	numbering  = 34.0                          // width of the column of numbers
 	bullets    = 20.0                          // and of that of bullets and letters
 	gutter     = 24.0                          // between two columns
 	column     = (right - left - gutter) / 2.0 // one of two

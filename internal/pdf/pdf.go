@@ -35,6 +35,7 @@ type Document struct {
 	NumberParagraphs bool    // paragraphs of a section are numbered 1.1, 1.2 …
 	Closing          []Block // before the signatures
 	Signatures       []Signature
+	Annexes          []Section // after the signatures, without numbers, each on a page of its own
 }
 
 // Party is one of those who agree. The first of its lines, the name, is set in bold.
@@ -43,10 +44,9 @@ type Party struct {
 	Lines []string
 }
 
-// Section is numbered from 1, unless it is an annex: that has no number and starts a page.
+// Section is a heading and what stands under it. Sections are numbered from 1.
 type Section struct {
 	Heading string
-	Annex   bool
 	Blocks  []Block
 }
 

@@ -60,8 +60,8 @@ func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune
 		case r == '\u200b':
 			glyphs = append(glyphs, glyph{r: r})
 			continue
-		case r == '\r', r == '\u00ad', r == '\ufeff', r == '\u2060', r == '\u200c', r == '\u200d', r >= 0xfe00 && r <= 0xfe0f:
-			continue // hyphenation hints, joiners and variants: nothing to print, nothing lost
+		case r == '\r', unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f:
+			continue // hyphenation hints, joiners, directions and variants: nothing to print
 		}
 		g, ok := t.find(r, s.bold)
 		if !ok && !slices.Contains(missing, r) {

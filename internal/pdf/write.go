@@ -28,13 +28,7 @@ func write(doc Document, pages []page) (file []byte, err error) {
 	f.SetLang(strings.ReplaceAll(doc.Locale, "_", "-"))
 	f.SetCreationDate(doc.Date.UTC())
 	f.SetModificationDate(doc.Date.UTC())
-	for _, p := range pages {
-		for _, m := range p.marks {
-			if m.in.face != nil {
-				f.AddUTF8FontFromBytes(m.in.face.name, "", m.in.face.file) // once each: the library knows it by name
-			}
-		}
-	}
+	addFonts(f, pages)
 	for _, p := range pages {
 		f.AddPage()
 		for _, m := range p.marks {
@@ -49,6 +43,20 @@ func write(doc Document, pages []page) (file []byte, err error) {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// addFonts makes the faces that are used known, each from a copy of its own: the library reads metrics by appending to
+// slices of the file, which writes into it.
+func addFonts(f *fpdf.Fpdf, pages []page) {
+	added := map[*face]bool{nil: true}
+	for _, p := range pages {
+		for _, m := range p.marks {
+			if !added[m.in.face] {
+				added[m.in.face] = true
+				f.AddUTF8FontFromBytes(m.in.face.name, "", bytes.Clone(m.in.face.file))
+			}
+		}
+	}
 }
 
 func draw(f *fpdf.Fpdf, m mark) {

@@ -8,14 +8,14 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Every failure of this domain that a client can see. Missing or foreign things are ErrNotFound (contract 7).
+// Every failure of this domain that a client can see. Missing or foreign things are ErrNotFound (contract 7). 403002 is
+// reserved for a ttl that is not acceptable (contract 4.6).
 var (
 	ErrKeyInvalid    = fault.New(fault.Invalid, 10, "key: is neither a uid nor a vanity link (3 to 64 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit)")
 	ErrUnconfirmable = fault.New(fault.Invalid, 11)
 	ErrBodyLength    = fault.New(fault.Invalid, 12)
 	ErrDigest        = fault.New(fault.Invalid, 13, "the bytes do not have the SHA-256 that the request states; nothing of this request was kept")
 
-	ErrTTL                = fault.New(fault.Forbidden, 2, "ttl: not acceptable")
 	ErrAbsent             = fault.New(fault.Forbidden, 30, "the owner of the mailbox is absent and takes no transfers")
 	ErrPersonalVolume     = fault.New(fault.Forbidden, 31, "the owner's monthly upload volume is used up")
 	ErrSubscriptionVolume = fault.New(fault.Forbidden, 32, "the monthly transfer volume of the owner's subscription is used up")
@@ -23,9 +23,6 @@ var (
 	ErrStorageVolume      = fault.New(fault.Forbidden, 34, "the storage volume of the owner's subscription is used up")
 	ErrTooManyFiles       = fault.New(fault.Forbidden, 35)
 	ErrFileTooLarge       = fault.New(fault.Forbidden, 36)
-	ErrTooManyRecipients  = fault.New(fault.Forbidden, 37)
-	ErrWeakProtection     = fault.New(fault.Forbidden, 38)
-	ErrPriority           = fault.New(fault.Forbidden, 39, "priority: is not enabled here")
 	ErrMIMEType           = fault.New(fault.Forbidden, 40)
 	ErrFixedMember        = fault.New(fault.Forbidden, 41)
 	ErrAddressNotOwn      = fault.New(fault.Forbidden, 42, "email: is not one of your verified addresses")

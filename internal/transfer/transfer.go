@@ -38,25 +38,6 @@ const (
 	ProtectIdentity Protection = "recipientAuthentication"
 )
 
-// rank orders protections; 0 is no known one.
-func (p Protection) rank() int {
-	switch p {
-	case ProtectNone:
-		return 1
-	case ProtectPassword:
-		return 2
-	case ProtectIdentity:
-		return 3
-	}
-	return 0
-}
-
-// Known reports whether p is one of the three levels.
-func (p Protection) Known() bool { return p.rank() > 0 }
-
-// WeakerThan reports whether p protects less than minimum asks.
-func (p Protection) WeakerThan(minimum Protection) bool { return p.rank() < minimum.rank() }
-
 // State is where a delivered transfer is in its life.
 type State string
 
@@ -81,9 +62,6 @@ const (
 	Bcc    Destination = "bcc"
 	ToLink Destination = "link"
 )
-
-// Known reports whether a client may ask for d.
-func (d Destination) Known() bool { return d == To || d == Cc || d == Bcc }
 
 // Adminunit is what an organization decides about its transfers. AvailableTTL and DefaultTTL are days.
 type Adminunit struct {

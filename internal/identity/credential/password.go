@@ -70,9 +70,10 @@ func isRun(p string) bool {
 	steps := map[rune]bool{-1: true, 0: true, 1: true}
 	for i := 1; i < len(runes); i++ {
 		d := runes[i] - runes[i-1]
-		if d == '0'-'9' {
+		switch d {
+		case '0' - '9':
 			d = 1
-		} else if d == '9'-'0' {
+		case '9' - '0':
 			d = -1
 		}
 		for s := range steps {

@@ -32,7 +32,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	}
 	account := in.domain()
 	if account.Locale == "" {
-		account.Locale = h.matchLocale(r.Header.Get("Accept-Language"))
+		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
 	raw, err := h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 	if err != nil {

@@ -6,11 +6,13 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -24,11 +26,14 @@ type Options struct {
 	Verify      func(ctx context.Context, raw string) (token.Caller, error) // token.Verifier's method
 	Buckets     *httpapi.Buckets
 	Hosts       *hosts.Directory
-	Events      httpapi.HandlerFunc                // GET /events
-	MatchLocale func(acceptLanguage string) string // i18n.Catalog's method
+	Events      httpapi.HandlerFunc // GET /events
+	Catalog     *i18n.Catalog
 	PublicURL   *url.URL
 	BasePath    string // of the identity API
 	IssuerURL   string // the iss claim
+	AvatarBytes int    // of an uploaded picture at most
+
+	Installation Installation // what GET /environment says of it
 }
 
 // Handler serves the identity API.
@@ -39,17 +44,21 @@ type Handler struct {
 	buckets     *httpapi.Buckets
 	hosts       *hosts.Directory
 	events      httpapi.HandlerFunc
-	matchLocale func(acceptLanguage string) string
+	catalog     *i18n.Catalog
 	secure      bool
 	base        string
 	discovered  discovery
+	avatarBytes int
+
+	installation Installation
 }
 
 // New makes a Handler.
 func New(o Options) *Handler {
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
-		matchLocale: o.MatchLocale, secure: o.PublicURL.Scheme == "https", base: o.BasePath, discovered: discover(o.IssuerURL),
+		catalog: o.Catalog, secure: o.PublicURL.Scheme == "https", base: o.BasePath, discovered: discover(o.IssuerURL),
+		avatarBytes: o.AvatarBytes, installation: o.Installation,
 	}
 }
 
@@ -60,12 +69,18 @@ var (
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}
+	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 )
 
-// Routes is the identity API, below its base path.
+// Routes is the identity API, below its base path: accounts and sessions, organizations, and what clients start with.
 func (h *Handler) Routes() []httpapi.Route {
+	return slices.Concat(h.accountRoutes(), h.organizationRoutes(), h.publicRoutes())
+}
+
+// accountRoutes are those of a person and its sessions.
+func (h *Handler) accountRoutes() []httpapi.Route {
 	anyone, id := token.None, token.NeedID
 	access, self := token.NeedAccess, token.NeedAccess.Unverified().WithoutFactor()
 	signup, exists := httpapi.PerAddress("signup", accountLimit), httpapi.PerAddress("exists", accountLimit)
@@ -92,10 +107,52 @@ func (h *Handler) Routes() []httpapi.Route {
 	}
 }
 
+// organizationRoutes are those of organizations, their members, invitations and documents.
+func (h *Handler) organizationRoutes() []httpapi.Route {
+	access, readable := token.NeedAccess, token.NeedAccess.WithCookie()
+	const one = "/organizations/{uid}"
+	picture := httpapi.Body(h.avatarBytes)
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/invitations", Auth: access, Handler: h.listMyInvitations},
+		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation},
+		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization},
+		{Method: "GET", Pattern: one, Auth: access, Handler: h.readOrganization},
+		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization},
+		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
+		{Method: "GET", Pattern: one + "/profile", Auth: access, Handler: h.readOrganizationProfile},
+		{Method: "PUT", Pattern: one + "/profile", Auth: access, Handler: h.updateOrganizationProfile},
+		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Handler: h.readOrganizationAvatar, Produces: []string{typeJPEG}},
+		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Handler: h.updateOrganizationAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "DELETE", Pattern: one + "/avatar", Auth: access, Handler: h.deleteOrganizationAvatar},
+		{Method: "PUT", Pattern: one + "/theme", Auth: access, Handler: h.updateTheme},
+		{Method: "DELETE", Pattern: one + "/theme", Auth: access, Handler: h.deleteTheme},
+		{Method: "GET", Pattern: one + "/documents", Auth: readable, Handler: h.readDocument, Produces: []string{typePDF}},
+		{Method: "GET", Pattern: one + "/members", Auth: access, Handler: h.listMembers},
+		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.readMember},
+		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.updateMember},
+		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: access, Handler: h.removeMember},
+		{Method: "GET", Pattern: one + "/invitations", Auth: access, Handler: h.listInvitations},
+		{Method: "POST", Pattern: one + "/invitations", Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createInvitation},
+		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: access, Handler: h.revokeInvitation},
+	}
+}
+
+// publicRoutes are those that a client calls before anybody has signed in.
+func (h *Handler) publicRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
+		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
+		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Handler: h.readBundle, Produces: []string{"application/json", typePO}},
+		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Handler: h.readLogo, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.readTheme},
+	}
+}
+
 // RootRoutes are served at the root of each host.
 func (h *Handler) RootRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.readDiscovery},
+		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
 	}
 }
 

@@ -64,14 +64,13 @@ func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() s
 	return func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }
 }
 
-// eventually waits until ok, for what reaches a replica through the database, and returns how long it took.
-func eventually(t testing.TB, what string, ok func() bool) time.Duration {
+// eventually waits until ok, for what reaches a replica through the database.
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(time.Millisecond) {
 		if ok() {
-			return time.Since(start)
+			return
 		}
 	}
 	t.Fatalf("%s did not happen", what)
-	return 0
 }

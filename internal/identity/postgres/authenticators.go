@@ -93,3 +93,22 @@ func (s *Store) DeleteFactors(ctx context.Context, p id.Person) error {
 	_, err := s.exec(ctx, "delete factors", `DELETE FROM identity.authenticators WHERE person = $1 AND type <> 'bcrypt'`, p.UUID)
 	return err
 }
+
+// Sealed is a sealed secret and whose it is.
+type Sealed struct {
+	UID    id.Authenticator
+	Secret []byte
+}
+
+// SealedAfter returns sealed TOTP secrets in the order of their uids, from the first after a uid on.
+func (s *Store) SealedAfter(ctx context.Context, after id.Authenticator, limit int) ([]Sealed, error) {
+	return all[Sealed](ctx, s.q, "list sealed secrets", `
+		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND uid > $1 ORDER BY uid LIMIT $2`, after.UUID, limit)
+}
+
+// ReplaceSealed stores a secret sealed anew, unless it has changed meanwhile.
+func (s *Store) ReplaceSealed(ctx context.Context, old Sealed, secret []byte) error {
+	_, err := s.exec(ctx, "replace sealed secret", `
+		UPDATE identity.authenticators SET secret = $3 WHERE uid = $1 AND secret = $2`, old.UID.UUID, old.Secret, secret)
+	return err
+}

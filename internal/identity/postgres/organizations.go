@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -15,33 +17,15 @@ func (s *Store) LockBootstrap(ctx context.Context) error {
 	return err
 }
 
-// Host is the organization behind a hostname.
-type Host struct {
-	Organization id.Organization
-	Free         bool
-	Name         string // the organization's active hostname, the free one's where it has none
-	Own          bool   // the hostname asked for is the organization's own
-}
-
-// Host finds the organization that a hostname selects: its owner, else the free one (contract 1.2).
-// Errors: identity.ErrNoHost.
-func (s *Store) Host(ctx context.Context, name string) (Host, error) {
-	return one[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
-		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own
-		FROM (SELECT organization, true AS own FROM identity.hosts WHERE host = $1
-		      UNION ALL
-		      SELECT uid, false FROM identity.organizations WHERE free) AS found
-		JOIN directory.organizations o ON o.organization = found.organization
-		ORDER BY found.own DESC LIMIT 1`, name)
-}
-
-// FindOrganization returns the organization with that uid as text or that hostname, or the free one for "free".
-// Errors: identity.ErrOrganizationNotFound.
+// FindOrganization returns the organization with that uid as text or that hostname, the free one for "free", or for an
+// address the one that its person is a member of. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Organization, error) {
 	return scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
 		SELECT o.uid FROM identity.organizations o
-		WHERE o.uid::text = $1 OR (o.free AND $1 = 'free')
+		WHERE o.uid::text = lower($1) OR (o.free AND $1 = 'free')
 		   OR EXISTS (SELECT FROM identity.hosts h WHERE h.organization = o.uid AND h.host = lower($1))
+		   OR EXISTS (SELECT FROM identity.memberships m JOIN identity.addresses a ON a.person = m.person
+		              WHERE m.organization = o.uid AND a.address = lower($1) AND a.verified_at IS NOT NULL)
 		ORDER BY o.uid LIMIT 1`, reference)
 }
 
@@ -83,36 +67,143 @@ func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganizatio
 	return err
 }
 
-// ActivateHost makes a hostname the active one of an organization; the one before stays, inactive.
-// Errors: identity.ErrHostInUse.
-func (s *Store) ActivateHost(ctx context.Context, o id.Organization, host string, now time.Time) error {
-	if _, err := s.exec(ctx, "deactivate host", `
-		UPDATE identity.hosts SET active = false WHERE organization = $1 AND active AND host <> $2`, o.UUID, host); err != nil {
-		return err
-	}
-	n, err := s.exec(ctx, "activate host", `
-		INSERT INTO identity.hosts AS h (host, organization, active, created_at) VALUES ($2, $1, true, $3)
-		ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE SET active = true WHERE h.organization = excluded.organization`, o.UUID, host, now)
-	if err == nil && n == 0 {
-		return identity.ErrHostInUse
-	}
+// LockOrganizations locks the rows of organizations until the transaction ends, in one order for everybody: their members
+// and administrators stay as they are meanwhile. Take it before any lock on a person; those that do not exist are passed over.
+func (s *Store) LockOrganizations(ctx context.Context, list ...id.Organization) error {
+	_, err := s.exec(ctx, "lock organizations", `
+		SELECT uid FROM identity.organizations WHERE uid = ANY($1) ORDER BY uid FOR NO KEY UPDATE`, uuids(list))
 	return err
 }
 
-// NotifyDirectory tells every replica, when the transaction commits, to forget what it cached of hosts and limits.
-func (s *Store) NotifyDirectory(ctx context.Context) error {
-	_, err := s.exec(ctx, "notify directory", `SELECT pg_notify($1, '')`, DirectoryChannel)
+// NewOrganization is an organization to be stored; the rest of its profile is unset.
+type NewOrganization struct {
+	UID       id.Organization
+	Name      string // empty: unset
+	Locale    string
+	TimeZone  string
+	Users     int // limitation users; the others are those of the free organization's plan
+	CreatedAt time.Time
+}
+
+// InsertOrganization stores an organization without members and hostnames.
+func (s *Store) InsertOrganization(ctx context.Context, n NewOrganization) error {
+	_, err := s.exec(ctx, "insert organization", `
+		WITH organization AS (
+			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
+		)
+		INSERT INTO identity.limits (organization, users) VALUES ($1, $6)`,
+		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users)
 	return err
 }
 
-// SetMember makes a person a member of an organization with these roles, or changes the roles of a member. joined
-// reports the former. Errors: identity.ErrMemberElsewhere.
-func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
-	joined, err = scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
-		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT ON CONSTRAINT memberships_pkey DO UPDATE SET roles = excluded.roles WHERE m.organization = excluded.organization
-		RETURNING xmax = 0`, p.UUID, o.UUID, roles, now)
-	return joined, err
+// organizationRow is Organization's row.
+type organizationRow struct {
+	UID               id.Organization
+	Free              bool
+	ExternalUID       string
+	HasAvatar         bool
+	MFARequired       bool
+	Name              string
+	AddressLine1      string
+	AddressLine2      string
+	PostCode          string
+	City              string
+	State             string
+	Country           string
+	PhoneNumber       string
+	GlobalSignature   string
+	LegalNoticeURL    string
+	PrivacyPolicyURL  string
+	Locale            string
+	TimeZone          string
+	Hostname          string
+	InactiveHostnames []string
+	PrimaryColor      string
+	BackgroundColor   string
+	Subscriptions     []byte
+}
+
+// Organization returns everything of an organization but its members. Errors: identity.ErrOrganizationNotFound.
+func (s *Store) Organization(ctx context.Context, o id.Organization) (identity.OrganizationDetails, error) {
+	r, err := one[organizationRow](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
+		SELECT o.uid, o.free, coalesce(o.external_uid, '') AS external_uid, o.mfa_required, coalesce(o.name, '') AS name,
+		       coalesce(o.address_line1, '') AS address_line1, coalesce(o.address_line2, '') AS address_line2,
+		       coalesce(o.post_code, '') AS post_code, coalesce(o.city, '') AS city, coalesce(o.state, '') AS state,
+		       coalesce(o.country, '') AS country, coalesce(o.phone_number, '') AS phone_number,
+		       coalesce(o.global_signature, '') AS global_signature, coalesce(o.legal_notice_url, '') AS legal_notice_url,
+		       coalesce(o.privacy_policy_url, '') AS privacy_policy_url, o.locale, o.time_zone,
+		       coalesce(o.primary_color, '') AS primary_color, coalesce(o.background_color, '') AS background_color,
+		       EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid) AS has_avatar,
+		       coalesce((SELECT h.host FROM identity.hosts h WHERE h.organization = o.uid AND h.active), '') AS hostname,
+		       ARRAY(SELECT h.host FROM identity.hosts h WHERE h.organization = o.uid AND NOT h.active ORDER BY h.host) AS inactive_hostnames,
+		       (SELECT json_agg(json_build_object('Organization', s.organization, 'Domain', coalesce(s.domain, ''),
+		                'ProductID', coalesce(s.product_id, ''), 'DisplayName', coalesce(s.display_name, ''), 'Status', coalesce(s.status, ''),
+		                'CreatedAt', s.created_at, 'UpdatedAt', s.updated_at, 'ExpiresAt', s.expires_at) ORDER BY s.created_at, s.uid)
+		          FROM identity.subscriptions s WHERE s.organization = o.uid) AS subscriptions
+		FROM identity.organizations o WHERE o.uid = $1`, o.UUID)
+	if err != nil {
+		return identity.OrganizationDetails{}, err
+	}
+	details := identity.OrganizationDetails{
+		UID: r.UID, Free: r.Free, ExternalUID: r.ExternalUID, HasAvatar: r.HasAvatar, MFARequired: r.MFARequired,
+		Theme: identity.Theme{PrimaryColor: r.PrimaryColor, BackgroundColor: r.BackgroundColor},
+		Profile: identity.OrganizationProfile{
+			Name: r.Name, AddressLine1: r.AddressLine1, AddressLine2: r.AddressLine2, PostCode: r.PostCode, City: r.City,
+			State: r.State, Country: r.Country, PhoneNumber: r.PhoneNumber, GlobalSignature: r.GlobalSignature,
+			LegalNoticeURL: r.LegalNoticeURL, PrivacyPolicyURL: r.PrivacyPolicyURL, Locale: r.Locale, TimeZone: r.TimeZone,
+			Hostname: r.Hostname, InactiveHostnames: r.InactiveHostnames,
+		},
+	}
+	if len(r.Subscriptions) > 0 {
+		if err := json.Unmarshal(r.Subscriptions, &details.Subscriptions); err != nil {
+			return identity.OrganizationDetails{}, fmt.Errorf("decode subscriptions: %w", err)
+		}
+	}
+	return details, nil
+}
+
+// UpdateOrganizationProfile replaces an organization's profile, its hostnames excepted.
+// Errors: identity.ErrOrganizationNotFound.
+func (s *Store) UpdateOrganizationProfile(ctx context.Context, o id.Organization, p identity.OrganizationProfile, now time.Time) error {
+	return s.changed(ctx, "update organization profile", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations
+		SET name = $2, address_line1 = $3, address_line2 = $4, post_code = $5, city = $6, state = $7, country = $8, phone_number = $9,
+		    global_signature = $10, legal_notice_url = $11, privacy_policy_url = $12, locale = $13, time_zone = $14, updated_at = $15
+		WHERE uid = $1`, o.UUID, optional(p.Name), optional(p.AddressLine1), optional(p.AddressLine2), optional(p.PostCode),
+		optional(p.City), optional(p.State), optional(p.Country), optional(p.PhoneNumber), optional(p.GlobalSignature),
+		optional(p.LegalNoticeURL), optional(p.PrivacyPolicyURL), p.Locale, p.TimeZone, now)
+}
+
+// SetTheme sets an organization's colors; the zero theme removes them. Errors: identity.ErrOrganizationNotFound.
+func (s *Store) SetTheme(ctx context.Context, o id.Organization, t identity.Theme, now time.Time) error {
+	return s.changed(ctx, "set theme", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations SET primary_color = $2, background_color = $3, updated_at = $4 WHERE uid = $1`,
+		o.UUID, optional(t.PrimaryColor), optional(t.BackgroundColor), now)
+}
+
+// SetExternalUID sets an organization's uid in a foreign directory. Errors: identity.ErrOrganizationNotFound.
+func (s *Store) SetExternalUID(ctx context.Context, o id.Organization, external string, now time.Time) error {
+	return s.changed(ctx, "set external uid", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations SET external_uid = $2, updated_at = $3 WHERE uid = $1`, o.UUID, optional(external), now)
+}
+
+// SetMFARequired demands a second factor of an organization's members, or stops doing so.
+// Errors: identity.ErrOrganizationNotFound.
+func (s *Store) SetMFARequired(ctx context.Context, o id.Organization, required bool, now time.Time) error {
+	return s.changed(ctx, "set mfaRequired", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations SET mfa_required = $2, updated_at = $3 WHERE uid = $1`, o.UUID, required, now)
+}
+
+// DeleteOrganization removes an organization with its memberships, hostnames, invitations and everything else of its own.
+// Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
+func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error {
+	free, err := scalar[bool](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
+		WITH deleted AS (DELETE FROM identity.organizations WHERE uid = $1 AND NOT free)
+		SELECT free FROM identity.organizations WHERE uid = $1`, o.UUID)
+	if err == nil && free {
+		return identity.ErrFreeOrganization
+	}
+	return err
 }
 
 // CountPersons tells how many persons there are.

@@ -5,7 +5,9 @@
 //
 // A transaction that ends sessions or changes credentials first locks the person's row (LockPerson, RaiseEpoch). What
 // creates ID tokens holds the same row at least for share, so a token is never created beside such a change and missed
-// by it. Addresses are claimed under a lock of their own (LockAddress), taken before any person's.
+// by it. Addresses are claimed under a lock of their own (LockAddress), taken before any person's. What decides over
+// members, administrators or their number first locks the organization (LockOrganizations), before any person; hostnames
+// are taken under a lock of their own (LockHosts), before that.
 package postgres
 
 import (
@@ -14,6 +16,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -100,6 +103,28 @@ func (s *Store) exec(ctx context.Context, operation, sql string, args ...any) (i
 	return tag.RowsAffected(), nil
 }
 
+// changed runs a statement that must change a row; if there is none it returns missing.
+func (s *Store) changed(ctx context.Context, operation string, missing error, sql string, args ...any) error {
+	n, err := s.exec(ctx, operation, sql, args...)
+	if err == nil && n == 0 {
+		return missing
+	}
+	return err
+}
+
+// scalars collects the one column of any number of rows.
+func scalars[T any](ctx context.Context, q database.Querier, operation, sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", operation, err)
+	}
+	return list, nil
+}
+
 // constraint turns the violation of a named constraint into the domain error that it means.
 func constraint(err error) error {
 	switch database.Constraint(err) {
@@ -111,6 +136,15 @@ func constraint(err error) error {
 		return identity.ErrMemberElsewhere.Because(err)
 	}
 	return err
+}
+
+// uuids strips identifiers of their type, for an array parameter.
+func uuids[K any](list []id.ID[K]) []uuid.UUID {
+	out := make([]uuid.UUID, len(list))
+	for i, v := range list {
+		out[i] = v.UUID
+	}
+	return out
 }
 
 // nullable is nil for the zero identifier, so that it is stored as null.

@@ -93,3 +93,21 @@ func TestRecoveryRace(t *testing.T) {
 		t.Errorf("after the last code there are %v, %v", factors, err)
 	}
 }
+
+func TestReseal(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ann := k.caller(k.person("ann@example.com"))
+	secret := k.totp(ann.Person)
+	moving := openKit(t, k.url, testSealer(t, "n", "k"))
+	for _, want := range []int{1, 0} {
+		if n, err := moving.Reseal(t.Context()); err != nil || n != want {
+			t.Fatalf("%d secrets were sealed anew, %v, want %d", n, err, want)
+		}
+	}
+	factor, err := k.store.Factor(t.Context(), ann.Person, credential.TypeTOTP)
+	must(t, err)
+	if plain, err := testSealer(t, "n", "").Box("totp").Open(factor.Secret, factor.UID.UUID[:]); err != nil || !slices.Equal(plain, secret) {
+		t.Errorf("the secret does not open under the new key alone: %v", err)
+	}
+}

@@ -15,11 +15,13 @@ import (
 const (
 	CleanJob     = "identity-clean"     // expired tokens and keys, rows of persons deleted long ago
 	AddressesJob = "identity-addresses" // unverified addresses at removeAt, and persons who have no other
+	HostnamesJob = "identity-hostnames" // custom hostnames whose TXT record has appeared
 )
 
 const (
 	cleanInterval     = 10 * time.Minute
 	addressesInterval = 5 * time.Minute
+	hostnamesInterval = 5 * time.Minute
 	addressesBatch    = 100
 	// tombstone is how long the empty row of a deleted person is kept; access tokens live far shorter.
 	tombstone = 30 * 24 * time.Hour
@@ -28,6 +30,7 @@ const (
 func (s *Service) periodic(r *jobs.Runner) {
 	r.Every(CleanJob, cleanInterval, s.Clean)
 	r.Every(AddressesJob, addressesInterval, s.RemoveAddresses)
+	r.Every(HostnamesJob, hostnamesInterval, s.ProveHostnames)
 }
 
 // Clean deletes what has expired.

@@ -33,7 +33,7 @@ const password = "correct horse battery"
 // in package handler_test.
 type kit struct {
 	*service.Service
-	t        *testing.T
+	t        testing.TB
 	url      string
 	db       *database.DB
 	store    *postgres.Store
@@ -90,18 +90,26 @@ func (k *kit) key(address, path string, n int) string {
 	return ""
 }
 
-func newKit(t *testing.T, change ...func(*service.Settings)) *kit {
+func newKit(t testing.TB, change ...func(*service.Settings)) *kit {
 	t.Helper()
-	return openKit(t, pgtest.URL(t), change...)
+	return openKit(t, pgtest.URL(t), testSealer(t, "k", ""), change...)
 }
 
 // newKitOn is another replica on the database of first.
-func newKitOn(t *testing.T, first *kit, change ...func(*service.Settings)) *kit {
+func newKitOn(t testing.TB, first *kit, change ...func(*service.Settings)) *kit {
 	t.Helper()
-	return openKit(t, first.url, change...)
+	return openKit(t, first.url, testSealer(t, "k", ""), change...)
 }
 
-func openKit(t *testing.T, dsn string, change ...func(*service.Settings)) *kit {
+// testSealer derives secret keys from a letter each; an empty previous is none.
+func testSealer(t testing.TB, secret, previous string) *seal.Sealer {
+	t.Helper()
+	sealer, err := seal.New(bytes.Repeat([]byte(secret), 32), bytes.Repeat([]byte(previous), 32))
+	must(t, err)
+	return sealer
+}
+
+func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*service.Settings)) *kit {
 	t.Helper()
 	k := &kit{t: t, url: dsn, post: &postbox{links: map[string][]string{}}}
 	k.clock.Store(time.Now().Truncate(time.Second).UnixNano())
@@ -110,8 +118,6 @@ func openKit(t *testing.T, dsn string, change ...func(*service.Settings)) *kit {
 	must(t, err)
 	t.Cleanup(db.Close)
 	k.db, k.store = db, postgres.New(db)
-	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
-	must(t, err)
 	k.box = sealer.Box("totp")
 	catalog, err := i18n.New()
 	must(t, err)

@@ -111,7 +111,7 @@ func (s *Service) EndPersonSessions(ctx context.Context, reference string) error
 	if err != nil {
 		return err
 	}
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.endAll(ctx, tx, p, token.Caller{}, id.Session{}) })
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.endAll(ctx, tx, p, token.Caller{}) })
 	return describe("end sessions", err)
 }
 
@@ -123,7 +123,7 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 		return err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := s.endAll(ctx, tx, p, token.Caller{}, id.Session{}); err != nil {
+		if err := s.endAll(ctx, tx, p, token.Caller{}); err != nil {
 			return err
 		}
 		if err := tx.DeleteFactors(ctx, p); err != nil {
@@ -140,4 +140,35 @@ func (s *Service) CountPersons(ctx context.Context) (int64, error) { return s.st
 // find resolves a reference to a person. Addresses are compared without case.
 func (s *Service) find(ctx context.Context, reference string) (id.Person, error) {
 	return s.store.FindPerson(ctx, strings.ToLower(strings.TrimSpace(reference)))
+}
+
+// resealBatch bounds the secrets in memory at once.
+const resealBatch = 500
+
+// Reseal seals every TOTP secret that is under the previous secret key under the present one, and counts them.
+func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
+	var after id.Authenticator
+	for {
+		batch, err := s.store.SealedAfter(ctx, after, resealBatch)
+		if err != nil {
+			return resealed, err
+		}
+		for _, b := range batch {
+			after = b.UID
+			if s.secrets.Current(b.Secret) {
+				continue
+			}
+			plain, err := s.secrets.Open(b.Secret, b.UID.UUID[:])
+			if err != nil {
+				return resealed, describe("open TOTP secret "+b.UID.String(), err)
+			}
+			if err := s.store.ReplaceSealed(ctx, b, s.secrets.Seal(plain, b.UID.UUID[:])); err != nil {
+				return resealed, err
+			}
+			resealed++
+		}
+		if len(batch) < resealBatch {
+			return resealed, nil
+		}
+	}
 }

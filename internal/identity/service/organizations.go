@@ -3,152 +3,366 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/hosts"
-	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// The plan of the free organization at the first start (contract 3.19).
-const (
-	gigabyte          = 1_000_000_000
-	planUsers         = 100_000
-	planVolume        = 1000 * gigabyte
-	planTransfers     = 20
-	planDrain         = 1.0 / 60
-	planReceivers     = 100
-	planMailboxGroups = 10
-)
-
-// FreeOrganization is how operators' commands name the free organization.
-const FreeOrganization = "free"
-
-// publicHostSetting remembers PUBLIC_URL's host of the last start, so that a change is noticed.
-const publicHostSetting = "identity.public_host"
-
-// ResolveHost finds the organization that a hostname selects; it is what hosts.New asks.
-// Errors: identity.ErrNoHost.
-func (s *Service) ResolveHost(ctx context.Context, name string) (hosts.Host, error) {
-	return ResolveHost(ctx, s.store, name)
+// NewOrganization is an organization that somebody creates; empty members take the creator's.
+type NewOrganization struct {
+	Name     string // empty: unset
+	Locale   string
+	TimeZone string
 }
 
-// ResolveHost is Service.ResolveHost for whoever has a Store and no Service yet.
-func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts.Host, error) {
-	h, err := store.Host(ctx, name)
-	if err != nil {
-		return hosts.Host{}, err
+// CreateOrganization makes an organization whose one member and administrator is the caller, who leaves the free one for
+// it. Every ID token of the caller ends; the session's new one is returned.
+// Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
+func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
+	var problems fault.Problems
+	checkProfile(&problems, in.Name, in.Locale, in.TimeZone)
+	if err := problems.Err(); err != nil {
+		return o, "", err
 	}
-	return hosts.Host{Name: h.Name, Organization: h.Organization, Free: h.Free, Own: h.Own}, nil
-}
-
-// Bootstrap makes the free organization at the first start, and its active hostname PUBLIC_URL's whenever that has
-// changed since the last one (contract 1.2). Any number of replicas may do so at once.
-// Errors: identity.ErrHostInUse when the host is another organization's.
-func (s *Service) Bootstrap(ctx context.Context) error {
-	host := hosts.Normalize(s.settings.PublicURL.Host)
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockBootstrap(ctx); err != nil {
+	if in.Locale == "" || in.TimeZone == "" {
+		person, err := s.store.Contact(ctx, caller.Person)
+		if err != nil {
+			return o, "", err
+		}
+		in.Locale, in.TimeZone = or(in.Locale, person.Locale), or(in.TimeZone, person.TimeZone)
+	}
+	uid := id.New[id.Organization]()
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		epoch, err := s.leaveFree(ctx, tx, caller.Person)
+		if err != nil {
 			return err
 		}
-		free, err := tx.FindOrganization(ctx, FreeOrganization)
-		if errors.Is(err, identity.ErrOrganizationNotFound) {
-			free, err = s.createFree(ctx, tx)
+		if err := tx.InsertOrganization(ctx, postgres.NewOrganization{
+			UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, Users: newUsers, CreatedAt: s.now(),
+		}); err != nil {
+			return err
+		}
+		roles := []string{identity.RoleOrganizationAdmin, identity.RoleTransferUse}
+		if err := tx.InsertMember(ctx, uid, caller.Person, roles, s.now()); err != nil {
+			return err
+		}
+		if o, err = tx.Organization(ctx, uid); err != nil {
+			return err
+		}
+		issued, err = s.renewOwn(ctx, tx, caller, uid, epoch, "organization.create")
+		return err
+	})
+	if errors.Is(err, identity.ErrMemberElsewhere) {
+		err = identity.ErrStillMember.Because(err)
+	}
+	if err != nil {
+		return o, "", describe("create organization", err)
+	}
+	idToken, err = s.handOut(ctx, issued)
+	return o, idToken, err
+}
+
+// leaveFree ends a person's membership of the free organization, if it has one, and returns its new epoch. The person is
+// locked afterwards and in no organization. Errors: identity.ErrStillMember, identity.ErrLastAdmin.
+func (s *Service) leaveFree(ctx context.Context, tx *postgres.Store, p id.Person) (epoch int64, err error) {
+	m, err := tx.Membership(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	if !m.Organization.IsZero() {
+		if err := tx.LockOrganizations(ctx, m.Organization); err != nil {
+			return 0, err
+		}
+	}
+	if epoch, err = tx.RaiseEpoch(ctx, p); err != nil {
+		return 0, err
+	}
+	now, err := tx.Membership(ctx, p)
+	switch {
+	case err != nil:
+		return 0, err
+	case now.Organization.IsZero():
+		return epoch, nil
+	case !now.Free || now.Organization != m.Organization:
+		return 0, identity.ErrStillMember
+	}
+	if err := s.keepAdmin(ctx, tx, now.Organization, p, now.Roles); err != nil {
+		return 0, err
+	}
+	return epoch, tx.DeleteMember(ctx, now.Organization, p)
+}
+
+// Organization returns an organization to one of its members.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember.
+func (s *Service) Organization(ctx context.Context, caller token.Caller, o id.Organization) (identity.OrganizationDetails, error) {
+	if err := s.authorize(ctx, s.store, caller, o); err != nil {
+		return identity.OrganizationDetails{}, err
+	}
+	return s.store.Organization(ctx, o)
+}
+
+// ClaimOf returns the hostname that an organization has still to prove, the zero claim if there is none. It is for its
+// administrators; to others it is always the zero claim.
+func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organization) (identity.HostClaim, error) {
+	err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin)
+	if errors.Is(err, identity.ErrRoleMissing) {
+		return identity.HostClaim{}, nil
+	}
+	if err != nil {
+		return identity.HostClaim{}, err
+	}
+	return s.store.HostClaim(ctx, o)
+}
+
+// UpdateOrganization replaces an organization's profile, its hostnames by the rules of contract 3.11. The claim is that of
+// a hostname that has still to be proved. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound,
+// identity.ErrNotMember, identity.ErrRoleMissing, and those of changeHostnames.
+func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return after, claim, err
+	}
+	if err := checkOrganization(&p); err != nil {
+		return after, claim, err
+	}
+	proved, err := s.proved(ctx, o, p.Hostname)
+	if err != nil {
+		return after, claim, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHosts(ctx); err != nil {
+			return err
+		}
+		if err := tx.LockOrganizations(ctx, o); err != nil {
+			return err
+		}
+		if err := s.authorize(ctx, tx, caller, o, identity.RoleOrganizationAdmin); err != nil {
+			return err
+		}
+		before, err := tx.Organization(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := tx.UpdateOrganizationProfile(ctx, o, p, s.now()); err != nil {
+			return err
+		}
+		if claim, err = s.changeHostnames(ctx, tx, before, hostnames{active: p.Hostname, keep: p.InactiveHostnames}, proved); err != nil {
+			return err
+		}
+		if after, err = tx.Organization(ctx, o); err != nil {
+			return err
+		}
+		if err := s.recordOf(ctx, tx, caller, o, "organization.update", nil); err != nil {
+			return err
+		}
+		return s.tellMembers(ctx, tx, o, profileUpdated)
+	})
+	return after, claim, describe("update organization", err)
+}
+
+// checkOrganization validates a profile and brings its hostnames into the form they are stored in.
+func checkOrganization(p *identity.OrganizationProfile) error {
+	var problems fault.Problems
+	checkProfile(&problems, p.Name, p.Locale, p.TimeZone)
+	for member, value := range map[string]string{"locale": p.Locale, "timeZone": p.TimeZone} {
+		if value == "" {
+			problems.Add(member, "is required")
+		}
+	}
+	for member, value := range map[string]string{
+		"addressLine1": p.AddressLine1, "addressLine2": p.AddressLine2, "postCode": p.PostCode, "city": p.City, "state": p.State,
+		"country": p.Country, "phoneNumber": p.PhoneNumber,
+	} {
+		if err := text.Line(value, text.MaxName); err != nil {
+			problems.Add(member, err.Error())
+		}
+	}
+	if err := text.Block(p.GlobalSignature, text.MaxMessage); err != nil {
+		problems.Add("globalSignature", err.Error())
+	}
+	for member, value := range map[string]string{"legalNoticeUrl": p.LegalNoticeURL, "privacyPolicyUrl": p.PrivacyPolicyURL} {
+		if err := text.URL(value); value != "" && err != nil {
+			problems.Add(member, err.Error())
+		}
+	}
+	checkHostnames(&problems, p)
+	slices.Sort(problems)
+	return problems.Err()
+}
+
+// LeaveOrganization ends the caller's membership. Every ID token of the caller ends; the session's new one is returned.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrLastAdmin.
+func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		roles, err := s.lockMember(ctx, tx, o, caller.Person)
+		if errors.Is(err, identity.ErrMemberNotFound) {
+			return identity.ErrNotMember
 		}
 		if err != nil {
 			return err
 		}
-		var last string
-		known, err := database.Setting(ctx, tx.Querier(), publicHostSetting, &last)
-		if err != nil || known && last == host {
+		if err := s.keepAdmin(ctx, tx, o, caller.Person, roles); err != nil {
 			return err
 		}
-		if known {
-			s.log.InfoContext(ctx, "the public URL has another host than at the last start: it is the free organization's active hostname now, the old one stays inactive",
-				"host", host, "old", last)
+		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
+		if err != nil {
+			return err
 		}
-		if err := tx.ActivateHost(ctx, free, host, s.now()); err != nil {
+		if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
+			return err
+		}
+		issued, err = s.renewOwn(ctx, tx, caller, o, epoch, "organization.leave")
+		return err
+	})
+	if err != nil {
+		return "", describe("leave organization", err)
+	}
+	return s.handOut(ctx, issued)
+}
+
+// DeleteOrganization removes an organization, of which everybody's tokens end; the caller's session gets a new ID token,
+// which is returned. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
+// identity.ErrFreeOrganization.
+func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockOrganizations(ctx, o); err != nil {
+			return err
+		}
+		if err := s.authorize(ctx, tx, caller, o, identity.RoleOrganizationAdmin); err != nil {
+			return err
+		}
+		issued, err = s.dissolve(ctx, tx, caller, o)
+		return err
+	})
+	if err != nil {
+		return "", describe("delete organization", err)
+	}
+	return s.handOut(ctx, issued)
+}
+
+// dissolve removes a locked organization and tells everybody.
+func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
+	raised, err := tx.RaiseEpochs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.DeleteOrganization(ctx, o); err != nil {
+		return nil, err
+	}
+	issued, err := s.renewSession(ctx, tx, caller)
+	if err != nil {
+		return nil, err
+	}
+	var members []id.Person
+	var others []id.Person
+	var ended []token.Revocation
+	for _, r := range raised {
+		members = append(members, r.Person)
+		ended = append(ended, token.Revocation{Person: r.Person, Epoch: r.Epoch})
+		if r.Person != caller.Person {
+			others = append(others, r.Person)
+		}
+		if s.consequences != nil {
+			if err := s.consequences.MembershipChanged(ctx, tx.Tx(), r.Person); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := tx.EndSessionsOf(ctx, others, s.now()); err != nil {
+		return nil, err
+	}
+	if err := tx.EndSessions(ctx, caller.Person, caller.Session, s.now()); err != nil {
+		return nil, err
+	}
+	if s.consequences != nil {
+		if err := s.consequences.OrganizationDeleted(ctx, tx.Tx(), o); err != nil {
+			return nil, err
+		}
+	}
+	if err := tx.NotifyDirectory(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.recordOf(ctx, tx, caller, o, "organization.delete", nil); err != nil {
+		return nil, err
+	}
+	for _, p := range members { // the subject is the person, so each has an event of its own
+		if err := events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: events.PrivilegesUpdated, Subject: p.String(), Receivers: []id.Person{p}}); err != nil {
+			return nil, err
+		}
+	}
+	return issued, s.revocations.Publish(ctx, tx.Querier(), ended...)
+}
+
+var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
+// SetTheme sets the colors of an organization's pages; the zero theme removes them. Errors: fault.ErrInvalid,
+// identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+func (s *Service) SetTheme(ctx context.Context, caller token.Caller, o id.Organization, t identity.Theme) (identity.Theme, error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return t, err
+	}
+	t.PrimaryColor, t.BackgroundColor = strings.ToLower(t.PrimaryColor), strings.ToLower(t.BackgroundColor)
+	var problems fault.Problems
+	for _, c := range []struct{ member, value string }{{"primaryColor", t.PrimaryColor}, {"backgroundColor", t.BackgroundColor}} {
+		if c.value != "" && !color.MatchString(c.value) {
+			problems.Add(c.member, "is not a color like #1a2b3c")
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return t, err
+	}
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.SetTheme(ctx, o, t, s.now()); err != nil {
 			return err
 		}
 		if err := tx.NotifyDirectory(ctx); err != nil {
 			return err
 		}
-		return database.PutSetting(ctx, tx.Querier(), s.now(), publicHostSetting, host)
+		if err := s.recordOf(ctx, tx, caller, o, "organization.theme", nil); err != nil {
+			return err
+		}
+		return s.tellMembers(ctx, tx, o, profileUpdated)
 	})
-	if errors.Is(err, identity.ErrHostInUse) {
-		return fmt.Errorf("CONSIGN_PUBLIC_URL: %s is a hostname of another organization: %w", host, err)
-	}
-	return describe("bootstrap", err)
+	return t, describe("set theme", err)
 }
 
-func (s *Service) createFree(ctx context.Context, tx *postgres.Store) (id.Organization, error) {
-	free := id.New[id.Organization]()
-	err := tx.InsertFreeOrganization(ctx, postgres.NewFreeOrganization{
-		UID: free, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now(), Users: planUsers,
-		Transfer: planVolume, Storage: planVolume, Transfers: planTransfers, Drain: planDrain, Receivers: planReceivers, Groups: planMailboxGroups,
-	})
+// profileUpdated and avatarUpdated are what members of an organization are told of it.
+const (
+	profileUpdated = events.OrganizationProfileUpdated
+	avatarUpdated  = events.OrganizationAvatarUpdated
+)
+
+// tellMembers puts an event about the organization into every member's feed.
+func (s *Service) tellMembers(ctx context.Context, tx *postgres.Store, o id.Organization, kind string) error {
+	members, err := tx.MemberUIDs(ctx, o)
 	if err != nil {
-		return free, err
+		return err
 	}
-	return free, s.record(ctx, tx, audit.Entry{Action: "organization.create", Object: free.String(), Organization: free})
+	return events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: kind, Subject: o.String(), Receivers: members})
 }
 
-// SetMember makes a person a member of an organization with exactly these roles, or gives a member these roles, for an
-// operator. Both are references: a uid, an address or a hostname, or FreeOrganization. The person's tokens follow at
-// once. Errors: fault.ErrInvalid, identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberElsewhere.
-func (s *Service) SetMember(ctx context.Context, organization, person string, roles []string) error {
-	if unknown := slices.IndexFunc(roles, func(r string) bool { return !slices.Contains(identity.Roles(), r) }); unknown >= 0 {
-		return fault.ErrInvalid.With("roles: " + roles[unknown] + " is no role")
-	}
-	if roles == nil {
-		roles = []string{}
-	}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		o, err := tx.FindOrganization(ctx, organization)
-		if err != nil {
-			return err
-		}
-		p, err := tx.FindPerson(ctx, person)
-		if err != nil {
-			return err
-		}
-		epoch, err := tx.RaiseEpoch(ctx, p)
-		if err != nil {
-			return err
-		}
-		joined, err := tx.SetMember(ctx, o, p, roles, s.now())
-		if err != nil {
-			return err
-		}
-		return s.privilegesChanged(ctx, tx, o, p, epoch, joined)
+// recordOf is record for what a caller does to an organization.
+func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action string, details map[string]string) error {
+	return s.record(ctx, tx, audit.Entry{
+		Actor: caller.Person, Action: action, Object: o.String(), Organization: o, Client: caller.Client, Details: details,
 	})
-	return describe("set member", err)
 }
 
-// privilegesChanged tells everybody of somebody else's change of a person's membership or roles: tokens are blacklisted
-// with grace, access ends, the person's feed says so.
-func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, epoch int64, membership bool) error {
-	if err := tx.GraceSessions(ctx, p); err != nil {
-		return err
+// or is the first of two strings that is not empty.
+func or(a, b string) string {
+	if a != "" {
+		return a
 	}
-	if membership && s.consequences != nil {
-		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), p); err != nil {
-			return err
-		}
-	}
-	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
-		return err
-	}
-	if err := s.record(ctx, tx, audit.Entry{Action: "member.set", Object: p.String(), Target: p, Organization: o}); err != nil {
-		return err
-	}
-	return events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: events.PrivilegesUpdated, Subject: p.String(), Receivers: []id.Person{p}})
+	return b
 }

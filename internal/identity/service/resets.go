@@ -90,7 +90,7 @@ func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw st
 			return err
 		}
 		by := token.Caller{Person: person, Client: c}
-		if err := s.endAll(ctx, tx, person, by, id.Session{}); err != nil {
+		if err := s.endAll(ctx, tx, person, by); err != nil {
 			return err
 		}
 		if err := s.record(ctx, tx, audit.Entry{Actor: person, Action: "password.reset", Object: person.String(), Target: person, Client: c}); err != nil {

@@ -19,7 +19,9 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
@@ -44,6 +46,9 @@ type Settings struct {
 	ResetKey          time.Duration // life of a reset key
 	UnverifiedEmail   time.Duration // how long an address may stay unverified
 	SetPassword       time.Duration // how long after a reset the password may be set without the old one
+	Invitation        time.Duration // life of an invitation to an address
+	BaseDomain        string        // below which organizations may choose hostnames; empty: none
+	Providers         []oidc.Client // external identity providers; may be empty
 }
 
 // Options are what a Service is built from. All are required, except Consequences: without it nothing follows.
@@ -56,6 +61,8 @@ type Options struct {
 	Sealer       *seal.Sealer
 	Hosts        *hosts.Directory // builds links
 	Bcrypt       *credential.Bcrypt
+	Imaging      *imaging.Processor                                       // makes avatars
+	LookupTXT    func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
 	Consequences Consequences
 	Settings     Settings
 	Now          func() time.Time
@@ -72,6 +79,9 @@ type Service struct {
 	secrets      seal.Box // seals TOTP secrets
 	hosts        *hosts.Directory
 	bcrypt       *credential.Bcrypt
+	imaging      *imaging.Processor
+	lookupTXT    func(ctx context.Context, name string) ([]string, error)
+	environments environments
 	consequences Consequences
 	settings     Settings
 	now          func() time.Time
@@ -82,7 +92,8 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
+		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
 	}
 	jobs.Register(o.Jobs, s.workReset)
 	s.periodic(o.Jobs)

@@ -4,13 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
@@ -328,33 +326,6 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
-func TestBootstrap(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	if won := race(t, 8, func() error { return k.Bootstrap(t.Context()) }); won != 8 {
-		t.Errorf("%d of 8 starts succeeded", won)
-	}
-	if !k.host.Free || !k.host.Own || k.host.Name != "localhost" {
-		t.Errorf("localhost is %+v", k.host)
-	}
-	stray, err := k.ResolveHost(t.Context(), "elsewhere.example.com")
-	if err != nil || stray.Organization != k.host.Organization || stray.Own || stray.Name != "localhost" {
-		t.Errorf("an unknown host is %+v, %v", stray, err)
-	}
-}
-
-func TestPublicHostChanges(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	u, err := url.Parse("http://consign.example.com:8080")
-	must(t, err)
-	other := newKitOn(t, k, func(s *service.Settings) { s.PublicURL = u })
-	now, err := other.ResolveHost(t.Context(), "localhost")
-	if err != nil || now.Name != "consign.example.com" || !now.Own || !now.Free {
-		t.Errorf("the old host is %+v, %v", now, err)
-	}
-}
-
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, func(s *service.Settings) {
@@ -400,26 +371,5 @@ func TestStrictEnumeration(t *testing.T) {
 	}
 	if _, err := k.Reset(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1)); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestWrongHost(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	k.person("ann@example.com")
-	elsewhere := k.client()
-	elsewhere.Host.Organization, elsewhere.Host.Name = id.New[id.Organization](), "other.example.com"
-	in := service.Credentials{Email: "ann@example.com", Type: "bcrypt", Key: password}
-	_, err := k.Login(t.Context(), elsewhere, in)
-	var wrong *identity.WrongHost
-	if !errors.As(err, &wrong) || wrong.Host != "localhost" || !errors.Is(err, identity.ErrWrongHost) {
-		t.Errorf("right password at the wrong host: %v", err)
-	}
-	in.Key = "wrong password"
-	if _, err := k.Login(t.Context(), elsewhere, in); !errors.Is(err, identity.ErrCredentials) {
-		t.Errorf("wrong password at the wrong host: %v", err)
-	}
-	if _, err := k.Exists(t.Context(), elsewhere, "ann@example.com"); !errors.Is(err, identity.ErrPersonNotFound) {
-		t.Errorf("exists at the wrong host: %v", err)
 	}
 }

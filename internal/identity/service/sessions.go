@@ -275,7 +275,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 			return ended(err)
 		}
 		if jti == LogoutAll {
-			return s.endAll(ctx, tx, caller.Person, caller, id.Session{})
+			return s.endAll(ctx, tx, caller.Person, caller)
 		}
 		sid := caller.Session
 		if !other.IsZero() {
@@ -304,13 +304,13 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
 }
 
-// endAll ends every session of a person except keep (zero: none is kept), and every access token issued so far.
-func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, keep id.Session) error {
+// endAll ends every session of a person, and every access token issued so far.
+func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
 		return err
 	}
-	if err := tx.EndSessions(ctx, p, keep, s.now()); err != nil {
+	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
 		return err
 	}
 	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -176,7 +177,18 @@ func TestNewerRequestCutsOffTheOlder(t *testing.T) {
 		}
 		first <- r
 	}()
-	until(t, func() bool { return d.Head(content).Header.Get("Content-Length") != "0" })
+	db, err := database.Open(t.Context(), s.DatabaseURL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	until(t, func() bool {
+		var writing bool
+		if err := db.Pool.QueryRow(t.Context(), `SELECT writer_epoch = 1 FROM transfer.objects`).Scan(&writing); err != nil {
+			t.Fatal(err)
+		}
+		return writing
+	})
 	d.Put(content, data).Want(http.StatusOK)
 	close(b.hang)
 	if r := <-first; r != nil {

@@ -37,11 +37,11 @@ type membershipChanged struct {
 func (membershipChanged) Kind() string { return "transfer_membership_changed" }
 
 func (s *Service) registerConsequences() {
-	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.forgetPerson(ctx, a.Person) })
+	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.ForgetPerson(ctx, a.Person) })
 	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
-		return s.forgetOrganization(ctx, a.Organization)
+		return s.ForgetOrganization(ctx, a.Organization)
 	})
-	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.moveMailbox(ctx, a.Person) })
+	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.MoveMailbox(ctx, a.Person) })
 }
 
 // PersonDeleted has everything of a person removed that is not somebody else's too. It joins tx.
@@ -66,9 +66,9 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args interface{ K
 	return nil
 }
 
-// forgetPerson removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
+// ForgetPerson removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
 // stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
-func (s *Service) forgetPerson(ctx context.Context, p id.Person) error {
+func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.DeleteMailbox(ctx, p); err != nil && !errors.Is(err, transfer.ErrNotFound) {
 			return err
@@ -96,15 +96,15 @@ func (s *Service) forgetPerson(ctx context.Context, p id.Person) error {
 	})
 }
 
-// forgetOrganization removes what an organization had decided and grouped. Its members' mailboxes follow them by
+// ForgetOrganization removes what an organization had decided and grouped. Its members' mailboxes follow them by
 // MembershipChanged.
-func (s *Service) forgetOrganization(ctx context.Context, o id.Organization) error {
+func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) error {
 	return s.Store.DeleteOrganizationData(ctx, o)
 }
 
-// moveMailbox brings a mailbox's vanity link to its owner's home host. Where the link is taken it is cleared, and the
+// MoveMailbox brings a mailbox's vanity link to its owner's home host. Where the link is taken it is cleared, and the
 // owner told.
-func (s *Service) moveMailbox(ctx context.Context, p id.Person) error {
+func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	m, err := s.Store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
 	if errors.Is(err, transfer.ErrNotFound) || err == nil && m.VanityLink == "" {
 		return nil

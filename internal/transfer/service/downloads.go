@@ -57,7 +57,7 @@ func (s *Service) openObject(ctx context.Context, o transfer.Object) (io.ReadSee
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open object %s: %w", o.UID, err)
+		return nil, storageError("open object "+o.UID.String(), err)
 	}
 	return content, nil
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -208,10 +209,7 @@ func (s *Service) merge(r *postgres.HeldReservation, in Metadata) error {
 		}
 		r.Fields = raw
 	}
-	if r.Kind == transfer.KindMailbox {
-		return keepFixed(r.Reservation, in)
-	}
-	return s.mergeOwn(r, in)
+	return keepFixed(r.Reservation, in)
 }
 
 // keepFixed refuses to change what a mailbox's rules have set; saying the same again is no change.
@@ -292,7 +290,11 @@ func checkFields(fields map[string]string) ([]byte, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	return encode(fields), nil
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode fields: %w", err)
+	}
+	return raw, nil
 }
 
 const maxFields = 1_000

@@ -40,6 +40,7 @@ const (
 	checkpointEvery = 2 * time.Second
 	checkpointBytes = 64 << 20
 	settleWithin    = 10 * time.Second // for the last row of a request that is over already
+	storageRetry    = 5 * time.Second  // when to try again what the storage could not be reached for
 )
 
 // Upload stores a request's bytes of an object. They are durable once it returns, and so is what arrived in order when
@@ -191,10 +192,14 @@ func interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
-// storageError makes what the blob store refuses for want of room a failure of this domain.
+// storageError makes what the blob store refuses for want of room, or because it cannot be reached, a failure that a
+// client may see.
 func storageError(operation string, err error) error {
-	if errors.Is(err, blob.ErrFull) {
+	switch {
+	case errors.Is(err, blob.ErrFull):
 		return transfer.ErrStorageFull.Because(err)
+	case errors.Is(err, blob.ErrAway):
+		return fault.ErrUnavailable.WithRetryAfter(storageRetry).Because(fmt.Errorf("%s: %w", operation, err))
 	}
 	return fmt.Errorf("%s: %w", operation, err)
 }

@@ -1,0 +1,133 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// TestPostgresOutage: while Postgres cannot be reached everything that needs it answers 503 with Retry-After and nothing 500,
+// whether connections are refused or swallowed; when it is back the same process goes on, and so do uploads.
+func TestPostgresOutage(t *testing.T) {
+	t.Parallel()
+	for _, silent := range []bool{false, true} {
+		name := "refused"
+		if silent {
+			name = "silent"
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			outage(t, silent)
+		})
+	}
+}
+
+func outage(t *testing.T, silent bool) {
+	first := testkit.New(t)
+	relay := testkit.NewRelay(t, first.DatabaseURL)
+	s := testkit.New(t, testkit.Beside(first), testkit.Through(relay.URL))
+	ann := first.SignUp("ann@example.com").At(s)
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
+	sam, reservation := reserve(s.Stranger(), "dr-ann", 200_000)
+	data := bytes.Repeat([]byte("consign "), 25_000)
+	sam.With("Content-Range", "bytes 0-99999/200000").Put(reservation+"/objects/a/content", data[:100_000]).Want(http.StatusOK)
+
+	// An upload is under way when the database goes.
+	body := newTap()
+	uploaded := make(chan *testkit.Response, 1)
+	go func() {
+		got, _ := sam.With("Content-Range", "bytes 100000-199999/200000").With("Content-Length", "100000").
+			Try(context.WithoutCancel(t.Context()), http.MethodPut, reservation+"/objects/a/content", body)
+		uploaded <- got
+	}()
+	body.give(data[100_000:150_000])
+	body.drained()
+
+	if silent {
+		relay.Freeze()
+	} else {
+		relay.Down()
+	}
+	body.give(data[150_000:])
+	body.end()
+	calls := []struct {
+		who          *testkit.Person
+		method, path string
+		body         any
+	}{
+		{s.Stranger(), "GET", s.Transfer + "/public/mailbox/dr-ann", nil},
+		{s.Stranger(), "POST", s.Transfer + "/public/mailbox/dr-ann", map[string]any{"subject": "x"}},
+		{s.Stranger(), "POST", s.Identity + "/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": testkit.Password}},
+		{s.Stranger(), "POST", s.Identity + "/signup", map[string]any{"address": "bob@example.com", "password": testkit.Password}},
+		{ann, "GET", s.Identity + "/profile", nil},
+		{ann, "GET", s.Transfer + "/transfers", nil},
+		{ann.As(ann.ID), "POST", s.Identity + "/auth/access", nil},
+		{sam, "GET", reservation, nil},
+		{sam, "POST", reservation + "/confirm", nil},
+		{sam.With("Content-Range", "bytes 100000-199999/200000"), "PUT", reservation + "/objects/a/content", data[100_000:]},
+	}
+	answers := make(chan *testkit.Response, len(calls))
+	for _, c := range calls {
+		go func() {
+			got, err := c.who.Try(context.WithoutCancel(t.Context()), c.method, c.path, c.body)
+			if err != nil {
+				t.Errorf("%s %s: %v", c.method, c.path, err)
+			} else {
+				checkUnavailable(t, c.method+" "+c.path, got)
+			}
+			answers <- got
+		}()
+	}
+	for range calls {
+		<-answers
+	}
+	if got := <-uploaded; got == nil {
+		t.Error("the upload got no answer")
+	} else {
+		checkUnavailable(t, "the upload under way", got)
+	}
+	s.Stranger().Get("/readyz").Want(http.StatusServiceUnavailable)
+	s.Stranger().Get("/healthz").Want(http.StatusOK)
+	s.Stranger().Get(s.Identity + "/auth/keys").Want(http.StatusOK) // nothing of it is in the database
+
+	relay.Up()
+	eventually(t, "the server is ready again", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	finish(t, sam, reservation, data)
+	if strings.Contains(s.Log(), `"status":500`) {
+		t.Error("something answered 500")
+	}
+}
+
+// checkUnavailable reports an answer that is not a 503 with Retry-After.
+func checkUnavailable(t *testing.T, what string, got *testkit.Response) {
+	t.Helper()
+	if got.Status != http.StatusServiceUnavailable || number(got.Header, "Retry-After") < 1 {
+		t.Errorf("%s answered %d, Retry-After %q: %s", what, got.Status, got.Header.Get("Retry-After"), got.Body)
+		return
+	}
+	checkError(t, what, got)
+}
+
+// finish uploads what is missing of the object, confirms, and checks that the owner gets exactly data.
+func finish(t *testing.T, sam *testkit.Person, reservation string, data []byte) {
+	t.Helper()
+	content := reservation + "/objects/a/content"
+	held := number(sam.Head(content).Want(http.StatusOK).Header, "Content-Length")
+	if held < len(data) {
+		sam.With("Content-Range", contentRange(held, len(data))).Put(content, data[held:]).Want(http.StatusOK)
+	}
+	transfer := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
+	sam.Server.Clock.Advance(15 * time.Second)
+	ann := signIn(sam.Server.Stranger(), "ann@example.com")
+	got := ann.Get(sam.Server.Transfer + "/transfers/" + transfer).Want(http.StatusOK)
+	file := ann.Get(sam.Server.Transfer + "/transfers/" + transfer + "/objects/" + got.String("objects.0.uid") + "/content").Want(http.StatusOK)
+	if !bytes.Equal(file.Body, data) {
+		t.Error("the file differs from what was sent")
+	}
+}

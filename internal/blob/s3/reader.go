@@ -1,0 +1,114 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/consign-dev/consign/internal/blob"
+)
+
+// maxBreaks is how often in a row a download may break off without a byte in between.
+const maxBreaks = 3
+
+// reader reads a finished object with a request for everything from where it stands, made by the first Read.
+type reader struct {
+	store  *Store
+	key    blob.Key
+	ctx    context.Context
+	cancel context.CancelFunc
+	size   int64
+	etag   string
+	at     int64
+	body   io.ReadCloser // stands at at; nil: not asked for
+}
+
+func (s *Store) newReader(ctx context.Context, key blob.Key, o minio.ObjectInfo) *reader {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	return &reader{store: s, key: key, ctx: ctx, cancel: cancel, size: o.Size, etag: o.ETag}
+}
+
+// Read implements io.Reader. What breaks off is asked for again from there.
+func (r *reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	var err error
+	for range maxBreaks {
+		if r.at >= r.size {
+			return 0, io.EOF
+		}
+		if r.body == nil {
+			if err = r.ask(); err != nil {
+				return 0, failed("read", r.key, err)
+			}
+		}
+		var n int
+		n, err = r.body.Read(p[:min(int64(len(p)), r.size-r.at)])
+		r.at += int64(n)
+		if err != nil {
+			r.drop()
+		}
+		if n > 0 {
+			return n, nil
+		}
+		if r.ctx.Err() != nil {
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	return 0, failed("read", r.key, err)
+}
+
+// ask requests the bytes from at on, of the very object that was opened.
+func (r *reader) ask() error {
+	var o minio.GetObjectOptions
+	if r.at > 0 {
+		if err := o.SetRange(r.at, 0); err != nil {
+			return err
+		}
+	}
+	if err := o.SetMatchETag(r.etag); err != nil {
+		return err
+	}
+	body, _, _, err := r.store.core.GetObject(r.ctx, r.store.bucket, r.store.objectName(r.key), o)
+	r.body = body
+	return err
+}
+
+func (r *reader) drop() {
+	if r.body != nil {
+		r.body.Close()
+		r.body = nil
+	}
+}
+
+// Seek implements io.Seeker.
+func (r *reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
+		return r.at, fmt.Errorf("seek in blob %s: no such place", r.key)
+	}
+	if offset != r.at {
+		r.drop()
+		r.at = offset
+	}
+	return offset, nil
+}
+
+// Close implements io.Closer.
+func (r *reader) Close() error {
+	r.drop()
+	r.cancel()
+	return nil
+}

@@ -1,0 +1,204 @@
+package s3
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"github.com/consign-dev/consign/internal/blob"
+)
+
+// record is what one Sync made durable. As an S3 object it is called
+//
+//	uploads/<key>/<generation>-<sequence>-<held>.<kind>
+//
+// The generation is a writer's and rises from writer to writer, the sequence counts a writer's records: the record that
+// sorts last is the one that counts, even if a request of a former writer, which everybody took for dead, arrives late.
+// The last but one is kept as well: it has the bytes to go back by one Sync, which a caller does that crashed before it
+// could note what the last one told it.
+type record struct {
+	name       string
+	generation int64
+	sequence   int
+	held       int64
+	kind       string
+	modified   time.Time
+
+	// From the metadata, which fill reads.
+	upload   string // of the multipart upload; empty while there is none
+	partSize int64
+	parts    int64 // whole parts that are part of the object
+	digest   string
+}
+
+const (
+	kindPart    = "part"    // the body is the tail behind the parts
+	kindCutting = "cutting" // see restart: the bytes are still elsewhere, there is no tail
+	kindCut     = "cut"     // the same as kindPart, but objects/<key> is not a finished object if it exists
+)
+
+// The names of a record's metadata.
+const (
+	metaUpload   = "Consign-Upload"
+	metaPartSize = "Consign-Part-Size"
+	metaParts    = "Consign-Parts"
+	metaDigest   = "Consign-Digest"
+)
+
+func recordName(generation int64, sequence int, held int64, kind string) string {
+	return fmt.Sprintf("%015d-%09d-%d.%s", generation, sequence, held, kind)
+}
+
+// parseRecord reads the name of an S3 object below a key's prefix; ok is false for anything that is no record.
+func parseRecord(o minio.ObjectInfo) (key blob.Key, r record, ok bool) {
+	dir, base, ok := cutLast(o.Key, "/")
+	if !ok {
+		return "", record{}, false
+	}
+	if _, dir, ok = cutLast(dir, "/"); !ok {
+		return "", record{}, false
+	}
+	numbers, kind, _ := strings.Cut(base, ".")
+	fields := strings.Split(numbers, "-")
+	if len(fields) != 3 {
+		return "", record{}, false
+	}
+	r = record{name: o.Key, kind: kind, modified: o.LastModified}
+	var errs [3]error
+	r.generation, errs[0] = strconv.ParseInt(fields[0], 10, 64)
+	r.sequence, errs[1] = strconv.Atoi(fields[1])
+	r.held, errs[2] = strconv.ParseInt(fields[2], 10, 64)
+	key = blob.Key(dir)
+	if errors.Join(errs[:]...) != nil || key.Check() != nil || base != recordName(r.generation, r.sequence, r.held, kind) {
+		return "", record{}, false
+	}
+	return key, r, kind == kindPart || kind == kindCutting || kind == kindCut
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// records lists the records of a key, the one that counts last.
+func (s *Store) records(ctx context.Context, key blob.Key) ([]record, error) {
+	var list []record
+	for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.recordsPrefix(key), Recursive: true}) {
+		if o.Err != nil {
+			return nil, o.Err
+		}
+		if k, r, ok := parseRecord(o); ok && k == key {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b record) int { return strings.Compare(a.name, b.name) })
+	return list, nil
+}
+
+func newest(records []record) record { return records[len(records)-1] }
+
+// fill reads a record's metadata.
+func (s *Store) fill(ctx context.Context, r *record) error {
+	o, err := s.core.StatObject(ctx, s.bucket, r.name, minio.StatObjectOptions{})
+	if err != nil {
+		return err
+	}
+	r.upload = meta(o, metaUpload)
+	r.digest = meta(o, metaDigest)
+	var errs [2]error
+	r.partSize, errs[0] = strconv.ParseInt(meta(o, metaPartSize), 10, 64)
+	r.parts, errs[1] = strconv.ParseInt(meta(o, metaParts), 10, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return fmt.Errorf("record %s: metadata are not ours: %w", r.name, err)
+	}
+	tail := r.held - r.parts*r.partSize
+	if r.partSize <= 0 || r.kind != kindCutting && (tail != o.Size || tail < 0 || tail > r.partSize) {
+		return fmt.Errorf("record %s: %d bytes behind %d parts of %d do not fit its name", r.name, o.Size, r.parts, r.partSize)
+	}
+	return nil
+}
+
+// meta looks a value up without regard to the letters' case, which services change.
+func meta(o minio.ObjectInfo, name string) string {
+	for k, v := range o.UserMetadata {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+func (r record) metadata() map[string]string {
+	return map[string]string{
+		metaUpload: r.upload, metaPartSize: strconv.FormatInt(r.partSize, 10), metaParts: strconv.FormatInt(r.parts, 10), metaDigest: r.digest,
+	}
+}
+
+// forget removes records, as far as that is possible: what is left is passed over, and goes with the object.
+func (s *Store) forget(ctx context.Context, records []record) {
+	for _, r := range records {
+		_ = s.remove(ctx, r.name)
+	}
+}
+
+// digest is a running hash over the ETags of an upload's parts. A record holds it, so that a part which somebody
+// overwrote after the record was made does not become part of the object unnoticed.
+type digest [sha256.Size]byte
+
+func (d digest) add(etag string) digest {
+	return sha256.Sum256(append(d[:], etag...))
+}
+
+func (d digest) String() string { return hex.EncodeToString(d[:]) }
+
+func parseDigest(s string) (d digest, err error) {
+	if n, err := hex.Decode(d[:], []byte(s)); err != nil || n != len(d) || len(s) != hex.EncodedLen(len(d)) {
+		return d, errors.New("digest of parts is malformed")
+	}
+	return d, nil
+}
+
+// etags lists the ETags of the parts that a record counts, and checks that they are the ones it was made with.
+func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, error) {
+	var list []string
+	var d digest
+	for marker := 0; int64(len(list)) < r.parts; {
+		page, err := s.core.ListObjectParts(ctx, s.bucket, s.objectName(key), r.upload, marker, 1000)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range page.ObjectParts {
+			if int64(len(list)) == r.parts {
+				break
+			}
+			if p.PartNumber != len(list)+1 || p.Size != r.partSize {
+				return nil, fmt.Errorf("part %d of %d bytes found where part %d of %d was expected", p.PartNumber, p.Size, len(list)+1, r.partSize)
+			}
+			etag := strings.Trim(p.ETag, `"`)
+			list = append(list, etag)
+			d = d.add(etag)
+		}
+		if !page.IsTruncated {
+			break
+		}
+		marker = page.NextPartNumberMarker
+	}
+	if int64(len(list)) < r.parts {
+		return nil, fmt.Errorf("%d of %d parts are left", len(list), r.parts)
+	}
+	if d.String() != r.digest {
+		return nil, errors.New("parts changed after they were recorded")
+	}
+	return list, nil
+}

@@ -1,0 +1,66 @@
+//go:build s3
+
+package s3_test
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/blobtest"
+	"github.com/consign-dev/consign/internal/blob/s3"
+)
+
+// options name a part of the test bucket that nothing else uses. test/s3.sh says where the bucket is.
+func options(t testing.TB) s3.Options {
+	t.Helper()
+	raw := os.Getenv("TEST_S3_URL")
+	if raw == "" {
+		t.Fatal("TEST_S3_URL is not set: run make test-s3")
+	}
+	o, err := s3.Parse(raw)
+	if err != nil {
+		t.Fatalf("TEST_S3_URL %v", err)
+	}
+	o.Prefix += strings.ToLower(rand.Text()) + "/"
+	o.SpoolDir = t.TempDir()
+	return o
+}
+
+func open(t testing.TB, o s3.Options) *s3.Store {
+	t.Helper()
+	s, err := s3.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestStore opens every store with spools of its own: a restart is another replica.
+func TestStore(t *testing.T) {
+	t.Parallel()
+	blobtest.Run(t, func(t *testing.T) func() blob.Store {
+		o := options(t)
+		return func() blob.Store {
+			o.SpoolDir = t.TempDir()
+			return open(t, o)
+		}
+	})
+}
+
+func TestNewNeedsTheBucket(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Bucket = "not-there"
+	if _, err := s3.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "create it first") {
+		t.Errorf("a bucket that is not there: %v", err)
+	}
+	o = options(t)
+	o.SecretKey = "wrong"
+	if _, err := s3.New(t.Context(), o); err == nil || strings.Contains(err.Error(), "wrong") {
+		t.Errorf("a wrong secret: %v", err)
+	}
+}

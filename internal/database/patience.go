@@ -1,0 +1,76 @@
+package database
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	statementPatience = 10 * time.Second
+	acquirePatience   = 5 * time.Second
+)
+
+// patience bounds how long a statement may take and how long one waits for a connection. A Postgres that is stopped, or behind a
+// network that swallows everything, closes no connection: without a bound requests would wait for it as long as their clients do.
+// It is a tracer because pgx lets tracers replace the context of a call.
+type patience struct{ statement, acquire time.Duration }
+
+type (
+	unhurriedKey struct{}
+	cancelKey    struct{}
+)
+
+// Unhurried lets the statements of ctx take as long as they need: for jobs and commands, which have time limits of their own.
+func Unhurried(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unhurriedKey{}, true)
+}
+
+func (p patience) bound(ctx context.Context, d time.Duration) context.Context {
+	if ctx.Value(unhurriedKey{}) != nil {
+		return ctx
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	return context.WithValue(ctx, cancelKey{}, cancel)
+}
+
+func release(ctx context.Context) {
+	if cancel, ok := ctx.Value(cancelKey{}).(context.CancelFunc); ok {
+		cancel()
+	}
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (p patience) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return p.bound(ctx, p.statement)
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (p patience) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	release(ctx)
+}
+
+// TraceBatchStart implements pgx.BatchTracer.
+func (p patience) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return p.bound(ctx, p.statement)
+}
+
+// TraceBatchQuery implements pgx.BatchTracer.
+func (patience) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd implements pgx.BatchTracer.
+func (p patience) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchEndData) {
+	release(ctx)
+}
+
+// TraceAcquireStart implements pgxpool.AcquireTracer.
+func (p patience) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	return p.bound(ctx, p.acquire)
+}
+
+// TraceAcquireEnd implements pgxpool.AcquireTracer.
+func (p patience) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireEndData) {
+	release(ctx)
+}

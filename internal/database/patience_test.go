@@ -1,0 +1,61 @@
+package database_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// TestPatience: a Postgres that keeps its connections and says nothing is away, too, and a pool that is used up as well.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	relay, url := newRelay(t, pgtest.URL(t))
+	const limit = 200 * time.Millisecond
+	db, err := database.OpenImpatient(t.Context(), url, 1, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		relay.thaw()
+		db.Close()
+	})
+	unavailable := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(database.Classify(err), fault.ErrUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := db.Pool.Exec(database.Unhurried(t.Context()), "SELECT pg_sleep(0.5)"); err != nil {
+		t.Errorf("an unhurried statement: %v", err)
+	}
+	_, err = db.Pool.Exec(t.Context(), "SELECT pg_sleep(5)")
+	unavailable("a slow statement", err)
+	err = db.InTx(t.Context(), func(database.Tx) error {
+		_, err := db.Pool.Exec(t.Context(), "SELECT 1")
+		return err
+	})
+	unavailable("no connection left", err)
+
+	relay.freeze()
+	began := time.Now()
+	_, err = db.Pool.Exec(t.Context(), "SELECT 1")
+	unavailable("a statement", err)
+	unavailable("a transaction", db.InTx(t.Context(), func(database.Tx) error { return nil }))
+	batch := &pgx.Batch{}
+	batch.Queue("SELECT 1")
+	unavailable("a batch", db.Pool.SendBatch(t.Context(), batch).Close())
+	if took := time.Since(began); took > 20*limit {
+		t.Errorf("it took %v to find out", took)
+	}
+	relay.thaw()
+	eventually(t, "Postgres answers again", func() bool {
+		_, err := db.Pool.Exec(t.Context(), "SELECT 1")
+		return err == nil
+	})
+}

@@ -1,0 +1,140 @@
+package handler
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const typeJPEG = "image/jpeg"
+
+// pictureTypes is what an avatar may be uploaded as.
+func pictureTypes() []string { return []string{typeJPEG, "image/png", "image/gif"} }
+
+// readOrganizationAvatar handles GET /organizations/{uid}/avatar.
+func (h *Handler) readOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	height, err := avatarHeight(r)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.OrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o, height)
+	if err != nil {
+		return err
+	}
+	return serveAvatar(w, r, a, "private, no-cache")
+}
+
+// readLogo handles GET /assets/logo.
+func (h *Handler) readLogo(w http.ResponseWriter, r *http.Request) error {
+	height, err := avatarHeight(r)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.Logo(r.Context(), httpapi.Client(r.Context()), height)
+	if err != nil {
+		return err
+	}
+	return serveAvatar(w, r, a, publicLife)
+}
+
+// updateOrganizationAvatar handles PUT /organizations/{uid}/avatar.
+func (h *Handler) updateOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	picture, done, err := receivePicture(r)
+	if err != nil {
+		return err
+	}
+	defer done()
+	a, err := h.service.PutOrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o, picture)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", h.location(r, "", "/organizations/"+o.String()+"/avatar"))
+	return serveAvatar(w, r, a, "no-store")
+}
+
+// deleteOrganizationAvatar handles DELETE /organizations/{uid}/avatar.
+func (h *Handler) deleteOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteOrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
+
+// serveAvatar answers with a picture, or with 304 to whoever has it already.
+func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cache string) error {
+	header := w.Header()
+	header.Set("Content-Type", typeJPEG)
+	header.Set("ETag", a.ETag)
+	header.Set("Cache-Control", cache)
+	if r.Method == http.MethodPut {
+		header.Set("Content-Length", strconv.Itoa(len(a.Image)))
+		_, err := w.Write(a.Image)
+		return err
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.Image))
+	return nil
+}
+
+// avatarHeight reads the query parameter height, 0 if it is absent.
+func avatarHeight(r *http.Request) (int, error) {
+	var problems fault.Problems
+	raw := queryOne(r.URL.Query(), &problems, "height")
+	if raw == nil {
+		return 0, problems.Err()
+	}
+	height, err := strconv.ParseFloat(*raw, 64)
+	if err != nil || !(height > 0 && height <= 100_000) {
+		problems.Add("height", "is not a number of pixels")
+	}
+	return max(1, int(height)), problems.Err()
+}
+
+// receivePicture takes an uploaded picture into a temporary file, where it costs no memory while it waits for its turn.
+// done removes it.
+func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err error) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(pictureTypes(), kind) {
+		return nil, nil, fault.ErrUnsupported.With("Content-Type: send the picture as image/jpeg, image/png or image/gif")
+	}
+	f, err := os.CreateTemp("", "consign-picture-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("take picture: %w", err)
+	}
+	done = func() {
+		f.Close()
+		_ = os.Remove(f.Name())
+	}
+	if _, err := io.Copy(f, r.Body); err != nil {
+		done()
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).Because(err)
+		}
+		return nil, nil, err
+	}
+	return f, done, nil
+}

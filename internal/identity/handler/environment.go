@@ -1,0 +1,199 @@
+package handler
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+// Installation is what the client environment says of the installation, whatever the host.
+type Installation struct {
+	ProductName      string
+	ProductURL       string
+	ProviderName     string
+	ProviderURL      string
+	SupportContact   string
+	TransferBasePath string
+	DriveURL         string // empty: no drive
+	OnPremises       bool
+	RedirectURL      string // where external identity providers send people back to
+}
+
+// environmentPath is the alias of /environment (contract 3.9).
+const environmentPath = "/.well-known/consign-environment"
+
+// publicLife is how long clients may keep the environment and what belongs to it.
+const publicLife = "max-age=600"
+
+type environmentResponse struct {
+	BaseURLID           string              `json:"baseUrlId"`
+	BaseURLSKP          string              `json:"baseUrlSkp"`
+	BaseURLDrive        string              `json:"baseUrlDrive"`
+	AvailableLocales    []string            `json:"availableLocales"`
+	OnPremises          bool                `json:"onPremises"`
+	ProductName         string              `json:"productName"`
+	ProductURL          string              `json:"productUrl"`
+	ProviderName        string              `json:"providerName"`
+	ProviderURL         string              `json:"providerUrl"`
+	SupportContact      string              `json:"supportContact"`
+	OrganizationProfile publicOrganization  `json:"organizationProfile"`
+	OIDCSettings        oidcSettings        `json:"oidcSettings"`
+	Limitations         limitationsResponse `json:"limitations"`
+}
+
+type publicOrganization struct {
+	Name string `json:"name"`
+	addressMembers
+	UID               id.Organization `json:"uid"`
+	Hostname          string          `json:"hostname"`
+	InactiveHostnames []string        `json:"inactiveHostnames"`
+	Assets            []asset         `json:"assets"`
+	MFARequired       bool            `json:"mfaRequired"`
+}
+
+type asset struct {
+	Type      string `json:"type"`
+	URL       string `json:"url"`
+	MediaType string `json:"mediaType"`
+}
+
+type oidcSettings struct {
+	RedirectURL string       `json:"redirectUrl"`
+	Clients     []oidcClient `json:"clients"`
+}
+
+type oidcClient struct {
+	Type     string `json:"type"`
+	Issuer   string `json:"issuer"`
+	ClientID string `json:"clientId"`
+	Name     string `json:"name,omitempty"`
+}
+
+type limitationsResponse struct {
+	OrgUID                    id.Organization `json:"orgUid"`
+	ServiceEnabled            bool            `json:"serviceEnabled"`
+	Users                     int             `json:"users"`
+	TransferVolumeGB          float64         `json:"transferVolumeGb"`
+	StorageVolumeGB           float64         `json:"storageVolumeGb"`
+	GDPRContract              bool            `json:"gdprContract"`
+	SecureSpaces              bool            `json:"secureSpaces"`
+	MimeTypeFilter            bool            `json:"mimeTypeFilter"`
+	NewTransferLimit          int             `json:"newTransferLimit"`
+	NewTransferDrainRate      float64         `json:"newTransferDrainRate"`
+	NewTransferReceiversLimit int             `json:"newTransferReceiversLimit"`
+	AdminPortal               bool            `json:"adminPortal"`
+	MailboxGroups             int             `json:"mailboxGroups"`
+	ChangeHostname            string          `json:"changeHostname"`
+}
+
+// readEnvironment handles GET /environment and its aliases.
+func (h *Handler) readEnvironment(w http.ResponseWriter, r *http.Request) error {
+	e, err := h.service.Environment(r.Context(), httpapi.Client(r.Context()))
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(h.environmentFrom(e))
+	if err != nil {
+		return err
+	}
+	return public(w, r, "application/json", append(body, '\n'))
+}
+
+func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
+	const gigabyte = 1e9
+	o, l, i := e.Organization, e.Limits, h.installation
+	out := environmentResponse{
+		BaseURLID: h.hosts.URL(e.Host, h.base), BaseURLSKP: h.hosts.URL(e.Host, i.TransferBasePath), BaseURLDrive: i.DriveURL,
+		AvailableLocales: i18n.Locales(), OnPremises: i.OnPremises, ProductName: i.ProductName, ProductURL: i.ProductURL,
+		ProviderName: i.ProviderName, ProviderURL: i.ProviderURL, SupportContact: i.SupportContact,
+		OrganizationProfile: publicOrganization{
+			Name: o.Profile.Name, addressMembers: addressFrom(o.Profile), UID: o.UID, Hostname: e.Host,
+			InactiveHostnames: o.Profile.InactiveHostnames, Assets: h.assets(e), MFARequired: o.MFARequired,
+		},
+		OIDCSettings: oidcSettings{RedirectURL: i.RedirectURL, Clients: make([]oidcClient, len(e.Providers))},
+		Limitations: limitationsResponse{
+			OrgUID: l.Organization, ServiceEnabled: l.ServiceEnabled, Users: l.Users, TransferVolumeGB: float64(l.TransferVolumeBytes) / gigabyte,
+			StorageVolumeGB: float64(l.StorageVolumeBytes) / gigabyte, GDPRContract: l.GDPRContract, SecureSpaces: l.SecureSpaces,
+			MimeTypeFilter: l.MimeTypeFilter, NewTransferLimit: l.NewTransferLimit, NewTransferDrainRate: l.NewTransferDrainRate,
+			NewTransferReceiversLimit: l.NewTransferReceiversLimit, AdminPortal: l.AdminPortal, MailboxGroups: l.MailboxGroups, ChangeHostname: l.ChangeHostname,
+		},
+	}
+	if out.OrganizationProfile.Name == "" {
+		out.OrganizationProfile.Name = i.ProductName // the member is required, and an organization may have no name yet
+	}
+	for n, c := range e.Providers {
+		out.OIDCSettings.Clients[n] = oidcClient{Type: string(c.Type), Issuer: c.Issuer, ClientID: c.ClientID, Name: c.Name}
+	}
+	return out
+}
+
+// assets are the logo and the theme of an organization, at public addresses that change with their content.
+func (h *Handler) assets(e service.Environment) []asset {
+	list := []asset{}
+	if e.LogoVersion != "" {
+		version := url.QueryEscape(strings.Trim(e.LogoVersion, `"`)[:12])
+		list = append(list, asset{Type: "logo", URL: h.hosts.URL(e.Host, h.base+"/assets/logo?v="+version), MediaType: "image/jpeg"})
+	}
+	if theme := e.Organization.Theme; !theme.IsZero() {
+		version := url.QueryEscape(strings.ReplaceAll(theme.PrimaryColor+theme.BackgroundColor, "#", ""))
+		list = append(list, asset{Type: "theme", URL: h.hosts.URL(e.Host, h.base+"/assets/theme?v="+version), MediaType: "application/json"})
+	}
+	return list
+}
+
+// readTheme handles GET /assets/theme.
+func (h *Handler) readTheme(w http.ResponseWriter, r *http.Request) error {
+	theme, err := h.service.Theme(r.Context(), httpapi.Client(r.Context()))
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(themeBody(theme))
+	if err != nil {
+		return err
+	}
+	return public(w, r, "application/json", append(body, '\n'))
+}
+
+const typePO = "text/x-gettext-translation"
+
+// readBundle handles GET /i18n/{locale}.
+func (h *Handler) readBundle(w http.ResponseWriter, r *http.Request) error {
+	locale := httpapi.Param(r, "locale")
+	kind, acceptable := httpapi.Negotiate(r, "application/json", typePO)
+	if !acceptable { // the route's Produces refuses before
+		return fault.ErrNotAcceptable
+	}
+	bundle, found := h.catalog.JED(locale)
+	if kind == typePO {
+		bundle, found = h.catalog.PO(locale)
+		kind += "; charset=utf-8"
+	}
+	if !found {
+		return identity.ErrLocaleNotFound
+	}
+	w.Header().Set("Vary", "Accept")
+	return public(w, r, kind, bundle)
+}
+
+// public answers with what anybody may keep for a while, or with 304 to whoever has it already.
+func public(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) error {
+	sum := sha256.Sum256(body)
+	header := w.Header()
+	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
+	header.Set("Cache-Control", publicLife)
+	header.Set("Content-Type", mediaType)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	return nil
+}

@@ -1,0 +1,332 @@
+package handler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+type createOrganizationRequest struct {
+	Name     *string `json:"name"`
+	Locale   *string `json:"locale"`
+	TimeZone *string `json:"timeZone"`
+}
+
+// createOrganization handles POST /organizations.
+func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) error {
+	var in createOrganizationRequest
+	if err := httpapi.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	o, idToken, err := h.service.CreateOrganization(r.Context(), token.CallerFrom(r.Context()), service.NewOrganization{
+		Name: text(in.Name), Locale: text(in.Locale), TimeZone: text(in.TimeZone),
+	})
+	if err != nil {
+		return err
+	}
+	renewed(w, idToken)
+	return httpapi.Created(w, h.location(r, o.Profile.Hostname, "/organizations/"+o.UID.String()), organizationFrom(o))
+}
+
+// readOrganization handles GET /organizations/{uid}.
+func (h *Handler) readOrganization(w http.ResponseWriter, r *http.Request) error {
+	o, err := h.ownOrganization(r)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, organizationFrom(o))
+}
+
+// leaveOrganization handles POST /organizations/{uid}/leave.
+func (h *Handler) leaveOrganization(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	idToken, err := h.service.LeaveOrganization(r.Context(), token.CallerFrom(r.Context()), o)
+	if err != nil {
+		return err
+	}
+	renewed(w, idToken)
+	return httpapi.NoContent(w)
+}
+
+// deleteOrganization handles DELETE /organizations/{uid}.
+func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	idToken, err := h.service.DeleteOrganization(r.Context(), token.CallerFrom(r.Context()), o)
+	if err != nil {
+		return err
+	}
+	renewed(w, idToken)
+	return httpapi.NoContent(w)
+}
+
+// readOrganizationProfile handles GET /organizations/{uid}/profile. To administrators its Link header names the TXT record
+// of a hostname that has still to be proved.
+func (h *Handler) readOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
+	o, err := h.ownOrganization(r)
+	if err != nil {
+		return err
+	}
+	claim, err := h.service.ClaimOf(r.Context(), token.CallerFrom(r.Context()), o.UID)
+	if err != nil {
+		return err
+	}
+	setVerifyLink(w, claim)
+	return httpapi.JSON(w, http.StatusOK, organizationProfileFrom(o.Profile))
+}
+
+// updateOrganizationProfile handles PUT /organizations/{uid}/profile.
+func (h *Handler) updateOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	var in organizationProfileRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	profile, err := in.domain()
+	if err != nil {
+		return err
+	}
+	after, claim, err := h.service.UpdateOrganization(r.Context(), token.CallerFrom(r.Context()), o, profile)
+	if err != nil {
+		return err
+	}
+	setVerifyLink(w, claim)
+	return httpapi.JSON(w, http.StatusOK, organizationProfileFrom(after.Profile))
+}
+
+// setVerifyLink names the TXT record that proves a hostname (contract 3.11): its name as a DNS URI (RFC 4501), and the key
+// that it must hold.
+func setVerifyLink(w http.ResponseWriter, claim identity.HostClaim) {
+	if claim.Host != "" {
+		w.Header().Set("Link", fmt.Sprintf(`<dns:%s?type=TXT>; rel="verify"; key=%q`, claim.Record(), claim.Key))
+	}
+}
+
+type themeBody struct {
+	PrimaryColor    string `json:"primaryColor,omitempty"`
+	BackgroundColor string `json:"backgroundColor,omitempty"`
+}
+
+// updateTheme handles PUT /organizations/{uid}/theme.
+func (h *Handler) updateTheme(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	var in struct {
+		PrimaryColor    *string `json:"primaryColor"`
+		BackgroundColor *string `json:"backgroundColor"`
+	}
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	theme := identity.Theme{PrimaryColor: text(in.PrimaryColor), BackgroundColor: text(in.BackgroundColor)}
+	if theme.IsZero() {
+		return fault.ErrInvalid.With("primaryColor: is required, unless there is a backgroundColor")
+	}
+	theme, err = h.service.SetTheme(r.Context(), token.CallerFrom(r.Context()), o, theme)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, themeBody(theme))
+}
+
+// deleteTheme handles DELETE /organizations/{uid}/theme.
+func (h *Handler) deleteTheme(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	if _, err := h.service.SetTheme(r.Context(), token.CallerFrom(r.Context()), o, identity.Theme{}); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
+
+// ownOrganization returns the organization of the path to one of its members.
+func (h *Handler) ownOrganization(r *http.Request) (identity.OrganizationDetails, error) {
+	o, err := organizationUID(r)
+	if err != nil {
+		return identity.OrganizationDetails{}, err
+	}
+	return h.service.Organization(r.Context(), token.CallerFrom(r.Context()), o)
+}
+
+// organizationUID is the path's organization; what is no uid names none.
+func organizationUID(r *http.Request) (id.Organization, error) {
+	o, err := id.Parse[id.Organization](httpapi.Param(r, "uid"))
+	if err != nil {
+		return o, identity.ErrOrganizationNotFound
+	}
+	return o, nil
+}
+
+// renewed hands out the ID token that a change of the caller's own membership has made.
+func renewed(w http.ResponseWriter, idToken string) {
+	if idToken != "" {
+		httpapi.Bearer(w, idToken)
+	}
+}
+
+// location is the address of something at a host, or where that is unknown at the one that was asked.
+func (h *Handler) location(r *http.Request, host, path string) string {
+	if host == "" {
+		host = httpapi.Client(r.Context()).Host.Name
+	}
+	return h.hosts.URL(host, h.base+path)
+}
+
+type organizationResponse struct {
+	UID           id.Organization             `json:"uid"`
+	ExternalUID   string                      `json:"externalUid,omitempty"`
+	HasAvatar     bool                        `json:"hasAvatar"`
+	Profile       organizationProfileResponse `json:"profile"`
+	Subscriptions []subscription              `json:"subscriptions"`
+}
+
+type subscription struct {
+	OrgUID      id.Organization `json:"orgUid"`
+	CreatedAt   httpapi.Time    `json:"createdAt"`
+	Updated     httpapi.Time    `json:"updated"`
+	ExpiresAt   *httpapi.Time   `json:"expiresAt"`
+	Status      *string         `json:"status"`
+	Domain      *string         `json:"domain"`
+	ProductID   *string         `json:"productId"`
+	DisplayName *string         `json:"displayName"`
+}
+
+func organizationFrom(o identity.OrganizationDetails) organizationResponse {
+	out := organizationResponse{
+		UID: o.UID, ExternalUID: o.ExternalUID, HasAvatar: o.HasAvatar, Profile: organizationProfileFrom(o.Profile),
+		Subscriptions: make([]subscription, len(o.Subscriptions)),
+	}
+	for i, s := range o.Subscriptions {
+		out.Subscriptions[i] = subscription{
+			OrgUID: s.Organization, CreatedAt: httpapi.Time(s.CreatedAt), Updated: httpapi.Time(s.UpdatedAt), ExpiresAt: httpapi.TimeOrNil(s.ExpiresAt),
+			Status: orNull(s.Status), Domain: orNull(s.Domain), ProductID: orNull(s.ProductID), DisplayName: orNull(s.DisplayName),
+		}
+	}
+	return out
+}
+
+// addressMembers are the members that the profile and the client environment share.
+type addressMembers struct {
+	AddressLine1     string `json:"addressLine1,omitempty"`
+	AddressLine2     string `json:"addressLine2,omitempty"`
+	PostCode         string `json:"postCode,omitempty"`
+	City             string `json:"city,omitempty"`
+	State            string `json:"state,omitempty"`
+	Country          string `json:"country,omitempty"`
+	PhoneNumber      string `json:"phoneNumber,omitempty"`
+	GlobalSignature  string `json:"globalSignature,omitempty"`
+	LegalNoticeURL   string `json:"legalNoticeUrl,omitempty"`
+	PrivacyPolicyURL string `json:"privacyPolicyUrl,omitempty"`
+	Locale           string `json:"locale"`
+	TimeZone         string `json:"timeZone"`
+}
+
+func addressFrom(p identity.OrganizationProfile) addressMembers {
+	return addressMembers{
+		AddressLine1: p.AddressLine1, AddressLine2: p.AddressLine2, PostCode: p.PostCode, City: p.City, State: p.State, Country: p.Country,
+		PhoneNumber: p.PhoneNumber, GlobalSignature: p.GlobalSignature, LegalNoticeURL: p.LegalNoticeURL, PrivacyPolicyURL: p.PrivacyPolicyURL,
+		Locale: p.Locale, TimeZone: p.TimeZone,
+	}
+}
+
+type organizationProfileResponse struct {
+	Name *string `json:"name"`
+	addressMembers
+	Hostname          string   `json:"hostname,omitempty"`
+	InactiveHostnames []string `json:"inactiveHostnames"`
+}
+
+func organizationProfileFrom(p identity.OrganizationProfile) organizationProfileResponse {
+	return organizationProfileResponse{
+		Name: orNull(p.Name), addressMembers: addressFrom(p), Hostname: p.Hostname, InactiveHostnames: p.InactiveHostnames,
+	}
+}
+
+type organizationProfileRequest struct {
+	Name              presentText `json:"name"`
+	AddressLine1      *string     `json:"addressLine1"`
+	AddressLine2      *string     `json:"addressLine2"`
+	PostCode          *string     `json:"postCode"`
+	City              *string     `json:"city"`
+	State             *string     `json:"state"`
+	Country           *string     `json:"country"`
+	PhoneNumber       *string     `json:"phoneNumber"`
+	GlobalSignature   *string     `json:"globalSignature"`
+	LegalNoticeURL    *string     `json:"legalNoticeUrl"`
+	PrivacyPolicyURL  *string     `json:"privacyPolicyUrl"`
+	Locale            *string     `json:"locale"`
+	TimeZone          *string     `json:"timeZone"`
+	Hostname          *string     `json:"hostname"`
+	InactiveHostnames []string    `json:"inactiveHostnames"`
+}
+
+// domain checks that what is required is there; what it may be is the service's to know.
+func (in organizationProfileRequest) domain() (identity.OrganizationProfile, error) {
+	var problems fault.Problems
+	if !in.Name.present {
+		problems.Add("name", "is required; null as long as there is none")
+	}
+	if in.InactiveHostnames == nil {
+		problems.Add("inactiveHostnames", "is required; an empty list is fine")
+	}
+	if in.Locale == nil {
+		problems.Add("locale", "is required")
+	}
+	if in.TimeZone == nil {
+		problems.Add("timeZone", "is required")
+	}
+	return identity.OrganizationProfile{
+		Name: in.Name.value, AddressLine1: text(in.AddressLine1), AddressLine2: text(in.AddressLine2), PostCode: text(in.PostCode),
+		City: text(in.City), State: text(in.State), Country: text(in.Country), PhoneNumber: text(in.PhoneNumber),
+		GlobalSignature: text(in.GlobalSignature), LegalNoticeURL: text(in.LegalNoticeURL), PrivacyPolicyURL: text(in.PrivacyPolicyURL),
+		Locale: text(in.Locale), TimeZone: text(in.TimeZone), Hostname: text(in.Hostname), InactiveHostnames: in.InactiveHostnames,
+	}, problems.Err()
+}
+
+// presentText is a string or null that must not be left out.
+type presentText struct {
+	value   string
+	present bool
+}
+
+var errNotText = errors.New("is neither a string nor null")
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *presentText) UnmarshalJSON(raw []byte) error {
+	t.present = true
+	if string(raw) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &t.value); err != nil {
+		return errNotText
+	}
+	return nil
+}
+
+// orNull is nil for the empty string, for members that are null while unset.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

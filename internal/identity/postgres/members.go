@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// SetMember makes a person a member of an organization with these roles, or changes the roles of a member. joined
+// reports the former. Errors: identity.ErrMemberElsewhere.
+func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
+	joined, err = scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
+		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT ON CONSTRAINT memberships_pkey DO UPDATE SET roles = excluded.roles WHERE m.organization = excluded.organization
+		RETURNING xmax = 0`, p.UUID, o.UUID, roles, now)
+	return joined, err
+}
+
+// Standing is what a person is to an organization.
+type Standing struct {
+	Member bool
+	Roles  []string
+}
+
+// Standing tells what a person is to an organization. Errors: identity.ErrOrganizationNotFound.
+func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {
+	return one[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
+		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles
+		FROM identity.organizations o LEFT JOIN identity.memberships m ON m.organization = o.uid AND m.person = $2
+		WHERE o.uid = $1`, o.UUID, p.UUID)
+}
+
+// Membership is where a person is a member.
+type Membership struct {
+	Organization id.Organization // zero: nowhere
+	Free         bool
+	Roles        []string
+}
+
+// Membership tells where a person is a member, if anywhere.
+func (s *Store) Membership(ctx context.Context, p id.Person) (Membership, error) {
+	list, err := all[Membership](ctx, s.q, "read membership", `
+		SELECT m.organization, o.free, m.roles
+		FROM identity.memberships m JOIN identity.organizations o ON o.uid = m.organization WHERE m.person = $1`, p.UUID)
+	if err != nil || len(list) == 0 {
+		return Membership{}, err
+	}
+	return list[0], nil
+}
+
+const memberColumns = `
+		m.person AS uid, coalesce(p.name, '') AS name, coalesce(a.address, '') AS email, m.roles, coalesce(m.reference, '') AS reference,
+		coalesce(m.external_uid, p.federated_subject, '') AS external_uid, coalesce(p.federated_issuer, '') AS issuer
+		FROM identity.memberships m
+		JOIN identity.persons p ON p.uid = m.person
+		LEFT JOIN identity.addresses a ON a.person = m.person AND a.is_primary`
+
+// Members lists the members of an organization, oldest membership first.
+func (s *Store) Members(ctx context.Context, o id.Organization) ([]identity.Member, error) {
+	return all[identity.Member](ctx, s.q, "list members", `
+		SELECT `+memberColumns+` WHERE m.organization = $1 ORDER BY m.created_at, m.person`, o.UUID)
+}
+
+// Member returns a member of an organization. Errors: identity.ErrMemberNotFound.
+func (s *Store) Member(ctx context.Context, o id.Organization, p id.Person) (identity.Member, error) {
+	return one[identity.Member](ctx, s.q, "read member", identity.ErrMemberNotFound, `
+		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = $2`, o.UUID, p.UUID)
+}
+
+// MemberUIDs lists who is in an organization.
+func (s *Store) MemberUIDs(ctx context.Context, o id.Organization) ([]id.Person, error) {
+	return scalars[id.Person](ctx, s.q, "list member uids", `
+		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY person`, o.UUID)
+}
+
+// CountMembers tells how many members an organization has and how many it may have. Call it with the organization locked
+// where that decides. Errors: identity.ErrOrganizationNotFound.
+func (s *Store) CountMembers(ctx context.Context, o id.Organization) (members, limit int, err error) {
+	row, err := one[struct{ Members, Users int }](ctx, s.q, "count members", identity.ErrOrganizationNotFound, `
+		SELECT (SELECT count(*) FROM identity.memberships WHERE organization = $1) AS members, coalesce(users, 0) AS users
+		FROM directory.limits WHERE organization = $1`, o.UUID)
+	return row.Members, row.Users, err
+}
+
+// OtherAdmin reports whether an organization has an administrator besides a person. Call it with the organization locked.
+func (s *Store) OtherAdmin(ctx context.Context, o id.Organization, p id.Person) (bool, error) {
+	return scalar[bool](ctx, s.q, "look for another administrator", nil, `
+		SELECT EXISTS (SELECT FROM identity.memberships WHERE organization = $1 AND person <> $2 AND $3 = ANY(roles))`,
+		o.UUID, p.UUID, identity.RoleOrganizationAdmin)
+}
+
+// InsertMember makes a person a member of an organization. Errors: identity.ErrMemberElsewhere.
+func (s *Store) InsertMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) error {
+	_, err := s.exec(ctx, "insert member", `
+		INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)`, p.UUID, o.UUID, roles, now)
+	return err
+}
+
+// UpdateMember changes what an organization decides about a member. Errors: identity.ErrMemberNotFound.
+func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member) error {
+	return s.changed(ctx, "update member", identity.ErrMemberNotFound, `
+		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5 WHERE organization = $1 AND person = $2`,
+		o.UUID, m.UID.UUID, m.Roles, optional(m.Reference), optional(m.ExternalUID))
+}
+
+// DeleteMember ends a membership. Errors: identity.ErrMemberNotFound.
+func (s *Store) DeleteMember(ctx context.Context, o id.Organization, p id.Person) error {
+	return s.changed(ctx, "delete member", identity.ErrMemberNotFound, `
+		DELETE FROM identity.memberships WHERE organization = $1 AND person = $2`, o.UUID, p.UUID)
+}
+
+// Raised is a person's new epoch.
+type Raised struct {
+	Person id.Person
+	Epoch  int64
+}
+
+// RaiseEpochs locks every member of an organization, in one order for everybody, and counts one change that ends their
+// access tokens.
+func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, error) {
+	if _, err := s.exec(ctx, "lock members", `
+		SELECT FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
+		WHERE m.organization = $1 ORDER BY p.uid FOR NO KEY UPDATE OF p`, o.UUID); err != nil {
+		return nil, err
+	}
+	return all[Raised](ctx, s.q, "raise epochs", `
+		UPDATE identity.persons p SET epoch = p.epoch + 1
+		FROM identity.memberships m WHERE m.person = p.uid AND m.organization = $1 AND p.deleted_at IS NULL
+		RETURNING p.uid AS person, p.epoch`, o.UUID)
+}
+
+// EndSessionsOf is EndSessions for many persons, of whom none is spared. Call it with all of them locked.
+func (s *Store) EndSessionsOf(ctx context.Context, persons []id.Person, now time.Time) error {
+	_, err := s.exec(ctx, "end sessions of many", `
+		WITH parked AS (
+			DELETE FROM identity.parked_tokens WHERE person = ANY($1)
+		), pending AS (
+			DELETE FROM identity.pending_logins WHERE person = ANY($1)
+		)
+		UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE person = ANY($1) AND state <> 'ended'`, uuids(persons), now)
+	return err
+}

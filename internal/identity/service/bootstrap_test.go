@@ -1,0 +1,59 @@
+package service_test
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+func TestBootstrap(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	if won := race(t, 8, func() error { return k.Bootstrap(t.Context()) }); won != 8 {
+		t.Errorf("%d of 8 starts succeeded", won)
+	}
+	if !k.host.Free || !k.host.Own || k.host.Name != "localhost" {
+		t.Errorf("localhost is %+v", k.host)
+	}
+	stray, err := k.ResolveHost(t.Context(), "elsewhere.example.com")
+	if err != nil || stray.Organization != k.host.Organization || stray.Own || stray.Name != "localhost" {
+		t.Errorf("an unknown host is %+v, %v", stray, err)
+	}
+}
+
+func TestPublicHostChanges(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	u, err := url.Parse("http://consign.example.com:8080")
+	must(t, err)
+	other := newKitOn(t, k, func(s *service.Settings) { s.PublicURL = u })
+	now, err := other.ResolveHost(t.Context(), "localhost")
+	if err != nil || now.Name != "consign.example.com" || !now.Own || !now.Free {
+		t.Errorf("the old host is %+v, %v", now, err)
+	}
+}
+
+func TestWrongHost(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.person("ann@example.com")
+	elsewhere := k.client()
+	elsewhere.Host.Organization, elsewhere.Host.Name = id.New[id.Organization](), "other.example.com"
+	in := service.Credentials{Email: "ann@example.com", Type: "bcrypt", Key: password}
+	_, err := k.Login(t.Context(), elsewhere, in)
+	var wrong *identity.WrongHost
+	if !errors.As(err, &wrong) || wrong.Host != "localhost" || !errors.Is(err, identity.ErrWrongHost) {
+		t.Errorf("right password at the wrong host: %v", err)
+	}
+	in.Key = "wrong password"
+	if _, err := k.Login(t.Context(), elsewhere, in); !errors.Is(err, identity.ErrCredentials) {
+		t.Errorf("wrong password at the wrong host: %v", err)
+	}
+	if _, err := k.Exists(t.Context(), elsewhere, "ann@example.com"); !errors.Is(err, identity.ErrPersonNotFound) {
+		t.Errorf("exists at the wrong host: %v", err)
+	}
+}

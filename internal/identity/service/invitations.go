@@ -1,0 +1,224 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// servicePrefix begins the roles that a shared invitation may grant.
+const servicePrefix = "Service."
+
+// MyInvitations lists what the caller can accept: the free organization's shared invitations and those for its verified
+// addresses.
+func (s *Service) MyInvitations(ctx context.Context, caller token.Caller) ([]identity.Invitation, error) {
+	return s.store.InvitationsFor(ctx, caller.Person, s.now())
+}
+
+// Accept makes the caller a member of the organization that an invitation is of. A personalized invitation is consumed.
+// Every ID token of the caller ends; the session's new one is returned. Errors: identity.ErrInvitationNotFound,
+// identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrUserLimit.
+func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		i, err := tx.Invitation(ctx, key, s.now())
+		if err != nil {
+			return err
+		}
+		o := i.Organization.UID
+		if err := tx.LockOrganizations(ctx, o); err != nil {
+			return err
+		}
+		roles, err := tx.TakeInvitation(ctx, key, s.now())
+		if err != nil {
+			return err
+		}
+		if err := s.mayAccept(ctx, tx, caller.Person, i); err != nil {
+			return err
+		}
+		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
+		if m, err := tx.Membership(ctx, caller.Person); err != nil {
+			return err
+		} else if !m.Organization.IsZero() {
+			return identity.ErrStillMember
+		}
+		if err := s.admit(ctx, tx, o, caller.Person, roles); err != nil {
+			return err
+		}
+		issued, err = s.renewOwn(ctx, tx, caller, o, epoch, "invitation.accept")
+		return err
+	})
+	if err != nil {
+		return "", describe("accept invitation", err)
+	}
+	return s.handOut(ctx, issued)
+}
+
+// mayAccept checks that a personalized invitation is for an address of the person. Errors: identity.ErrInvitationAddress.
+func (s *Service) mayAccept(ctx context.Context, tx *postgres.Store, p id.Person, i identity.Invitation) error {
+	if i.Shared() {
+		return nil
+	}
+	own, err := tx.HasVerified(ctx, p, i.Address)
+	if err == nil && !own {
+		return identity.ErrInvitationAddress
+	}
+	return err
+}
+
+// Invitations lists what an organization has issued, newest first, for an administrator.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Organization) ([]identity.Invitation, error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return nil, err
+	}
+	return s.store.InvitationsOf(ctx, o, s.now())
+}
+
+// NewInvitation is an invitation to be issued: either shared or for an address.
+type NewInvitation struct {
+	Shared  bool
+	Address string
+	Roles   []string
+}
+
+// check validates an invitation and normalizes its address. Errors: fault.ErrInvalid, identity.ErrSharedRoles.
+func (n *NewInvitation) check() error {
+	var problems fault.Problems
+	switch {
+	case n.Shared && n.Address != "":
+		problems.Add("address", "has no place in a shared invitation")
+	case !n.Shared:
+		address, err := NormalizeAddress("address", n.Address)
+		if err != nil {
+			problems = append(problems, err.(*fault.Error).Details...) //nolint:errorlint // NormalizeAddress returns nothing else
+		}
+		n.Address = address
+	}
+	n.Roles = checkRoles(&problems, n.Roles)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	if n.Shared && slices.ContainsFunc(n.Roles, func(r string) bool { return !strings.HasPrefix(r, servicePrefix) }) {
+		return identity.ErrSharedRoles
+	}
+	return nil
+}
+
+// Invite issues an invitation for an administrator. One for an address is mailed there and takes the place of an earlier
+// one. Errors: as Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember, identity.ErrUserLimit.
+func (s *Service) Invite(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return invitation, err
+	}
+	if err := in.check(); err != nil {
+		return invitation, err
+	}
+	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+		invitation, err = s.invite(ctx, tx, caller, o, in)
+		return err
+	})
+	return invitation, describe("invite", err)
+}
+
+// InviteShared issues a shared invitation for an operator; the organization is a reference as in SetMember.
+// Errors: fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrOrganizationNotFound, identity.ErrUserLimit.
+func (s *Service) InviteShared(ctx context.Context, organization string, roles []string) (invitation identity.Invitation, err error) {
+	in := NewInvitation{Shared: true, Roles: roles}
+	if err := in.check(); err != nil {
+		return invitation, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		o, err := tx.FindOrganization(ctx, organization)
+		if err != nil {
+			return err
+		}
+		invitation, err = s.invite(ctx, tx, token.Caller{}, o, in)
+		return err
+	})
+	return invitation, describe("invite", err)
+}
+
+func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, in NewInvitation) (identity.Invitation, error) {
+	if err := s.roomForOne(ctx, tx, o); err != nil {
+		return identity.Invitation{}, err
+	}
+	n := postgres.NewInvitation{
+		Key: seal.NewKey(), Organization: o, Address: in.Address, Roles: in.Roles, Inviter: caller.Person, CreatedAt: s.now(),
+	}
+	if !in.Shared {
+		n.ExpiresAt = s.now().Add(s.settings.Invitation)
+		if member, err := tx.IsMemberAddress(ctx, o, in.Address); err != nil {
+			return identity.Invitation{}, err
+		} else if member {
+			return identity.Invitation{}, identity.ErrAlreadyMember
+		}
+	}
+	if err := tx.PutInvitation(ctx, n); err != nil {
+		return identity.Invitation{}, err
+	}
+	invitation, err := tx.Invitation(ctx, n.Key, s.now())
+	if err != nil {
+		return identity.Invitation{}, err
+	}
+	if !in.Shared {
+		if err := s.mailInvitation(ctx, tx, invitation, n.ExpiresAt); err != nil {
+			return identity.Invitation{}, err
+		}
+	}
+	return invitation, s.recordInvitation(ctx, tx, caller, o, "invitation.create", in.Address, in.Roles)
+}
+
+// mailInvitation queues the mail to the address that is invited, in the organization's language: nothing else is known
+// of whoever reads it.
+func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i identity.Invitation, expires time.Time) error {
+	o := i.Organization
+	data := map[string]any{"organization": or(o.Name, o.Hostname), "expiresAt": expires}
+	if i.Inviter != nil {
+		inviter, err := tx.Contact(ctx, *i.Inviter)
+		if err != nil {
+			return err
+		}
+		if inviter.Name != "" {
+			data["inviter"] = inviter.Name
+		}
+	}
+	_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
+		To: i.Address, Locale: o.Locale, TimeZone: o.TimeZone, Template: mail.Invitation, Reference: o.UID.String(), Data: data,
+		Secret: map[string]string{"link": s.link(o.Hostname, "/invitation/"+i.Key)}, GiveUpAt: expires,
+	})
+	return err
+}
+
+// RevokeInvitation takes an invitation back. Errors: as Invitations, identity.ErrInvitationNotFound.
+func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o id.Organization, key string) error {
+	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+		address, err := tx.DeleteInvitation(ctx, o, key, s.now())
+		if err != nil {
+			return err
+		}
+		return s.recordInvitation(ctx, tx, caller, o, "invitation.revoke", address, nil)
+	})
+	return describe("revoke invitation", err)
+}
+
+// recordInvitation appends an audit entry about an invitation, which is named by its address: its key is one to a door.
+func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action, address string, roles []string) error {
+	return s.record(ctx, tx, audit.Entry{
+		Actor: caller.Person, Action: action, Object: or(address, "shared"), Organization: o, Client: caller.Client,
+		Details: map[string]string{"roles": strings.Join(roles, " ")},
+	})
+}

@@ -1,0 +1,100 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+func TestPersonDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	open, r := w.reserve()
+	w.attach(open, r, "a", 3)
+	mustUpload(w, open, r, "a", whole([]byte("abc")))
+	delivered, r2 := w.reserve()
+	w.attach(delivered, r2, "a", 3)
+	mustUpload(w, delivered, r2, "a", whole([]byte("abc")))
+	if _, err := w.Confirm(t.Context(), delivered, r2); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`DELETE FROM identity.addresses`)
+	w.exec(`UPDATE identity.persons SET deleted_at = now(), name = NULL WHERE uid = $1`, owner.Person)
+	if _, err := w.Reservation(t.Context(), open, r); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("the owner is gone, the reservation answers %v", err)
+	}
+	for range 2 { // a job may run twice
+		if err := w.ForgetPerson(t.Context(), owner.Person); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.until(func() bool {
+		if err := w.RemoveBytes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.blobsLeft() == 0
+	})
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.mailboxes) + (SELECT count(*) FROM transfer.reservations WHERE state = 'open')
+		+ (SELECT count(*) FROM transfer.transfers WHERE state <> 'revoked')`); n != 0 {
+		t.Errorf("%d things are left", n)
+	}
+}
+
+func TestVanityLinkFollowsItsOwner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, bob := w.mailbox(), w.person("bob@example.com")
+	org := id.New[id.Organization]()
+	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, false, 'en_US', 'Europe/Berlin', now(), now())`, org)
+	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ('org.example.com', $1, true, now())`, org)
+	w.exec(`INSERT INTO identity.limits (organization) VALUES ($1)`, org)
+	join := func(p id.Person) {
+		w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, p, org)
+		if err := w.MoveMailbox(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(p id.Person) int64 {
+		return w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization = $2 AND link = 'ann'`, p, org)
+	}
+	join(ann.Person)
+	if link(ann.Person) != 1 {
+		t.Fatal("the link did not follow")
+	}
+	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); err != nil {
+		t.Fatalf("the link is free on the old host: %v", err)
+	}
+	join(bob.Person)
+	if link(bob.Person) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
+		t.Error("a taken link was not cleared, or its owner not told")
+	}
+}
+
+func TestTenThousandObjects(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	for batch := range 10 {
+		var files []service.Attachment
+		for i := range 1000 {
+			name := fmt.Sprintf("%d-%d", batch, i)
+			files = append(files, service.Attachment{ClientID: name, Name: name})
+		}
+		if _, _, err := w.Attach(t.Context(), c, r, files); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "x", Name: "x"}}); !errors.Is(err, transfer.ErrTooManyFiles) {
+		t.Errorf("one more: %v", err)
+	}
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil || len(done.Objects) != 10_000 || done.Objects[9_999].ClientID != "9-999" {
+		t.Errorf("%d objects, %v", len(done.Objects), err)
+	}
+}

@@ -1,0 +1,145 @@
+// Calls of the two APIs, and the tokens of a signed-in person. The ID token lives in sessionStorage, in localStorage only
+// if somebody asked to stay signed in; access tokens live in memory.
+
+import { refusal } from "./refusals.js";
+
+const root = document.documentElement;
+/** Base paths of the two APIs. */
+export const identity = root.dataset.identity ?? "/id/v3";
+export const transfer = root.dataset.transfer ?? "/transfer/v2";
+
+/** A refusal by the API, or its absence (status 0). `message` is a sentence for people. */
+export class Failure extends Error {
+  /** @param {number} status @param {number} code @param {string[]} details @param {number} wait seconds to wait before a retry
+   *  @param {string} alternate where the same would succeed */
+  constructor(status, code, details, wait = 0, alternate = "") {
+    super(refusal(status, code, details, wait));
+    Object.assign(this, { status, code, details, wait, alternate });
+  }
+}
+
+/**
+ * Makes one call.
+ * @param {string} method @param {string} url
+ * @param {{token?: string, json?: unknown, body?: BodyInit, type?: string, signal?: AbortSignal, accept?: string, headers?: Record<string, string>}} [options]
+ * @returns {Promise<{status: number, body: any, headers: Headers, response: Response}>}
+ */
+export async function call(method, url, { token, json, body, type, signal, accept = "application/json", headers = {} } = {}) {
+  const sent = { Accept: accept, "Accept-Language": root.lang, ...headers };
+  if (token) sent.Authorization = `Bearer ${token}`;
+  if (json !== undefined) [body, type] = [JSON.stringify(json), "application/json"];
+  if (type) sent["Content-Type"] = type;
+  let response;
+  try {
+    response = await fetch(url, { method, headers: sent, body, signal, cache: "no-store", credentials: "same-origin" });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Failure(0, 0, []);
+  }
+  remember(bearer(response.headers));
+  if (!response.ok) throw await failure(response);
+  const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await response.json().catch(() => ({})) : {};
+  return { status: response.status, body: answer, headers: response.headers, response };
+}
+
+/** What a refusing answer says. @param {Response} response */
+async function failure(response) {
+  const { error } = await response.json().catch(() => ({ error: null })) ?? {};
+  const alternate = /<(https?:[^>]+)>; rel="alternate"/.exec(response.headers.get("Link") ?? "")?.[1];
+  return new Failure(response.status, error?.code ?? response.status * 1000 + 1, error?.details ?? [], Number(response.headers.get("Retry-After")) || 0, alternate);
+}
+
+/** The token of an Authorization answer header. @param {Headers} headers */
+export function bearer(headers) {
+  const value = headers.get("Authorization") ?? "";
+  return value.startsWith("Bearer ") ? value.slice(7) : "";
+}
+
+// ---- the session
+
+const stored = "consign.idToken";
+let access = { token: "", until: 0 };
+/** @type {Promise<string> | null} */
+let fetching = null;
+
+/** The claims of a token. The server has checked them; here they only steer what is shown. @param {string} token @returns {any} */
+export function claims(token) {
+  try {
+    const part = token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
+  } catch {
+    return {};
+  }
+}
+
+/** The ID token, or an empty string. */
+export const idToken = () => sessionStorage.getItem(stored) ?? localStorage.getItem(stored) ?? "";
+
+/** Whether somebody is signed in, as far as the browser knows. */
+export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > Date.now();
+
+/** Keeps token when it is an ID token: any answer may bring a new one. @param {string} token */
+function remember(token) {
+  if (token && claims(token).scope === "idtoken" && idToken()) keep(token, localStorage.getItem(stored) !== null);
+}
+
+/** Begins or renews a session. @param {string} token @param {boolean} stay also after the browser is closed */
+export function keep(token, stay) {
+  access = { token: "", until: 0 };
+  (stay ? localStorage : sessionStorage).setItem(stored, token);
+  (stay ? sessionStorage : localStorage).removeItem(stored);
+}
+
+/** Forgets the session of this browser. */
+export function forget() {
+  access = { token: "", until: 0 };
+  sessionStorage.removeItem(stored);
+  localStorage.removeItem(stored);
+}
+
+/** An access token that is good for another minute. @returns {Promise<string>} */
+export async function accessToken() {
+  if (access.until - 60_000 > Date.now()) return access.token;
+  fetching ??= renew().finally(() => { fetching = null; });
+  return fetching;
+}
+
+async function renew() {
+  const { body } = await call("POST", `${identity}/auth/access`, { token: idToken() });
+  access = { token: body.token, until: (claims(body.token).exp ?? 0) * 1000 };
+  return access.token;
+}
+
+/** What the current access token says. */
+export const accessClaims = async () => claims(await accessToken());
+
+/**
+ * Makes a call as the person who is signed in. A session that has ended leads to the sign-in page and back.
+ * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options]
+ */
+export async function own(method, url, options = {}) {
+  for (let again = false; ; again = true) {
+    try {
+      return await call(method, url, { ...options, token: await accessToken() });
+    } catch (error) {
+      if (!(error instanceof Failure) || error.status !== 401) throw error;
+      access = { token: "", until: 0 };
+      if (again || !signedIn()) {
+        forget();
+        signInFirst();
+        await new Promise(() => {}); // the page is being left
+      }
+    }
+  }
+}
+
+/** Leads to the sign-in page, and back here afterwards. */
+export function signInFirst() {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+/** Where to go after signing in: a path of this host, nothing else. */
+export function afterSignIn() {
+  const next = new URLSearchParams(location.search).get("next") ?? "";
+  return /^\/(?![/\\])/.test(next) ? next : "/inbox";
+}

@@ -1,0 +1,76 @@
+// A picture to upload, cropped square: drag it, or use the sliders.
+
+import { Avatar, Button, Problem, html, useAction, useEffect, useLoaded, useRef, useState } from "./ui.js";
+import { T } from "./words.js";
+import { Failure, accessToken, own } from "./api.js";
+
+const edge = 500; // pixels of the largest picture the server keeps
+const seen = 280; // pixels on the page
+
+/** @param {{url: string, name: string, has: boolean, label: string, onChange?: () => void}} properties */
+export function Picture({ url, name, has, label, onChange = () => {} }) {
+  const [image, setImage] = useState(/** @type {ImageBitmap | null} */ (null));
+  const [unreadable, setUnreadable] = useState(false);
+  const input = useRef(/** @type {any} */ (null));
+  const current = useLoaded(async () => {
+    if (!has) return "";
+    const response = await fetch(`${url}?height=240`, { headers: { Authorization: `Bearer ${await accessToken()}` } });
+    return response.ok ? URL.createObjectURL(await response.blob()) : "";
+  }, [url, has]);
+  const change = useAction(async (blob) => {
+    if (blob) await own("PUT", url, { body: blob, type: "image/jpeg" });
+    else await own("DELETE", url);
+    setImage(null);
+    current.set(blob ? URL.createObjectURL(blob) : "");
+    onChange();
+  });
+  const choose = async (event) => {
+    const [file] = event.target.files;
+    event.target.value = "";
+    setUnreadable(false);
+    if (file) setImage(await createImageBitmap(file).catch(() => { setUnreadable(true); return null; }));
+  };
+  return html`<div class="picture">
+    ${image ? html`<${Crop} image=${image} busy=${change.busy} onDone=${change.run} onCancel=${() => setImage(null)} />` : html`<div class="row">
+      <span class="large"><${Avatar} src=${current.value ?? ""} name=${name} /></span>
+      <div class="stack tight"><span>${label}</span><div class="row">
+        <${Button} onClick=${() => input.current.click()}>${T("Choose a picture")}<//>
+        ${current.value && html`<${Button} kind="quiet" busy=${change.busy} onClick=${() => change.run(null)}>${T("Remove")}<//>`}</div></div>
+    </div>`}
+    <input ref=${input} type="file" accept="image/jpeg,image/png,image/gif" hidden onChange=${choose} data-test="picture" />
+    <${Problem} error=${unreadable ? new Failure(400, 400001, []) : change.error} />
+  </div>`;
+}
+
+function Crop({ image, busy, onDone, onCancel }) {
+  const canvas = useRef(/** @type {any} */ (null));
+  const [zoom, setZoom] = useState(1);
+  const [at, setAt] = useState({ x: 0.5, y: 0.5 }); // centre of the part, in shares of what can be moved
+  const side = Math.min(image.width, image.height) / zoom;
+  const left = (image.width - side) * at.x, top = (image.height - side) * at.y;
+  useEffect(() => { canvas.current.getContext("2d").drawImage(image, left, top, side, side, 0, 0, edge, edge); }, [image, left, top, side]);
+  const clamp = (v) => Math.min(1, Math.max(0, v));
+  const drag = (event) => {
+    if (!event.buttons) return;
+    const scale = side / seen;
+    setAt((now) => ({ x: clamp(now.x - (event.movementX * scale) / Math.max(1, image.width - side)), y: clamp(now.y - (event.movementY * scale) / Math.max(1, image.height - side)) }));
+  };
+  const slide = (label, value, max, min, on) => html`<label class="slide"><span>${label}</span><input type="range" min=${min} max=${max} step="0.01" value=${value} onInput=${(e) => on(Number(e.target.value))} /></label>`;
+  const done = () => {
+    const flat = Object.assign(document.createElement("canvas"), { width: edge, height: edge });
+    const context = flat.getContext("2d");
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, edge, edge);
+    context.drawImage(canvas.current, 0, 0);
+    flat.toBlob((blob) => onDone(blob), "image/jpeg", 0.92);
+  };
+  return html`<div class="crop">
+    <canvas ref=${canvas} width=${edge} height=${edge} onPointerMove=${drag} onPointerDown=${(e) => e.target.setPointerCapture(e.pointerId)} aria-label=${T("The part of the picture that is kept")} role="img"></canvas>
+    <div class="stack tight">
+      ${slide(T("Size"), zoom, 4, 1, setZoom)}
+      ${slide(T("Left and right"), at.x, 1, 0, (x) => setAt({ ...at, x }))}
+      ${slide(T("Up and down"), at.y, 1, 0, (y) => setAt({ ...at, y }))}
+      <div class="row"><${Button} kind="primary" busy=${busy} onClick=${done}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
+    </div>
+  </div>`;
+}

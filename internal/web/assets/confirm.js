@@ -1,0 +1,36 @@
+// /confirm/{key}: a button confirms the address. Opening the page does not.
+
+import { Button, Icon, Problem, html, show, useAction, useState } from "./ui.js";
+import { F, T } from "./words.js";
+import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
+import { SignIn } from "./signin.js";
+
+const key = location.pathname.split("/")[2];
+
+show(() => {
+  const [inside, setInside] = useState(signedIn());
+  const [done, setDone] = useState(false);
+  const confirm = useAction(async () => {
+    await own("POST", `${identity}/confirm/${key}`);
+    setDone(true);
+  });
+  if (done) {
+    return html`<div class="narrow card center">
+      <div class="seal"><${Icon} name="check" /></div>
+      <h1>${T("The email address is confirmed.")}</h1>
+      <div class="row center"><a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a><a class="button" href="/inbox">${T("Transfers")}</a></div>
+    </div>`;
+  }
+  return html`<div class="narrow card">
+    <h1>${T("Confirm your email address")}</h1>
+    ${inside ? html`
+      <p>${F("You are signed in as %s.", claims(idToken()).email ?? "")}</p>
+      <${Problem} error=${confirm.error} />
+      <div class="row">
+        <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
+        <${Button} kind="quiet" onClick=${() => { forget(); setInside(false); }}>${T("Use another account")}<//>
+      </div>` : html`
+      <p>${T("Sign in first, to the account that the address belongs to.")}</p>
+      <${SignIn} onDone=${() => setInside(true)} />`}
+  </div>`;
+});

@@ -1,0 +1,45 @@
+// The feed of the person who is signed in. It is read with fetch, because EventSource cannot send a token; what was missed
+// during an interruption comes after it.
+
+import { accessToken, identity, signedIn } from "./api.js";
+
+/**
+ * Follows the feed until the page is left.
+ * @param {(event: {kind: string, subject: string, createdAt: string}) => void} onEvent
+ */
+export async function follow(onEvent) {
+  let cursor = "";
+  for (let attempt = 0; signedIn(); attempt++) {
+    try {
+      const headers = { Accept: "text/event-stream", Authorization: `Bearer ${await accessToken()}`, ...(cursor ? { "Last-Event-ID": cursor } : {}) };
+      const response = await fetch(`${identity}/events`, { headers, cache: "no-store" });
+      if (response.ok && response.body) {
+        attempt = 0;
+        await read(response.body, (id, data) => {
+          cursor = id || cursor;
+          onEvent(JSON.parse(data));
+        });
+      }
+    } catch { /* tried again below */ }
+    await new Promise((resolve) => setTimeout(resolve, Math.min(60, 2 ** attempt) * (500 + Math.random() * 500)));
+  }
+}
+
+/** Takes a stream apart into events (WHATWG HTML, 9.2.6). @param {ReadableStream<Uint8Array>} stream @param {(id: string, data: string) => void} onEvent */
+async function read(stream, onEvent) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "", id = "", data = [];
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split(/\r?\n/);
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") {
+        if (data.length) onEvent(id, data.join("\n"));
+        data = [];
+      } else if (line.startsWith("data:")) data.push(line.slice(5).trimStart());
+      else if (line.startsWith("id:")) id = line.slice(3).trim();
+    }
+  }
+}

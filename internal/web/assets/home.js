@@ -1,0 +1,29 @@
+// The start page: what this is, and the ways in.
+
+import { Button, Field, Form, Icon, html, show } from "./ui.js";
+import { T } from "./words.js";
+import { signedIn } from "./api.js";
+import "./shell.js";
+
+const product = document.documentElement.dataset.product;
+
+show(() => {
+  const open = ({ name }) => location.assign(`/m/${encodeURIComponent(name.trim().toLowerCase())}`);
+  const points = [["upload", T("Of any size"), T("An interrupted upload goes on where it stopped, even after the page was closed.")],
+    ["check", T("Exactly the same"), T("Every file carries its SHA-256 sum from one end to the other.")],
+    ["lock", T("For the right person"), T("A password or a mailed code protects what is not for everybody.")]];
+  return html`<div class="hero">
+    <div>
+      <h1>${T("Hand over files of any size, exactly as they are.")}</h1>
+      <p class="lead">${T("Whoever has the link of your mailbox can leave files for you: a browser is all they need.")}</p>
+      <div class="row">${signedIn() ? html`<a class="button primary" href="/inbox">${T("Transfers")}</a><a class="button" href="/send">${T("Send files")}</a>`
+        : html`<a class="button primary" href="/signup">${T("Create an account")}</a><a class="button" href="/login">${T("Sign in")}</a>`}</div>
+    </div>
+    <${Form} class="card" onSend=${open}>
+      <h2>${T("Leave files in a mailbox")}</h2>
+      <${Field} label=${T("Name of the mailbox")} name="name" required autocapitalize="none" spellcheck="false" autocomplete="off" />
+      <${Button} type="submit" kind="primary">${T("Open")}<//>
+    <//>
+  </div>
+  <ul class="points" aria-label=${product}>${points.map(([icon, name, text]) => html`<li><${Icon} name=${icon} /><h2>${name}</h2><p>${text}</p></li>`)}</ul>`;
+});

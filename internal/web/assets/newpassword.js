@@ -1,0 +1,55 @@
+// /reset/{key}: the new password is chosen first; only the button uses the key up.
+
+import { Button, Form, Icon, Problem, html, show, useAction, useRef, useState } from "./ui.js";
+import { T } from "./words.js";
+import { call, claims, identity, keep, own } from "./api.js";
+import { members } from "./refusals.js";
+import { Password, SecondFactor } from "./signin.js";
+
+const key = location.pathname.split("/")[2];
+
+show(() => {
+  const [mfa, setMfa] = useState(/** @type {any} */ (null));
+  const [done, setDone] = useState(false);
+  const begun = useRef(false); // the key is used, the session there: a password that is refused can be chosen again
+  const wish = useRef("");
+
+  /** Sets the password in the session that the reset gave. */
+  async function change() {
+    const { body } = await own("GET", `${identity}/profile/authenticators`);
+    const bcrypt = body.authenticators.find((a) => a.type === "bcrypt");
+    await own("PUT", `${identity}/profile/authenticators/${bcrypt.uid}`, { json: { pubKey: wish.current } });
+    setDone(true);
+  }
+  async function enter(token) {
+    keep(token, false);
+    begun.current = true;
+    setMfa(null);
+    await change();
+  }
+  const reset = useAction(async ({ password }) => {
+    wish.current = password;
+    if (begun.current) return change();
+    const { body } = await call("POST", `${identity}/auth/reset/${key}`);
+    return claims(body.token).scope === "mfa" ? setMfa(body.token) : enter(body.token);
+  });
+  if (done) {
+    return html`<div class="narrow card center">
+      <div class="seal"><${Icon} name="check" /></div>
+      <h1>${T("Your new password is set")}</h1>
+      <p>${T("All other sessions were ended.")}</p>
+      <a class="button primary" href="/inbox">${T("Continue")}</a>
+    </div>`;
+  }
+  return html`<div class="narrow card">
+    <h1>${T("Choose a new password")}</h1>
+    ${mfa ? html`<${SecondFactor} email=${claims(mfa).email ?? ""} token=${mfa} onToken=${enter} />` : html`
+    <${Form} onSend=${reset.run}>
+      <${Password} label=${T("New password")} name="password" minlength="10" maxlength="72" autocomplete="new-password" hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
+        error=${members(reset.error).pubKey && T("This password is too short, too long or too common. Please choose another.")} />
+      <${Problem} error=${reset.error} />
+      <${Button} type="submit" kind="primary" busy=${reset.busy}>${T("Set the password")}<//>
+    <//>`}
+    <p class="links"><a href="/reset">${T("Ask for a new link")}</a></p>
+  </div>`;
+});

@@ -1,0 +1,39 @@
+// The end of an upload: what was delivered, to whom, and by which numbers it can be recognised. Made to be printed.
+
+import { Button, Copy, Icon, Lines, html } from "./ui.js";
+import { F, N, T, bytes, exactly } from "./words.js";
+
+/** @param {{receipt: any, to: string, onMore: () => void, children?: any}} properties */
+export function Receipt({ receipt, to, onMore, children }) {
+  const objects = receipt.objects ?? [];
+  const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
+  const hashed = objects.some((o) => o.sha256);
+  return html`<article class="receipt">
+    <div class="seal"><${Icon} name="check" /></div>
+    <h1>${T("Delivered")}</h1>
+    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${to && html` · ${F("to %s", to)}`}</p>
+    ${children}
+    <dl class="facts">
+      <dt>${T("Time")}</dt><dd>${exactly(receipt.createdAt)}</dd>
+      ${receipt.sender?.email && html`<dt>${T("From")}</dt><dd>${[receipt.sender.name, receipt.sender.email].filter(Boolean).join(", ")}</dd>`}
+      ${receipt.subject && html`<dt>${T("Subject")}</dt><dd>${receipt.subject}</dd>`}
+      ${receipt.message && html`<dt>${T("Message")}</dt><dd><${Lines} text=${receipt.message} /></dd>`}
+      ${receipt.expiresAt && html`<dt>${T("Available until")}</dt><dd>${exactly(receipt.expiresAt)}</dd>`}
+      ${receipt.uid && html`<dt>${T("Number")}</dt><dd><code>${receipt.uid}</code></dd>`}
+    </dl>
+    <table class="delivered">
+      <caption>${T("What the server has received, byte for byte")}</caption>
+      <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
+      <tbody>${objects.map((o) => html`<tr>
+        <td><span class="name">${o.name}</span>${o.sha256 && html`<code class="sum" title="SHA-256">SHA-256 ${o.sha256}</code>`}</td>
+        <td class="right">${bytes(o.contentLength)}</td>
+      </tr>`)}</tbody>
+    </table>
+    ${!hashed && objects.length > 0 && html`<p class="hint">${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
+    <div class="row center screen">
+      <${Button} icon="print" onClick=${() => print()}>${T("Print")}<//>
+      ${hashed && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
+      <${Button} kind="primary" onClick=${onMore}>${T("Send more files")}<//>
+    </div>
+  </article>`;
+}

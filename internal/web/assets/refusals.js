@@ -1,0 +1,88 @@
+// What the API refuses, in words for people. Codes are those of the two OpenAPI documents; a code without a sentence of
+// its own gets that of its status.
+
+import { F, T, duration } from "./words.js";
+
+/** @type {Record<number, () => string>} */
+const codes = {
+  400010: () => T("This is not the name of a mailbox."),
+  400011: () => T("Something is still missing before this can be delivered."),
+  400030: () => T("This way of signing in is not offered here."),
+  400031: () => T("Too much time has passed. Please sign in again."),
+  400032: () => T("Your account has no verified second factor of this kind."),
+  401002: () => T("The email address and the password or code do not match."),
+  401003: () => T("Your organization has its own address. Please sign in there."),
+  403002: () => T("This period of availability is not offered."),
+  403010: () => T("For this, you must have signed in within the last 15 minutes. Please sign in again."),
+  403011: () => T("For this, your email address must have been confirmed recently. Please confirm it again."),
+  403012: () => T("Your account is managed by another service; change this there."),
+  403013: () => T("There can be only one of this kind."),
+  403014: () => T("This email address is already in use."),
+  403015: () => T("There is no account with a password for this address, or the address was never confirmed."),
+  403020: () => T("You are the last administrator. Make somebody else one first."),
+  403021: () => T("The organization has reached its number of members."),
+  403030: () => T("The owner is absent and takes no files at the moment."),
+  403031: () => T("The owner's upload volume for this month is used up."),
+  403032: () => T("The monthly volume of this organization is used up."),
+  403033: () => T("This mailbox takes no files at the moment."),
+  403034: () => T("The storage of this organization is full."),
+  403035: () => T("These are more files than the mailbox takes at once."),
+  403036: () => T("This file is larger than the mailbox takes."),
+  403037: () => T("These are more recipients than allowed."),
+  403038: () => T("Transfers here need stronger protection."),
+  403039: () => T("Priorities are not used here."),
+  403040: () => T("The mailbox does not take files of this type."),
+  403042: () => T("This is not one of your confirmed email addresses."),
+  403043: () => T("This is above the limit of your organization."),
+  403044: () => T("Filters by file type are not part of your plan."),
+  403045: () => T("You lack the permission to transfer files. Ask an administrator of your organization."),
+  403046: () => T("This transfer has a password. Open it with the link in the message you received."),
+  403901: () => T("Please confirm your email address first."),
+  403902: () => T("Your organization requires a second factor. Set one up on the account page."),
+  404002: () => T("This link is unknown, was already used, or has expired."),
+  409010: () => T("This transfer has already been delivered."),
+  409012: () => T("The same file is being sent from another window."),
+  409013: () => T("This name is already taken."),
+  409014: () => T("This email address is already in use."),
+  416001: () => T("The upload got out of step and goes on from where the server stands."),
+  429002: () => T("This is possible once a minute. Please wait a moment."),
+  429003: () => T("The owner has received very many transfers in a short time. Please try again later."),
+  503010: () => T("The server has no room at the moment. What has arrived is kept."),
+};
+
+/** @type {Record<number, () => string>} */
+const statuses = {
+  0: () => T("The server could not be reached. Check the connection and try again."),
+  400: () => T("Something in the input is not right."),
+  401: () => T("The session or link is no longer valid."),
+  403: () => T("You are not allowed to do this."),
+  404: () => T("This does not exist, or no longer."),
+  409: () => T("This was changed elsewhere in the meantime. Please reload the page."),
+  413: () => T("This is too large."),
+  429: () => T("This was tried too often."),
+  503: () => T("The service takes a short break and will be back soon."),
+  509: () => T("This was tried too often."),
+};
+
+/**
+ * The sentence for a refusal.
+ * @param {number} status @param {number} code @param {string[]} details @param {number} wait seconds until a retry makes sense
+ */
+export function refusal(status, code, details, wait) {
+  const sentence = (codes[code] ?? statuses[status] ?? (() => T("This did not work. Please try again later.")))();
+  const later = wait > 1 && (status === 429 || status === 509) ? ` ${F("Please try again in %s.", duration(wait))}` : "";
+  return sentence + later;
+}
+
+/**
+ * The details of a refused request that name a member: member to what is wrong with it, in English as the API says it.
+ * @param {{details?: string[]}} error @returns {Record<string, string>}
+ */
+export function members(error) {
+  const found = {};
+  for (const detail of error?.details ?? []) {
+    const m = /^([A-Za-z_][\w.[\]-]*): (.+)$/.exec(detail);
+    if (m) found[m[1]] ??= m[2];
+  }
+  return found;
+}

@@ -1,0 +1,120 @@
+// Signing in: password, second factor or recovery code, and other providers. A component, because several pages need it.
+
+import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useId, useLoaded, useRef, useState } from "./ui.js";
+import { F, T } from "./words.js";
+import { call, claims, identity, keep } from "./api.js";
+import { environment, speakLike } from "./shell.js";
+
+/** A password that can be looked at while typing. */
+export function Password({ label, hint, error, ...rest }) {
+  const id = useId();
+  const [open, setOpen] = useState(false);
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${hint && html`<p class="hint" id=${`${id}h`}>${hint}</p>`}
+    <div class="password">
+      <input id=${id} type=${open ? "text" : "password"} aria-describedby=${hint ? `${id}h` : undefined} aria-invalid=${error ? "true" : undefined} required spellcheck="false" autocapitalize="none" ...${rest} />
+      <button type="button" class="button quiet" aria-pressed=${String(open)} onClick=${() => setOpen(!open)}>${open ? T("Hide") : T("Show")}</button>
+    </div>
+    ${error && html`<p class="wrong">${error}</p>`}
+  </div>`;
+}
+
+/** What a code is by its looks: six digits come from an app, everything else is a recovery code. @param {string} code */
+const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
+
+/** Asks for the second factor that an mfa token waits for; onToken gets the full ID token. */
+export function SecondFactor({ email, token, onToken }) {
+  const sign = useAction(async ({ code, address = email }) => {
+    const key = code.replace(/[\s-]/g, "").toUpperCase();
+    const { body } = await call("POST", `${identity}/auth/login`, { token, json: { email: address.trim(), type: kindOf(key), key } });
+    await onToken(body.token);
+  });
+  return html`<${Form} onSend=${sign.run}>
+    ${!email && html`<${Field} label=${T("Email address")} name="address" type="email" required autocomplete="username" />`}
+    <${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required autofocus class="wide-code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" />
+    <${Problem} error=${sign.error} />
+    <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Continue")}<//>
+  <//>`;
+}
+
+/** Everything a sign-in needs; onDone is called with the session begun. */
+export function SignIn({ email = "", onDone }) {
+  const [pending, setPending] = useState(/** @type {any} */ (null));
+  const [address, setAddress] = useState(email);
+  const stay = useRef(false);
+  const begin = async (token) => {
+    keep(token, stay.current);
+    speakLike(token);
+    await onDone();
+  };
+  const sign = useAction(async (input) => {
+    stay.current = input.stay === "on";
+    setAddress(input.email);
+    const { body } = await call("POST", `${identity}/auth/login`, { json: { email: input.email.trim(), type: "bcrypt", key: input.password } });
+    if (claims(body.token).scope === "mfa") setPending(body.token);
+    else await begin(body.token);
+  });
+  if (pending) {
+    return html`<${SecondFactor} email=${address.trim()} token=${pending} onToken=${begin} />
+      <p><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
+  }
+  return html`<${Form} onSend=${sign.run}>
+    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address} onInput=${(e) => setAddress(e.target.value)} />
+    <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
+    <${Check} label=${T("Stay signed in on this device")} name="stay" />
+    <${Problem} error=${sign.error} />
+    ${sign.error?.alternate && html`<p><a href=${new URL("/login", sign.error.alternate).href}>${new URL(sign.error.alternate).host}</a></p>`}
+    <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Sign in")}<//>
+  <//>
+  <${Providers} onToken=${begin} />`;
+}
+
+// ---- other providers
+
+const preflight = "consign.preflight";
+
+/** Where each kind of provider asks people to sign in. @type {Record<string, (issuer: string) => string>} */
+const authorize = {
+  google: () => "https://accounts.google.com/o/oauth2/v2/auth",
+  apple: () => "https://appleid.apple.com/auth/authorize",
+  microsoft: (issuer) => `${issuer.replace(/\/v2\.0\/?$/, "")}/oauth2/v2.0/authorize`,
+  keycloak: (issuer) => `${issuer.replace(/\/$/, "")}/protocol/openid-connect/auth`,
+};
+const providerNames = { google: "Google", apple: "Apple", microsoft: "Microsoft", keycloak: "Keycloak" };
+
+/** Buttons that lead to other providers, and what happens when somebody comes back from one. */
+function Providers({ onToken }) {
+  const { value } = useLoaded(() => environment);
+  const settings = value?.oidcSettings;
+  const [returned, setReturned] = useState("");
+  useEffect(() => {
+    const token = sessionStorage.getItem(preflight);
+    if (!token) return;
+    sessionStorage.removeItem(preflight);
+    const refused = new URLSearchParams(location.search).get("error");
+    if (refused) {
+      setReturned(T("The other service has not signed you in."));
+      return;
+    }
+    call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => { if (error.status !== 401) setReturned(error.message); });
+  }, []);
+  const go = useAction(async (client) => {
+    const back = new URL(location.href);
+    back.searchParams.delete("error");
+    const { body } = await call("POST", `${identity}/oidc/auth`, { json: { redirectUrl: back.href } });
+    sessionStorage.setItem(preflight, body.token);
+    const url = new URL(authorize[client.type](client.issuer));
+    url.search = String(new URLSearchParams({
+      client_id: client.clientId, response_type: "id_token", response_mode: "form_post", scope: client.type === "apple" ? "name email" : "openid email profile",
+      redirect_uri: settings.redirectUrl, state: body.state, nonce: body.state,
+    }));
+    location.assign(url);
+  });
+  const clients = (settings?.clients ?? []).filter((client) => client.type in authorize);
+  return html`
+    ${returned && html`<${Notice} kind="bad">${returned}<//>`}
+    ${clients.length > 0 && html`<div class="or"><span>${T("or")}</span></div>
+    <div class="stack tight">${clients.map((client) => html`<${Button} busy=${go.busy} onClick=${() => go.run(client)}>${F("Sign in with %s", client.name || providerNames[client.type])}<//>`)}</div>`}
+    <${Problem} error=${go.error} />`;
+}
