@@ -32,4 +32,4 @@ if [ -z "${TEST_S3_URL:-}" ]; then
   export TEST_S3_URL="s3://consign:consign-secret@consign?endpoint=http://127.0.0.1:$port&region=us-east-1"
 fi
 
-go test -tags s3 -count=1 -timeout 20m "$@" ./internal/blob/s3 
+go test -tags s3 -count=1 -timeout 20m "$@" ./internal/blob/s3 ./test/s3

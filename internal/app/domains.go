@@ -11,12 +11,14 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/identity/agreement"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
+	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -43,7 +45,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	if err := a.buildTransfer(ctx, sealer, limiter); err != nil {
 		return err
 	}
-	if err := a.buildIdentity(sealer, identityStore); err != nil {
+	if err := a.buildIdentity(sealer, catalog, identityStore); err != nil {
 		return err
 	}
 	return a.mount(sealer, catalog, limiter)
@@ -73,7 +75,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	return nil
 }
 
-func (a *App) buildIdentity(sealer *seal.Sealer, store *identitypostgres.Store) error {
+func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store) error {
 	c := a.config
 	bcrypt, err := credential.NewBcrypt(c.BcryptCost, 0)
 	if err != nil {
@@ -83,18 +85,29 @@ func (a *App) buildIdentity(sealer *seal.Sealer, store *identitypostgres.Store) 
 	if err != nil {
 		return fmt.Errorf("CONSIGN_OIDC_CLIENTS: %w", err)
 	}
+	documents, err := pdf.New(pdf.Options{})
+	if err != nil {
+		return err
+	}
+	agreements, err := agreement.New(catalog)
+	if err != nil {
+		return err
+	}
 	lookupTXT := a.options.LookupTXT
 	if lookupTXT == nil {
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
 	a.Identity = identityservice.New(identityservice.Options{
 		Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
+		Agreements: agreements, Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: bcrypt,
 		Consequences: a.Transfer, // what follows from a change is transfer's jobs, enqueued in its transaction
 		Settings: identityservice.Settings{
+			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL: c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
 			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: clients,
+			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
 		Now: a.now, Log: a.log,
 	})
@@ -107,6 +120,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API = httpapi.New(httpapi.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load, Now: a.now, Log: a.log,
 	})
 	people := identityhandler.New(identityhandler.Options{

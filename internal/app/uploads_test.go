@@ -72,7 +72,9 @@ func (t *tap) end() {
 }
 
 // contentRange is the header of the rest of total bytes, from first on.
-func contentRange(first, total int) string { return fmt.Sprintf("bytes %d-%d/%d", first, total-1, total) }
+func contentRange(first, total int) string {
+	return fmt.Sprintf("bytes %d-%d/%d", first, total-1, total)
+}
 
 // mailboxOwner makes Ann with her mailbox dr-ann.
 func mailboxOwner(s *testkit.Server) *testkit.Person {

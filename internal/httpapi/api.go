@@ -34,6 +34,7 @@ type Options struct {
 	RequireHTTPS     bool
 	PublicURL        *url.URL
 	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
+	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address; zero: 600, 10/s
 	AnonymousSession time.Duration     // life of the anonymous session cookie; 0: a day
 	Classify         func(error) error // gives errors of other libraries their fault, or returns them unchanged: database.Classify
 	Maintenance      func() bool       // whether consign maintenance is on
@@ -45,6 +46,7 @@ type Options struct {
 type API struct {
 	authenticate func(*http.Request, token.Auth) (token.Caller, error)
 	buckets      *Buckets
+	address      ratelimit.Bucket // what new anonymous sessions and invalid tokens cost the client's address
 	sessions     *sessions
 	hosts        *hosts.Directory
 	trusted      []netip.Prefix
@@ -68,13 +70,16 @@ func New(o Options) *API {
 	a := &API{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, now: o.Now, log: o.Log,
-		buckets: NewBuckets(o.Limiter),
-		mux:     chi.NewMux(),
-		probes:  make(map[string]http.Handler),
+		buckets: NewBuckets(o.Limiter), address: addressBucket,
+		mux:    chi.NewMux(),
+		probes: make(map[string]http.Handler),
 		constant: constantHeaders{
 			nosniff: []string{"nosniff"}, noReferrer: []string{"no-referrer"}, noStore: []string{"no-store"},
 			varyOrigin: []string{"Origin"}, hsts: []string{"max-age=31536000"},
 		},
+	}
+	if o.AddressBucket.Capacity > 0 {
+		a.address.Limit = o.AddressBucket
 	}
 	for _, origin := range o.CORSOrigins {
 		a.origins = append(a.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))

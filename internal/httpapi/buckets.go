@@ -152,7 +152,7 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	if len(x.Header()["X-Ratelimit-Limit"]) == 0 { // not counted: nobody needs a session
 		return nil
 	}
-	if err := a.buckets.takeQuietly(x, ctx, addressBucket, address, x.style); err != nil {
+	if err := a.buckets.takeQuietly(x, ctx, a.address, address, x.style); err != nil {
 		return err
 	}
 	http.SetCookie(x, a.sessions.start(x.client.Host.Name))

@@ -123,7 +123,8 @@ func placeholders(format string) map[int]string {
 	return found
 }
 
-// usedSentences reads T, F, N and C calls with literal arguments from the Go code, and T from templates and scripts.
+// usedSentences reads T, F, N and C calls with literal arguments from the Go code, T from templates, and T, F and N from
+// scripts, but for those of others in a directory vendor.
 func usedSentences(t *testing.T) map[sentence]string {
 	t.Helper()
 	used := map[sentence]string{}
@@ -132,7 +133,7 @@ func usedSentences(t *testing.T) map[sentence]string {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "var" || name == "testdata") {
+			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "var" || name == "testdata" || name == "vendor") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -210,7 +211,10 @@ func constant(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-var inTemplate = regexp.MustCompile(`(?:[{( .$]|\b)T[ (]("(?:[^"\\]|\\.)*")`)
+var (
+	inTemplate = regexp.MustCompile(`(?:[{( .$]|\b)[TF][ (]("(?:[^"\\]|\\.)*")`)
+	counted    = regexp.MustCompile(`\bN\(("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")`)
+)
 
 func fromText(path string, used map[sentence]string) error {
 	source, err := os.ReadFile(path)
@@ -223,6 +227,17 @@ func fromText(path string, used map[sentence]string) error {
 			return err
 		}
 		used[sentence{msgid: s}] = path
+	}
+	for _, m := range counted.FindAllSubmatch(source, -1) {
+		one, err := strconv.Unquote(string(m[1]))
+		if err != nil {
+			return err
+		}
+		many, err := strconv.Unquote(string(m[2]))
+		if err != nil {
+			return err
+		}
+		used[sentence{msgid: one, plural: many}] = path
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func frenchDate(t time.Time) string {
 	return fmt.Sprintf("%s %s %d", day, frenchMonths[t.Month()-1], t.Year())
 }
 
+// Date writes the day of t, in t's own location, as the locale does: "November 20, 2026".
+func (p Printer) Date(t time.Time) string { return styles[p.Locale()].date(t) }
+
 // Time writes a moment as the locale does, in an IANA time zone, naming zone and offset:
 // "November 20, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)". An unknown zone is UTC.
 func (p Printer) Time(t time.Time, zone string) string {

@@ -17,7 +17,7 @@ import (
 )
 
 // The kinds of pictures that take memory in different ways: two as large as they may be, the others of six megapixels.
-// Under the race detector, which multiplies both time and memory, all are a sixteenth as large.
+// Under the race detector, which multiplies both time and memory, all are far smaller.
 var giants = map[string]func() []byte{
 	"50 MP JPEG 4:2:0 progressive": func() []byte { return flatJPEG(8660/shrink, 5770/shrink, []byte{9, 99, 199}, 0x22, true, 9) },
 	"50 MP PNG interlaced":         func() []byte { return rawPNG(7070/shrink, 7070/shrink, 7070, 8, 6, 1) },
@@ -53,7 +53,7 @@ func TestMemory(t *testing.T) {
 		allocated, _ := strconv.Atoi(string(found[2]))
 		peak, _ := strconv.Atoi(string(found[3]))
 		t.Logf("%-28s set aside %4d MB, allocated %4d MB, peak resident %4d MB, %s", name, cost>>20, allocated>>20, peak>>20, found[4])
-		if allocated > cost-28<<20 { // 20 MB for the reduced square and what comes after; the reserve is larger
+		if allocated > cost-28<<20 { // what comes after decoding takes 20 MB here; the reserve is larger
 			t.Errorf("%s: %d bytes allocated, %d set aside", name, allocated, cost)
 		}
 		if shrink == 1 && peak > cost+16<<20 { // the program itself, and the file

@@ -3,4 +3,4 @@
 package imaging_test
 
 // shrink divides the sides of the pictures that memory is measured with.
-const shrink = 4
+const shrink = 12

@@ -59,6 +59,7 @@ type setup struct {
 	secrets  *secrets
 	public   string
 	blobs    disk.FS
+	demo     bool
 }
 
 // Env sets a setting, such as Env("CONSIGN_BCRYPT_COST", "12").
@@ -72,6 +73,9 @@ func Through(databaseURL string) Option { return func(s *setup) { s.database = d
 
 // Blobs puts the file layer below the server's disk store, such as one that runs full.
 func Blobs(layer disk.FS) Option { return func(s *setup) { s.blobs = layer } }
+
+// Demo seeds the demo mailbox, as serve --demo does.
+func Demo() Option { return func(s *setup) { s.demo = true } }
 
 // Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
 func Beside(first *Server) Option {
@@ -140,7 +144,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, por
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

@@ -67,6 +67,14 @@ func knownTimeZone(name string) bool {
 	return err == nil
 }
 
+// location is the time zone of a name; UTC if the database does not know it any more.
+func location(name string) *time.Location {
+	if zone, err := time.LoadLocation(name); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
 // SignUp registers a person, mails the key that confirms the address, and begins a session of authLevel 0.
 // Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
 func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idToken string, err error) {

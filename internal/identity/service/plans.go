@@ -24,8 +24,6 @@ const (
 	planUsers         = 100_000
 	newUsers          = 100
 	planVolume        = 1000 * gigabyte
-	planTransfers     = 20
-	planDrain         = 1.0 / 60
 	planReceivers     = 100
 	planMailboxGroups = 10
 )
@@ -41,7 +39,7 @@ func (s *Service) createFree(ctx context.Context, tx *postgres.Store) (id.Organi
 	free := id.New[id.Organization]()
 	err := tx.InsertFreeOrganization(ctx, postgres.NewFreeOrganization{
 		UID: free, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now(), Users: planUsers,
-		Transfer: planVolume, Storage: planVolume, Transfers: planTransfers, Drain: planDrain, Receivers: planReceivers, Groups: planMailboxGroups,
+		Transfer: planVolume, Storage: planVolume, Transfers: s.settings.NewTransfers.Capacity, Drain: s.settings.NewTransfers.PerSecond, Receivers: planReceivers, Groups: planMailboxGroups,
 	})
 	if err != nil {
 		return free, err

@@ -18,12 +18,15 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/agreement"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/pdf"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -41,14 +44,16 @@ type Settings struct {
 	PublicURL         *url.URL
 	RedirectOrigins   []string // scheme://host[:port] where parked sessions may go beside the organization's hosts; may be empty
 	ProductName       string
-	StrictEnumeration bool          // exists and reset answer the same for every address (contract 3.17)
-	VerificationKey   time.Duration // life of a verification key
-	ResetKey          time.Duration // life of a reset key
-	UnverifiedEmail   time.Duration // how long an address may stay unverified
-	SetPassword       time.Duration // how long after a reset the password may be set without the old one
-	Invitation        time.Duration // life of an invitation to an address
-	BaseDomain        string        // below which organizations may choose hostnames; empty: none
-	Providers         []oidc.Client // external identity providers; may be empty
+	StrictEnumeration bool            // exists and reset answer the same for every address (contract 3.17)
+	VerificationKey   time.Duration   // life of a verification key
+	ResetKey          time.Duration   // life of a reset key
+	UnverifiedEmail   time.Duration   // how long an address may stay unverified
+	SetPassword       time.Duration   // how long after a reset the password may be set without the old one
+	Invitation        time.Duration   // life of an invitation to an address
+	NewTransfers      ratelimit.Limit // limitations.newTransferLimit and newTransferDrainRate of the plan; zero: 20, one a minute
+	BaseDomain        string          // below which organizations may choose hostnames; empty: none
+	Providers         []oidc.Client   // external identity providers; may be empty
+	Provider          agreement.Facts // what documents say of who runs the installation
 }
 
 // Options are what a Service is built from. All are required, except Consequences: without it nothing follows.
@@ -63,6 +68,8 @@ type Options struct {
 	Bcrypt       *credential.Bcrypt
 	Imaging      *imaging.Processor                                       // makes avatars
 	LookupTXT    func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
+	Agreements   *agreement.Texts
+	Documents    *pdf.Renderer
 	Consequences Consequences
 	Settings     Settings
 	Now          func() time.Time
@@ -81,6 +88,8 @@ type Service struct {
 	bcrypt       *credential.Bcrypt
 	imaging      *imaging.Processor
 	lookupTXT    func(ctx context.Context, name string) ([]string, error)
+	agreements   *agreement.Texts
+	documents    *pdf.Renderer
 	environments environments
 	consequences Consequences
 	settings     Settings
@@ -90,9 +99,12 @@ type Service struct {
 
 // New makes a Service and registers its jobs with the runner, before the runner runs.
 func New(o Options) *Service {
+	if o.Settings.NewTransfers.Capacity == 0 {
+		o.Settings.NewTransfers = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)}
+	}
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
 		consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
 	}
 	jobs.Register(o.Jobs, s.workReset)

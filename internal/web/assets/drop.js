@@ -24,7 +24,7 @@ const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
 function Unknown({ error }) {
   const nothing = error.status === 404 || error.status === 400;
-  return html`<h1>${nothing ? T("There is no such mailbox") : T("This did not work")}</h1>
+  return html`<h1>${nothing ? T("There is no such mailbox") : T("This did not work.")}</h1>
     ${nothing ? html`<p class="lead">${T("The link may be mistyped, or the mailbox was removed. Ask the person who gave it to you.")}</p>` : html`<${Problem} error=${error} />
     <${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`}`;
 }

@@ -12,7 +12,7 @@ show(() => {
   const [search, setSearch] = useState("");
   if (error) {
     const nothing = error.status === 404 || error.status === 400;
-    return html`<h1>${nothing ? T("There is no such group") : T("This did not work")}</h1>
+    return html`<h1>${nothing ? T("There is no such group") : T("This did not work.")}</h1>
       ${nothing ? html`<p class="lead">${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}</p>` : html`<${Problem} error=${error} /><${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`}`;
   }
   if (!value) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;

@@ -32,7 +32,7 @@ function Invitation({ onOther }) {
   const name = value?.organization?.name ?? "";
   if (done) {
     return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
-      <h1>${name ? F("You are a member of %s", name) : T("You are a member")}</h1>
+      <h1>${F("You are a member of %s", name || T("Organization"))}</h1>
       <a class="button primary" href="/inbox">${T("Continue")}</a></div>`;
   }
   return html`<h1>${name ? F("%s invites you", name) : T("Join an organization")}</h1>

@@ -1,0 +1,69 @@
+package app_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// TestDemo: the demo is seeded once, later starts are as usual whoever signed up meanwhile, and a database with people is refused.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t, testkit.Demo())
+	credentials, err := os.ReadFile(filepath.Join(first.DataDir, "demo.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(first.DataDir, "demo.txt")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("demo.txt: %v, %v", info, err)
+	}
+	value := func(name string) string {
+		for line := range strings.Lines(string(credentials)) {
+			if v, ok := strings.CutPrefix(line, name+": "); ok {
+				return strings.TrimSpace(v)
+			}
+		}
+		t.Fatalf("demo.txt has no %s:\n%s", name, credentials)
+		return ""
+	}
+	login := map[string]any{"email": value("email"), "type": "bcrypt", "key": value("password")}
+	first.Stranger().Post(first.Identity+"/auth/login", login).Want(200)
+	first.Stranger().Get(first.Transfer + "/public/mailbox/demo").Want(200)
+	first.SignUp("ann@example.com")
+	first.Stop()
+
+	again := testkit.New(t, testkit.Beside(first), testkit.Demo())
+	again.Stranger().Post(again.Identity+"/auth/login", login).Want(200)
+	again.Stranger().Get(again.Transfer + "/public/mailbox/demo").Want(200)
+	if after, err := os.ReadFile(filepath.Join(first.DataDir, "demo.txt")); err != nil || !bytes.Equal(after, credentials) {
+		t.Errorf("demo.txt changed: %v", err)
+	}
+}
+
+// TestDemoRefused: on a database with people that the demo did not make.
+func TestDemoRefused(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(t.Context(), s.Config, app.Options{Log: slog.New(slog.DiscardHandler), Listener: listener, Demo: true, NoPeriodic: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "without --demo") {
+		t.Errorf("started with --demo: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.DataDir, "demo.txt")); err == nil {
+		t.Error("demo.txt was written")
+	}
+}

@@ -1,0 +1,174 @@
+// Package agreement owns the words of the data processing agreement (GDPR, Article 28) in every locale, and puts the
+// parties' facts into them. Each locale is one file in texts/, for a lawyer to read and change; how it is laid out is
+// package pdf's business, and who may have it the service's.
+//
+// A file begins with lines "name: value" and goes on, after a line "---", with the text: "## " begins a section, "@@ " an
+// annex, "- " an item of a list, and every other line is a paragraph; those before the first section are the preamble.
+// {product}, {provider}, {organization}, {service} and {contact} stand for facts.
+package agreement
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/pdf"
+)
+
+//go:embed texts/*.txt
+var files embed.FS
+
+// Facts are what the agreement says of the two parties.
+type Facts struct {
+	Date           time.Time // of the document, in the organization's time zone
+	Domain         string    // product domain
+	ProductName    string
+	ProviderName   string
+	ProviderURL    string // may be empty
+	SupportContact string // may be empty
+	Organization   identity.OrganizationProfile
+}
+
+// Texts are the agreements of all locales.
+type Texts struct {
+	catalog *i18n.Catalog
+	locales map[string]text
+}
+
+// text is one file.
+type text struct {
+	words    map[string]string
+	preamble []pdf.Block
+	sections []pdf.Section
+	annexes  []pdf.Section
+}
+
+// New reads the embedded texts. It fails only if one of them is not written as the package says.
+func New(catalog *i18n.Catalog) (*Texts, error) {
+	t := &Texts{catalog: catalog, locales: map[string]text{}}
+	for _, locale := range i18n.Locales() {
+		source, err := files.ReadFile("texts/" + locale + ".txt")
+		if err != nil {
+			return nil, fmt.Errorf("read agreement: %w", err)
+		}
+		if t.locales[locale], err = parse(string(source)); err != nil {
+			return nil, fmt.Errorf("read agreement %s: %w", locale, err)
+		}
+	}
+	return t, nil
+}
+
+// wordNames are the names that every file begins with.
+var wordNames = []string{
+	"title", "subtitle", "date", "page", "controller", "processor", "place", "name", "signature",
+	"service.skp", "service.spaces", "purpose.skp", "purpose.spaces",
+}
+
+func parse(source string) (text, error) {
+	head, body, found := strings.Cut(source, "\n---\n")
+	if !found {
+		return text{}, fmt.Errorf("there is no line ---")
+	}
+	t := text{words: map[string]string{}}
+	for line := range strings.Lines(head) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		t.words[name] = value
+	}
+	for _, name := range wordNames {
+		if t.words[name] == "" {
+			return text{}, fmt.Errorf("%s is missing", name)
+		}
+	}
+	if len(t.words) != len(wordNames) {
+		return text{}, fmt.Errorf("there are %d names before ---, not %d", len(t.words), len(wordNames))
+	}
+	blocks := &t.preamble
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			t.sections = append(t.sections, pdf.Section{Heading: heading})
+			blocks = &t.sections[len(t.sections)-1].Blocks
+		} else if heading, ok := strings.CutPrefix(line, "@@ "); ok {
+			t.annexes = append(t.annexes, pdf.Section{Heading: heading})
+			blocks = &t.annexes[len(t.annexes)-1].Blocks
+		} else if item, ok := strings.CutPrefix(line, "- "); ok && len(*blocks) > 0 {
+			last := &(*blocks)[len(*blocks)-1]
+			last.Items = append(last.Items, item)
+		} else if line != "" {
+			*blocks = append(*blocks, pdf.Block{Text: line})
+		}
+	}
+	return t, nil
+}
+
+// Document writes the agreement in the organization's locale.
+func (t *Texts) Document(f Facts) pdf.Document {
+	o := f.Organization
+	words, ok := t.locales[o.Locale]
+	if !ok {
+		words, o.Locale = t.locales[i18n.Default], i18n.Default
+	}
+	contact := f.SupportContact
+	if contact == "" {
+		contact = f.ProviderURL
+	}
+	fill := strings.NewReplacer("{product}", f.ProductName, "{provider}", f.ProviderName, "{organization}", o.Name, "{contact}", contact,
+		"{service}", words.words["service."+f.Domain], "{purpose}", strings.ReplaceAll(words.words["purpose."+f.Domain], "{product}", f.ProductName))
+	w := func(name string) string { return fill.Replace(words.words[name]) }
+	labels := []string{w("place"), w("name"), w("signature")}
+	return pdf.Document{
+		Locale: o.Locale, Title: w("title"), Subtitle: w("subtitle"), Date: f.Date,
+		DateLine: w("date") + " " + t.catalog.Printer(o.Locale).Date(f.Date), Author: f.ProviderName,
+		Header: w("title") + " · " + f.ProductName, Footer: f.ProviderName + " · " + o.Name, PageNumber: words.words["page"],
+		Parties: []pdf.Party{
+			{Role: w("controller"), Lines: controller(o)},
+			{Role: w("processor"), Lines: lines(f.ProviderName, f.ProviderURL, f.SupportContact)},
+		},
+		Preamble: filled(fill, words.preamble), Sections: sections(fill, words.sections), NumberParagraphs: true,
+		Signatures: []pdf.Signature{{Party: o.Name, Labels: labels}, {Party: f.ProviderName, Labels: labels}},
+		Annexes:    sections(fill, words.annexes),
+	}
+}
+
+// controller is the organization as it is addressed.
+func controller(o identity.OrganizationProfile) []string {
+	town := strings.TrimSpace(o.PostCode + " " + o.City)
+	if o.Locale == i18n.Default {
+		town = strings.TrimSpace(strings.Trim(o.City+", "+o.State, ", ") + " " + o.PostCode)
+		return lines(o.Name, o.AddressLine1, o.AddressLine2, town, o.Country)
+	}
+	return lines(o.Name, o.AddressLine1, o.AddressLine2, town, o.State, o.Country)
+}
+
+// lines leaves out what is empty.
+func lines(all ...string) []string {
+	var out []string
+	for _, l := range all {
+		if l != "" {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func sections(fill *strings.Replacer, list []pdf.Section) []pdf.Section {
+	out := make([]pdf.Section, len(list))
+	for i, s := range list {
+		out[i] = pdf.Section{Heading: fill.Replace(s.Heading), Blocks: filled(fill, s.Blocks)}
+	}
+	return out
+}
+
+func filled(fill *strings.Replacer, list []pdf.Block) []pdf.Block {
+	out := make([]pdf.Block, len(list))
+	for i, b := range list {
+		out[i] = pdf.Block{Text: fill.Replace(b.Text), Items: make([]string, len(b.Items)), Lettered: b.Lettered}
+		for n, item := range b.Items {
+			out[i].Items[n] = fill.Replace(item)
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/agreement"
+	"github.com/consign-dev/consign/internal/pdf"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// DataProcessing is the type of the one document there is.
+const DataProcessing = "dataProcessing"
+
+// Document returns a contractual document of an organization as PDF: in its locale, with the facts of its profile and
+// today's date. Errors: fault.ErrInvalid, identity.ErrDocumentType, identity.ErrOrganizationNotFound, identity.ErrNotMember,
+// identity.ErrRoleMissing, identity.ErrNoContract, identity.ErrNoSubscription, identity.ErrProfileIncomplete.
+func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organization, kind, domain string) ([]byte, error) {
+	if kind != DataProcessing {
+		return nil, identity.ErrDocumentType
+	}
+	if !slices.Contains(identity.Domains(), domain) {
+		return nil, fault.ErrInvalid.With("domain: is required for this document: " + strings.Join(identity.Domains(), " or "))
+	}
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin, identity.RoleContractAdmin, identity.RoleContractRead); err != nil {
+		return nil, err
+	}
+	details, err := s.store.Organization(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := s.store.Limits(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now()
+	switch {
+	case !limits.GDPRContract:
+		return nil, identity.ErrNoContract
+	case !slices.ContainsFunc(details.Subscriptions, func(b identity.Subscription) bool { return b.ActiveAt(domain, now) }):
+		return nil, identity.ErrNoSubscription
+	}
+	if err := completeForContract(details.Profile); err != nil {
+		return nil, err
+	}
+	facts := s.settings.Provider
+	facts.Domain, facts.Organization, facts.Date = domain, details.Profile, now.In(location(details.Profile.TimeZone))
+	return s.render(ctx, facts)
+}
+
+// completeForContract demands what names a party to a contract. Errors: identity.ErrProfileIncomplete.
+func completeForContract(p identity.OrganizationProfile) error {
+	var missing []string
+	for _, c := range []struct{ member, value string }{
+		{"name", p.Name}, {"addressLine1", p.AddressLine1}, {"city", p.City}, {"country", p.Country},
+	} {
+		if strings.TrimSpace(c.value) == "" {
+			missing = append(missing, c.member+": is missing in the organization's profile")
+		}
+	}
+	if len(missing) > 0 {
+		return identity.ErrProfileIncomplete.With(missing...)
+	}
+	return nil
+}
+
+func (s *Service) render(ctx context.Context, facts agreement.Facts) ([]byte, error) {
+	file, err := s.documents.Render(ctx, s.agreements.Document(facts))
+	var glyphs *pdf.GlyphError
+	if errors.As(err, &glyphs) {
+		return nil, identity.ErrProfileIncomplete.With("the organization's profile has characters that no document can show: " + string(glyphs.Runes)).Because(err)
+	}
+	return file, describe("render document", err)
+}
