@@ -142,6 +142,7 @@ create table transfer.objects (
     sha_state      bytea,
     head           bytea,                -- first bytes, while they are too few to tell the type by
     sha256         bytea,                -- once complete
+    crc32          bigint      not null default 0, -- over the bytes held, for archives
     mime_type      text,
     writer_epoch   bigint      not null default 0,
     lease_until    timestamptz,
@@ -253,6 +254,8 @@ create table transfer.deliveries (
     code_hash        bytea,
     code_expires_at  timestamptz,
     code_tries       integer     not null default 0,
+    code_day         date,                 -- the day (UTC) on which codes were last mailed, and how many
+    code_count       integer     not null default 0,
     undelivered_at   timestamptz,
     accessed_at      timestamptz,
     hidden_at        timestamptz,
@@ -266,12 +269,15 @@ create table transfer.deliveries (
 );
 create index deliveries_received on transfer.deliveries (person, created_at desc, transfer desc) where hidden_at is null;
 
--- One-time keys open one download in a browser. The row holds the key's SHA-256; object null is the archive.
+-- One-time keys open one download in a browser. The row holds the key's SHA-256; object null is the archive. The key is
+-- a delivery's, or that of a person's session, with which it ends.
 create table transfer.one_time_keys (
     key_hash   bytea       not null,
     transfer   uuid        not null,
     delivery   uuid,
     person     uuid,
+    session    uuid,
+    epoch      bigint,
     object     uuid,
     created_at timestamptz not null,
     expires_at timestamptz not null,
@@ -279,7 +285,7 @@ create table transfer.one_time_keys (
     constraint one_time_keys_pkey primary key (key_hash),
     constraint one_time_keys_transfer foreign key (transfer) references transfer.transfers (uid) on delete cascade,
     constraint one_time_keys_delivery foreign key (delivery) references transfer.deliveries (uid) on delete cascade,
-    constraint one_time_keys_holder check (num_nonnulls(delivery, person) >= 1)
+    constraint one_time_keys_holder check (num_nonnulls(delivery, person) = 1 and num_nonnulls(person, session, epoch) in (0, 3))
 );
 create index one_time_keys_expiring on transfer.one_time_keys (expires_at);
 

@@ -52,6 +52,8 @@ func commands() []command {
 		{"serve", "[--demo] [--migrate]", "serve both APIs until a signal ends it", serve},
 		{"migrate", "[up|status]", "bring the database to this version, or show what is applied", migrate},
 		{"config", "", "print the effective configuration, secrets masked", printConfig},
+		{"person", "create|show|verify|end-sessions|reset-factors PERSON", "make and see people, and help those who are locked out", person},
+		{"mailbox", "create PERSON [LINK] | show PERSON", "make and see the mailbox of a person", mailbox},
 		{"keys", "list|rotate|revoke KID|reseal", "see and change the keys that sign tokens", keys},
 		{"mail", "list|retry UID|test ADDRESS", "see the mail queue, send again, try the settings", mailCommand},
 		{"maintenance", "on|off", "answer 503 on every replica, or stop doing so", maintenance},

@@ -20,6 +20,7 @@ import (
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
@@ -49,6 +50,8 @@ type App struct {
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
 	API      *httpapi.API
+	// SharedLimits are the rate limits in Redis; nil without one.
+	SharedLimits *redis.Store
 
 	config      config.Config
 	options     Options

@@ -16,6 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -76,6 +78,20 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 		layer = disk.OS()
 	}
 	return disk.New(filepath.FromSlash(u.Path), layer)
+}
+
+// rateLimits opens the store that CONSIGN_REDIS_URL names, or one in memory. Buckets in Redis drain by its own clock,
+// unless the program's is a test's.
+func (a *App) rateLimits(ctx context.Context) (ratelimit.Store, error) {
+	if a.config.RedisURL == "" {
+		return ratelimit.NewMemory(a.now), nil
+	}
+	shared, err := redis.New(ctx, a.config.RedisURL, redis.Options{Now: a.options.Now, Log: a.log})
+	if err != nil {
+		return nil, fmt.Errorf("CONSIGN_REDIS_URL %w", err)
+	}
+	a.SharedLimits = shared
+	return shared, nil
 }
 
 // recurring registers the housekeeping of the mechanisms; the domains register their own.

@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/identity"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
-	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -68,12 +66,7 @@ func (a *App) seedOwner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	host, err := a.hosts.Resolve(ctx, hosts.Normalize(a.config.PublicURL.Host))
-	if err != nil {
-		return err
-	}
-	_, _, err = a.Transfer.PutMailbox(ctx, token.Caller{Kind: token.KindAccess, Person: owner.UID, AuthLevel: 1, Client: token.Client{Host: host}},
-		transfer.Mailbox{VanityLink: demoLink, Slogan: "Hand me your files."})
+	_, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: owner.UID, VanityLink: demoLink, Slogan: "Hand me your files."})
 	return err
 }
 

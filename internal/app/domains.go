@@ -2,17 +2,16 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/identity/agreement"
-	"github.com/consign-dev/consign/internal/identity/credential"
 	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
@@ -30,10 +29,11 @@ import (
 
 // buildDomains makes both domains and mounts their routes and the pages.
 func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i18n.Catalog) error {
-	if a.config.RedisURL != "" {
-		return errors.New("CONSIGN_REDIS_URL: this version keeps rate limits in each replica's memory only: leave it empty")
+	levels, err := a.rateLimits(ctx)
+	if err != nil {
+		return err
 	}
-	limiter := ratelimit.NewLimiter(ratelimit.NewMemory(a.now), a.config.RateLimit, a.log)
+	limiter := ratelimit.NewLimiter(levels, a.config.RateLimit, a.log)
 	identityStore := identitypostgres.New(a.DB)
 	a.hosts = hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
 		return identityservice.ResolveHost(ctx, identityStore, name)
@@ -42,16 +42,20 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		a.hosts.Invalidate()
 		return nil
 	})
-	if err := a.buildTransfer(ctx, sealer, limiter); err != nil {
+	hasher, err := bcrypt.New(a.config.BcryptCost, 0) // one for both: it bounds what hashing takes of the machine
+	if err != nil {
 		return err
 	}
-	if err := a.buildIdentity(sealer, catalog, identityStore); err != nil {
+	if err := a.buildTransfer(ctx, sealer, limiter, hasher); err != nil {
+		return err
+	}
+	if err := a.buildIdentity(sealer, catalog, identityStore, hasher); err != nil {
 		return err
 	}
 	return a.mount(sealer, catalog, limiter)
 }
 
-func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter) error {
+func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *bcrypt.Hasher) error {
 	blobs, err := a.blobStore(ctx)
 	if err != nil {
 		return err
@@ -65,7 +69,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: transferpostgres.New(a.DB), Blobs: blobs, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Bcrypt: hasher,
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, OrphanAge: c.OrphanAge, RecordAge: c.TransferRetention,
@@ -75,13 +79,13 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	return nil
 }
 
-func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store) error {
+func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *bcrypt.Hasher) error {
 	c := a.config
-	bcrypt, err := credential.NewBcrypt(c.BcryptCost, 0)
-	if err != nil {
-		return err
-	}
 	clients, err := oidc.Load(c.OIDCClients)
+	if err != nil {
+		return fmt.Errorf("CONSIGN_OIDC_CLIENTS: %w", err)
+	}
+	external, err := oidc.New(oidc.Options{Clients: clients, Now: a.now, Log: a.log})
 	if err != nil {
 		return fmt.Errorf("CONSIGN_OIDC_CLIENTS: %w", err)
 	}
@@ -98,21 +102,25 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
 	a.Identity = identityservice.New(identityservice.Options{
-		Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
+		External: external, Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
 		Agreements: agreements, Documents: documents,
-		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: bcrypt,
+		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: hasher,
 		Consequences: a.Transfer, // what follows from a change is transfer's jobs, enqueued in its transaction
 		Settings: identityservice.Settings{
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
-			PublicURL: c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
+			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
-			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: clients,
+			YoungSession: c.YoungSession, RecentEmail: c.RecentEmail,
+			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(),
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
 		Now: a.now, Log: a.log,
 	})
 	return nil
 }
+
+// providerRedirect is where external identity providers send people back to, as their operators have to register it.
+func (a *App) providerRedirect() string { return a.issuerURL() + "/oidc/auth/form" }
 
 // mount builds the request pipeline and puts every route on it.
 func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelimit.Limiter) error {
@@ -130,7 +138,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		Installation: identityhandler.Installation{
 			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
 			SupportContact: c.SupportContact, TransferBasePath: c.TransferBasePath, DriveURL: c.BaseURLDrive, OnPremises: c.OnPremises,
-			RedirectURL: a.issuerURL() + "/oidc/auth/form",
+			RedirectURL: a.providerRedirect(),
 		},
 	})
 	files := transferhandler.New(transferhandler.Options{
@@ -147,7 +155,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
 	pages, err := web.New(web.Options{
-		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact,
+		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Log: a.log,
 	})
 	if err != nil {

@@ -142,7 +142,7 @@ func TestInvalidTokensPayFromTheAddress(t *testing.T) {
 // TestRateLimitOff: the setting for load tests leaves what protects people.
 func TestRateLimitOff(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"))
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "5,1/60s"))
 	ann := s.SignUp("ann@example.com")
 	if got := drops(ann, 100, "GET", s.Identity+"/profile"); got[http.StatusOK] != 100 {
 		t.Errorf("100 requests: %v", got)
@@ -171,9 +171,9 @@ func TestRateLimitOff(t *testing.T) {
 	if got := bob.Post(verify, nil).WantError(identity.ErrEmailTooOften); got.Status != http.StatusTooManyRequests || number(got.Header, "Retry-After") != 60 {
 		t.Errorf("a verification too many: %d, Retry-After %q", got.Status, got.Header.Get("Retry-After"))
 	}
-	// A mailbox takes 20 new transfers.
+	// A mailbox takes as many new transfers as the plan says.
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
-	if got := drops(s.Stranger(), 22, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 20 || got[http.StatusTooManyRequests] != 2 {
-		t.Errorf("22 new transfers: %v", got)
+	if got := drops(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 || got[http.StatusTooManyRequests] != 2 {
+		t.Errorf("7 new transfers: %v", got)
 	}
 }

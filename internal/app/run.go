@@ -182,5 +182,9 @@ func (a *App) Close() error {
 	if a.DB != nil {
 		a.DB.Close()
 	}
-	return a.database.Close()
+	var err error
+	if a.SharedLimits != nil {
+		err = a.SharedLimits.Close()
+	}
+	return errors.Join(err, a.database.Close())
 }

@@ -54,6 +54,7 @@ type Config struct {
 	ProviderName   string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Who runs it, as named in the environment and in documents."`
 	ProviderURL    string `env:"PROVIDER_URL" otherwise:"CONSIGN_PRODUCT_URL" doc:"Home page of who runs it."`
 	SupportContact string `env:"SUPPORT_CONTACT" doc:"Address or URL for people who need help."`
+	AccentColor    string `env:"ACCENT_COLOR" otherwise:"a deep green" doc:"Colour of buttons and links in pages, as #rrggbb; an organization's theme overrides it."`
 	BaseURLDrive   string `env:"BASE_URL_DRIVE" doc:"baseUrlDrive of the environment."`
 	OnPremises     bool   `env:"ON_PREMISES" default:"on" doc:"onPremises of the environment."`
 

@@ -43,6 +43,7 @@ func (c *Config) validate(publicGiven bool) []error {
 	for name, value := range map[string]string{"PRODUCT_URL": c.ProductURL, "PROVIDER_URL": c.ProviderURL, "BASE_URL_DRIVE": c.BaseURLDrive} {
 		k.must(value == "" || webURL(value) != nil, name, "must be a URL that begins with https:// or http://")
 	}
+	k.must(c.AccentColor == "" || colour.MatchString(c.AccentColor), "ACCENT_COLOR", "must be a colour like #0d6e62")
 	k.must(c.SigningKeyLead < c.SigningKeyLifetime, "SIGNING_KEY_LEAD", "must be shorter than CONSIGN_SIGNING_KEY_LIFETIME")
 	k.must(slices.Contains(c.AvailableTTL, c.DefaultTTL), "DEFAULT_TTL", "must be one of CONSIGN_AVAILABLE_TTL")
 	slices.SortStableFunc(k.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

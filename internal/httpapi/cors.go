@@ -11,7 +11,7 @@ import (
 
 const (
 	exposedHeaders = "Authorization, Location, ETag, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, Content-Range, Accept-Ranges, Warning"
-	allowedHeaders = "Authorization, Content-Type, Accept, Content-Range, Content-Digest, Repr-Digest, Range, If-Range, If-None-Match, Last-Event-ID"
+	allowedHeaders = "Authorization, Content-Type, Accept, Content-Range, Content-Digest, Repr-Digest, Range, If-Range, If-Match, If-None-Match, Last-Event-ID"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	preflightLife  = "600" // seconds
 )

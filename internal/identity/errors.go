@@ -21,6 +21,29 @@ var (
 	// ErrVerifier: the code_verifier does not fit the challenge of the parked token.
 	ErrVerifier = fault.New(fault.Unauthenticated, 4, "code_verifier: does not match the challenge")
 
+	// ErrSessionNotYoung: the login is too long ago to register an authenticator.
+	ErrSessionNotYoung = fault.New(fault.Forbidden, 10, "your login is too long ago for this: log in again")
+	// ErrEmailNotRecent: the primary address was proved too long ago to register an authenticator.
+	ErrEmailNotRecent = fault.New(fault.Forbidden, 11, "your primary address was verified too long ago for this: prove it by a password reset")
+	// ErrFederated: who logs in at an external provider has no authenticators here.
+	ErrFederated = fault.New(fault.Forbidden, 12, "you log in at an external provider, which keeps your authenticators")
+	// ErrTypeRegistered: there is an authenticator of a type of which there can be one.
+	ErrTypeRegistered = fault.New(fault.Forbidden, 13, "type: an authenticator of this type is registered already")
+	// ErrForeignAddress: the address is somebody else's.
+	ErrForeignAddress = fault.New(fault.Forbidden, 17, "address: belongs to somebody else")
+	// ErrPrimaryAddress: the primary address cannot be removed.
+	ErrPrimaryAddress = fault.New(fault.Forbidden, 18, "address: is the primary one: make another primary first")
+	// ErrAddressNotVerified: an address that is not verified cannot become the primary one.
+	ErrAddressNotVerified = fault.New(fault.Forbidden, 19, "address: is not verified yet")
+	// ErrTooManyAddresses: a person has ten addresses at most.
+	ErrTooManyAddresses = fault.New(fault.Forbidden, 44, "address: you have 10 already, which is as many as there can be")
+	// ErrVerificationFailed: the code or password does not belong to the authenticator, or was used.
+	ErrVerificationFailed = fault.New(fault.Forbidden, 45, "email and key do not match the authenticator, or the code was used")
+	// ErrKeyChange: a new password without the old one, or not soon after a reset.
+	ErrKeyChange = fault.New(fault.Forbidden, 46, "authKey: is not the present password")
+	// ErrCannotUnregister: the password stays.
+	ErrCannotUnregister = fault.New(fault.Forbidden, 47, "an authenticator of this type cannot be unregistered")
+
 	// ErrSignupAddressInUse and ErrAddressInUse: the address belongs to somebody, at signup and when adding one.
 	ErrSignupAddressInUse = fault.New(fault.Forbidden, 14, "address: is already in use").WithMessage(fault.MessageNotStored)
 	ErrAddressInUse       = fault.New(fault.Conflict, 14, "address: is already in use").WithMessage(fault.MessageNotStored)
@@ -73,6 +96,27 @@ var (
 	// ErrNoContract: the limitation gdprContract is off.
 	ErrNoContract = fault.New(fault.Forbidden, 43, "the organization's plan has no data processing agreement (limitation gdprContract)")
 
+	// ErrExternalToken: an external ID token that is missing, forged, expired, not for us, incomplete or used already.
+	ErrExternalToken = fault.New(fault.Invalid, 50, "token: is not a valid ID token of a configured provider")
+	// ErrExternalCode: an authorization code that the provider does not redeem.
+	ErrExternalCode = fault.New(fault.Invalid, 51, "code: is invalid, used or expired, or code_verifier does not belong to it")
+	// ErrExternalState: a form post whose state nobody registered, or to which a token was posted before.
+	ErrExternalState = fault.New(fault.Invalid, 52, "state: is unknown, used or expired")
+	// ErrExternalEmail: a genuine external token whose address the provider does not vouch for.
+	ErrExternalEmail = fault.New(fault.Unauthenticated, 50, "token: the provider does not say that the email address is verified")
+	// ErrExternalProvider: issuer and clientId that are not configured, or a provider that refused us.
+	ErrExternalProvider = fault.New(fault.Unauthenticated, 51, "issuer, clientId: are not a provider of the client environment")
+	// ErrExternalMember: the organization of the provider's client is full or gone, so its people cannot join it.
+	ErrExternalMember = fault.New(fault.Unauthenticated, 52, "the organization that this provider's people join has as many members as it may have (limitation users)")
+	// ErrExternalPending: a preflight token whose state is unknown or expired, or to which nothing was posted yet.
+	ErrExternalPending = fault.New(fault.Unauthenticated, 53, "the provider has posted nothing for this state, or it expired; sign in again")
+	// ErrExternalAddressInUse: the address of a first external login belongs to an account that has verified it.
+	ErrExternalAddressInUse = fault.New(fault.Forbidden, 50, "the email address of this external account is in use here: log in to the account that has it").WithMessage(fault.MessageNotStored)
+	// ErrExternalClaimed: the second claim of what a provider posted.
+	ErrExternalClaimed = fault.New(fault.Forbidden, 51, "the ID token for this state was handed out already")
+	// ErrExternalUnreachable: the provider is down, slow or no provider at the moment.
+	ErrExternalUnreachable = fault.New(fault.Conflict, 50, "the identity provider cannot be reached at the moment; retry").WithMessage(fault.MessageNotStored)
+
 	// ErrMemberNotFound: nobody of that uid is a member of the organization.
 	ErrMemberNotFound = fault.New(fault.NotFound, 10, "the organization has no such member")
 	// ErrInvitationNotFound: an invitation that is unknown, used, expired or revoked.
@@ -83,6 +127,8 @@ var (
 	ErrLocaleNotFound = fault.New(fault.NotFound, 13, "locale: is not supported")
 	// ErrAvatarNotFound: no avatar was uploaded.
 	ErrAvatarNotFound = fault.New(fault.NotFound, 14, "there is no avatar")
+	// ErrAuthenticatorNotFound: not one of the caller's authenticators.
+	ErrAuthenticatorNotFound = fault.New(fault.NotFound, 16, "there is no such authenticator")
 	// ErrThemeNotFound: the organization has no theme.
 	ErrThemeNotFound = fault.New(fault.NotFound, 15, "there is no theme")
 

@@ -49,6 +49,17 @@ type Address struct {
 	RemoveAt *time.Time // when it is removed unless verified before; nil once verified
 }
 
+// Authenticator is a credential of a person ("Authenticator" of the specification), without its secret.
+type Authenticator struct {
+	UID          id.Authenticator
+	Type         string // bcrypt, totp or recovery
+	Name         string // empty: unset
+	RegisteredAt time.Time
+	UpdatedAt    time.Time // of the key; a new name leaves it
+	Verified     bool
+	Cardinality  int // recovery: codes that are left; else 1
+}
+
 // Organization is the summary that any member sees ("Organization summary" of the specification).
 type Organization struct {
 	UID              id.Organization

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -77,6 +78,11 @@ func Blobs(layer disk.FS) Option { return func(s *setup) { s.blobs = layer } }
 // Demo seeds the demo mailbox, as serve --demo does.
 func Demo() Option { return func(s *setup) { s.demo = true } }
 
+// DNS answers the server's questions for TXT records; by default there are none in the world.
+func DNS(lookupTXT func(ctx context.Context, name string) ([]string, error)) Option {
+	return func(s *setup) { s.dns = lookupTXT }
+}
+
 // Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
 func Beside(first *Server) Option {
 	return func(s *setup) {
@@ -87,7 +93,7 @@ func Beside(first *Server) Option {
 // New starts a server that ends with the test.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	s := &setup{env: map[string]string{}}
+	s := &setup{env: map[string]string{}, dns: func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }}
 	for _, o := range options {
 		o(s)
 	}
@@ -144,7 +150,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, por
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs, Demo: s.demo,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs, LookupTXT: s.dns, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

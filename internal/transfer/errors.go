@@ -8,14 +8,14 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Every failure of this domain that a client can see. Missing or foreign things are ErrNotFound (contract 7). 403002 is
-// reserved for a ttl that is not acceptable (contract 4.6).
+// Every failure of this domain that a client can see. Missing or foreign things are ErrNotFound (contract 7).
 var (
 	ErrKeyInvalid    = fault.New(fault.Invalid, 10, "key: is neither a uid nor a vanity link (3 to 64 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit)")
 	ErrUnconfirmable = fault.New(fault.Invalid, 11)
 	ErrBodyLength    = fault.New(fault.Invalid, 12)
 	ErrDigest        = fault.New(fault.Invalid, 13, "the bytes do not have the SHA-256 that the request states; nothing of this request was kept")
 
+	ErrTTL                = fault.New(fault.Forbidden, 2, "ttl: not acceptable")
 	ErrAbsent             = fault.New(fault.Forbidden, 30, "the owner of the mailbox is absent and takes no transfers")
 	ErrPersonalVolume     = fault.New(fault.Forbidden, 31, "the owner's monthly upload volume is used up")
 	ErrSubscriptionVolume = fault.New(fault.Forbidden, 32, "the monthly transfer volume of the owner's subscription is used up")
@@ -23,6 +23,8 @@ var (
 	ErrStorageVolume      = fault.New(fault.Forbidden, 34, "the storage volume of the owner's subscription is used up")
 	ErrTooManyFiles       = fault.New(fault.Forbidden, 35)
 	ErrFileTooLarge       = fault.New(fault.Forbidden, 36)
+	ErrTooManyRecipients  = fault.New(fault.Forbidden, 37)
+	ErrGroupLimit         = fault.New(fault.Forbidden, 38)
 	ErrMIMEType           = fault.New(fault.Forbidden, 40)
 	ErrFixedMember        = fault.New(fault.Forbidden, 41)
 	ErrAddressNotOwn      = fault.New(fault.Forbidden, 42, "email: is not one of your verified addresses")
@@ -30,6 +32,9 @@ var (
 	ErrFilterUnavailable  = fault.New(fault.Forbidden, 44, "mimeTypeFilter: is not part of the subscription")
 	ErrRoleMissing        = fault.New(fault.Forbidden, 45, "this needs the role Service.Transfer.Use or Service.All.Use")
 	ErrLocked             = fault.New(fault.Forbidden, 46, "the transfer is protected by a password; open it with the link in the mail")
+	ErrPriority           = fault.New(fault.Forbidden, 50, "priority: is not enabled")
+	ErrProtection         = fault.New(fault.Forbidden, 51)
+	ErrAdminRole          = fault.New(fault.Forbidden, 52, "this needs the role Organization.Admin")
 
 	ErrNotFound = fault.ErrNotFound
 

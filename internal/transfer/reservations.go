@@ -56,6 +56,7 @@ type Object struct {
 	IntendedSize int64
 	Held         int64
 	SHA256       []byte // nil while incomplete
+	CRC32        uint32 // of the bytes held, for archives
 	MIMEType     string
 	Downloads    int64
 }

@@ -40,13 +40,14 @@ type wall struct {
 	reached bool
 }
 
-func newWall(t testing.TB, to *url.URL, requests int, reached bool) (*wall, *url.URL) {
+// newWall returns where to reach a wall in front of the service at to.
+func newWall(t testing.TB, to *url.URL, requests int, reached bool) *url.URL {
 	w := &wall{proxy: httputil.NewSingleHostReverseProxy(to), reached: reached}
 	w.left.Store(int64(requests))
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	u, _ := url.Parse(server.URL)
-	return w, u
+	return u
 }
 
 func (w *wall) ServeHTTP(out http.ResponseWriter, r *http.Request) {
@@ -165,7 +166,7 @@ func TestCrash(t *testing.T) {
 			for n, done := 1, false; !done; n++ { // one request is New's
 				o := options(t)
 				behind := o
-				_, behind.Endpoint = newWall(t, o.Endpoint, n, reached)
+				behind.Endpoint = newWall(t, o.Endpoint, n, reached)
 				first := open(t, behind)
 				c := &caller{key: newKey()}
 				err := c.upload(first, data)

@@ -61,7 +61,10 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		room := w.start + w.partSize - w.at
 		if room == 0 {
-			if err := w.send(); err != nil {
+			switch err := w.send(); {
+			case spoolFull(err):
+				return n, failed("write", w.key, err) // the full part can still be kept as a tail
+			case err != nil:
 				return n, w.fail("write", err)
 			}
 			continue

@@ -3,7 +3,6 @@ package credential_test
 import (
 	"bytes"
 	"encoding/base64"
-	"errors"
 	"image/png"
 	"regexp"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pquerna/otp/totp"
-	"golang.org/x/crypto/bcrypt"
 
 	"github.com/consign-dev/consign/internal/identity/credential"
 )
@@ -45,43 +43,6 @@ func TestCheckPassword(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("CheckPassword(%q) = %v, want one about %q", password, err, want)
 		}
-	}
-}
-
-func TestBcrypt(t *testing.T) {
-	t.Parallel()
-	b, err := credential.NewBcrypt(bcrypt.MinCost, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	longest := strings.Repeat("é", 36)
-	hash, err := b.Hash(t.Context(), longest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for password, want := range map[string]bool{longest: true, longest + "x": false, longest[:70]: false, "": false} {
-		if got, err := b.Compare(t.Context(), hash, password); err != nil || got != want {
-			t.Errorf("Compare with %d bytes = %v, %v, want %v", len(password), got, err, want)
-		}
-	}
-	if _, err := b.Hash(t.Context(), longest+"x"); !errors.Is(err, credential.ErrTooLong) {
-		t.Errorf("Hash of 73 bytes: %v", err)
-	}
-	if got, err := b.Compare(t.Context(), nil, "whatever it is"); err != nil || got {
-		t.Errorf("Compare without a hash = %v, %v", got, err)
-	}
-	if b.Outdated(hash) {
-		t.Error("a fresh hash is outdated")
-	}
-	other, err := credential.NewBcrypt(bcrypt.MinCost+1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !other.Outdated(hash) {
-		t.Error("a hash of another cost is not outdated")
-	}
-	if _, err := credential.NewBcrypt(3, 1); err == nil {
-		t.Error("cost 3 was accepted")
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/consign-dev/consign/internal/bcrypt"
 )
 
 // MinPassword is the shortest password in characters.
@@ -31,8 +33,8 @@ func CheckPassword(password string) error {
 	switch {
 	case utf8.RuneCountInString(password) < MinPassword:
 		return fmt.Errorf("needs %d characters at least", MinPassword)
-	case len(password) > MaxPassword:
-		return fmt.Errorf("is longer than %d bytes", MaxPassword)
+	case len(password) > bcrypt.MaxPassword:
+		return fmt.Errorf("is longer than %d bytes", bcrypt.MaxPassword)
 	case isCommon(password):
 		return errors.New("is among the most common passwords or close to one")
 	}

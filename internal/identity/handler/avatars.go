@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -95,8 +93,7 @@ func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cach
 		_, err := w.Write(a.Image)
 		return err
 	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.Image))
-	return nil
+	return httpapi.Document(w, r, a.Image)
 }
 
 // avatarHeight reads the query parameter height, 0 if it is absent.

@@ -2,10 +2,56 @@ package handler
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/token"
 )
+
+// listEmails handles GET /profile/emails.
+func (h *Handler) listEmails(w http.ResponseWriter, r *http.Request) error {
+	addresses, err := h.service.Emails(r.Context(), token.CallerFrom(r.Context()))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, struct {
+		Emails []email `json:"emails"`
+	}{emailsFrom(addresses)})
+}
+
+// addEmail handles POST /profile/emails.
+func (h *Handler) addEmail(w http.ResponseWriter, r *http.Request) error {
+	caller := token.CallerFrom(r.Context())
+	if err := h.buckets.Take(w, r.Context(), addressBucket, caller.Person.String(), httpapi.Identity); err != nil {
+		return err
+	}
+	var in addressRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	added, err := h.service.AddEmail(r.Context(), caller, in.Address)
+	if err != nil {
+		return err
+	}
+	return httpapi.Created(w, h.location(r, "", "/profile/emails/"+url.PathEscape(added.Address)), emailsFrom([]identity.Address{added})[0])
+}
+
+// removeEmail handles DELETE /profile/emails/{address}.
+func (h *Handler) removeEmail(w http.ResponseWriter, r *http.Request) error {
+	if err := h.service.RemoveEmail(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "address")); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
+
+// makePrimary handles POST /profile/emails/{address}/primary.
+func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
+	if err := h.service.MakePrimary(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "address")); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
 
 // requestVerification handles POST /profile/emails/{address}/verify.
 func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) error {

@@ -1,14 +1,12 @@
 package handler
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -194,6 +192,5 @@ func public(w http.ResponseWriter, r *http.Request, mediaType string, body []byt
 	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	header.Set("Cache-Control", publicLife)
 	header.Set("Content-Type", mediaType)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
-	return nil
+	return httpapi.Document(w, r, body)
 }

@@ -63,20 +63,24 @@ func New(o Options) *Handler {
 }
 
 // The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; the email calls
-// have one each.
+// have one each. The credential bucket counts guesses at one's own authenticators, the address bucket mails to addresses
+// that are nobody's yet.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}
+	addressBucket      = ratelimit.Bucket{Name: "address-added", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 )
 
-// Routes is the identity API, below its base path: accounts and sessions, organizations, and what clients start with.
+// Routes is the identity API, below its base path: accounts and sessions, profiles, organizations, and what clients start
+// with.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.accountRoutes(), h.organizationRoutes(), h.publicRoutes())
+	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
 }
 
 // accountRoutes are those of a person and its sessions.
@@ -100,10 +104,50 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/logout", Auth: id, Handler: h.logOut},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
-		{Method: "GET", Pattern: "/profile", Auth: self, Handler: h.readProfile},
-		{Method: "POST", Pattern: "/profile/emails/{address}/verify", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.requestVerification},
 		{Method: "POST", Pattern: "/confirm/{key}", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.confirmAddress},
 		{Method: "GET", Pattern: "/events", Auth: access, Handler: h.events, Produces: []string{"text/event-stream"}},
+	}
+}
+
+// profileRoutes are those of what a person may change about itself.
+func (h *Handler) profileRoutes() []httpapi.Route {
+	access, readable := token.NeedAccess, token.NeedAccess.WithCookie()
+	open, factor := access.Unverified(), access.WithoutFactor()
+	const avatar, emails, address = "/profile/avatar", "/profile/emails", "/profile/emails/{address}"
+	const authenticators, authenticator = "/profile/authenticators", "/profile/authenticators/{uid}"
+	picture := httpapi.Body(h.avatarBytes)
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.readProfile},
+		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.updateProfile},
+		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
+		{Method: "GET", Pattern: avatar, Auth: readable, Handler: h.readProfileAvatar, Produces: []string{typeJPEG}},
+		{Method: "PUT", Pattern: avatar, Auth: access, Handler: h.updateProfileAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "DELETE", Pattern: avatar, Auth: access, Handler: h.deleteProfileAvatar},
+		{Method: "GET", Pattern: emails, Auth: open, Handler: h.listEmails},
+		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.addEmail},
+		{Method: "DELETE", Pattern: address, Auth: access, Handler: h.removeEmail},
+		{Method: "POST", Pattern: address + "/primary", Auth: access, Handler: h.makePrimary},
+		{Method: "POST", Pattern: address + "/verify", Auth: open.WithoutFactor(), Bucket: httpapi.OwnBucket, Handler: h.requestVerification},
+		{Method: "GET", Pattern: authenticators, Auth: factor, Handler: h.listAuthenticators},
+		{Method: "POST", Pattern: authenticators, Auth: factor, Handler: h.registerAuthenticator},
+		{Method: "GET", Pattern: authenticator, Auth: factor, Handler: h.readAuthenticator},
+		{Method: "PUT", Pattern: authenticator, Auth: factor, Handler: h.updateAuthenticator},
+		{Method: "DELETE", Pattern: authenticator, Auth: factor, Handler: h.deleteAuthenticator},
+		{Method: "POST", Pattern: authenticator + "/verify", Auth: factor, Handler: h.verifyAuthenticator},
+	}
+}
+
+// externalRoutes are those of logins at external providers. What a browser sends on a provider's behalf asks for no
+// media type in particular.
+func (h *Handler) externalRoutes() []httpapi.Route {
+	anyone, browser := token.None, []string{httpapi.AnyType}
+	return []httpapi.Route{
+		{Method: "POST", Pattern: "/oidc/auth/implicit", Auth: anyone, Handler: h.logInImplicit},
+		{Method: "POST", Pattern: "/oidc/auth/code", Auth: anyone, Handler: h.logInCode},
+		{Method: "POST", Pattern: "/oidc/auth", Auth: anyone, Handler: h.registerState},
+		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Handler: h.takeFormPost, Produces: browser},
+		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState},
+		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Handler: h.logOutExternal, Produces: browser},
 	}
 }
 

@@ -58,7 +58,7 @@ func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() s
 	}
 	a, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
 	store := postgres.New(s.App.DB)
-	if err := store.InsertTOTP(t.Context(), uid(t, p.ID), a, sealer.Box("totp").Seal(secret, a.UUID[:]), true, s.Clock.Now()); err != nil {
+	if err := store.InsertTOTP(t.Context(), uid(t, p.ID), a, "", sealer.Box("totp").Seal(secret, a.UUID[:]), true, s.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }

@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/token"
@@ -40,11 +39,8 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	raw, err := h.service.Login(r.Context(), httpapi.Client(r.Context()), credentials)
-	if wrong := new(identity.WrongHost); errors.As(err, &wrong) && wrong.Host != "" {
-		w.Header().Set("Link", "<"+h.hosts.URL(wrong.Host, h.base+"/auth/login")+`>; rel="alternate"`)
-	}
 	if err != nil {
-		return err
+		return h.nameHost(w, err, "/auth/login")
 	}
 	return handOut(w, raw)
 }

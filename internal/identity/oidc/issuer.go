@@ -89,6 +89,21 @@ func (r issuerRule) issued(iss, tenant string) (string, bool) {
 	return iss, iss == r.of(tenant)
 }
 
+// covers reports whether iss can be that of a token of the configured issuer.
+func (r issuerRule) covers(iss string) bool {
+	before, after, many := strings.Cut(r.template, tenantMark)
+	if !many {
+		return iss == r.configured
+	}
+	rest, starts := strings.CutPrefix(iss, before)
+	tenant, ends := strings.CutSuffix(rest, after)
+	if !starts || !ends {
+		return false
+	}
+	_, issued := r.issued(iss, tenant)
+	return issued
+}
+
 // signs reports whether a key that the key set ties to an issuer may sign for iss. Microsoft publishes the keys of all
 // tenants in one set and marks those that are good for some only.
 func (r issuerRule) signs(keyIssuer, iss, tenant string) bool {

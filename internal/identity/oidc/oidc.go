@@ -121,6 +121,21 @@ func (p *Providers) Client(issuer, clientID string) (Client, bool) {
 	return r.public(), true
 }
 
+// Configured returns the configured issuer that issued a token's iss, or iss itself if none does any more. They differ for
+// Microsoft's issuers of many tenants only.
+func (p *Providers) Configured(iss string) string {
+	found := iss
+	for _, r := range p.clients {
+		if r.Issuer == iss {
+			return iss
+		}
+		if found == iss && r.rule.covers(iss) {
+			found = r.Issuer
+		}
+	}
+	return found
+}
+
 func (p *Providers) registration(issuer, clientID string) *registration {
 	for _, r := range p.clients {
 		if r.Issuer == issuer && r.ClientID == clientID {

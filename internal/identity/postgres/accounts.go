@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -43,6 +41,8 @@ type NewPerson struct {
 	KeyExpiresAt  time.Time
 	PasswordHash  []byte
 	Authenticator id.Authenticator // uid of the password, if any
+	Issuer        string           // with Subject names the person at an external provider; empty: a local account
+	Subject       string
 	CreatedAt     time.Time
 }
 
@@ -50,8 +50,8 @@ type NewPerson struct {
 func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 	_, err := s.exec(ctx, "insert person", `
 		WITH person AS (
-			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at, email_proved_at)
-			VALUES ($1, $2, $3, $4, $5, $6)
+			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at, email_proved_at, federated_issuer, federated_subject)
+			VALUES ($1, $2, $3, $4, $5, $6, $13, $14)
 		), address AS (
 			INSERT INTO identity.addresses (person, address, is_primary, verified_at, remove_at, created_at, key_hash, key_expires_at)
 			VALUES ($1, $7, true, $6, $8, $5, $9, $10)
@@ -59,63 +59,8 @@ func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 		INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, secret)
 		SELECT $11, $1, 'bcrypt', true, $5, $5, $12::bytea WHERE $12::bytea IS NOT NULL`,
 		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, moment(n.VerifiedAt), n.Address, moment(n.RemoveAt),
-		n.KeyHash, moment(n.KeyExpiresAt), n.Authenticator.UUID, n.PasswordHash)
+		n.KeyHash, moment(n.KeyExpiresAt), n.Authenticator.UUID, n.PasswordHash, optional(n.Issuer), optional(n.Subject))
 	return err
-}
-
-// profileRow is Profile's row; the lists arrive as JSON, so that a profile is one round trip.
-type profileRow struct {
-	UID         id.Person
-	Name        string
-	Locale      string
-	TimeZone    string
-	HasAvatar   bool
-	CreatedAt   time.Time
-	LastLoginAt *time.Time
-	Emails      []byte
-	Roles       []string
-	Membership  []byte
-}
-
-// Profile returns a person with its addresses and organization. Errors: identity.ErrPersonNotFound.
-func (s *Store) Profile(ctx context.Context, p id.Person) (identity.Person, error) {
-	row, err := one[profileRow](ctx, s.q, "read profile", identity.ErrPersonNotFound, `
-		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at,
-		       EXISTS (SELECT FROM identity.avatars v WHERE v.person = p.uid) AS has_avatar,
-		       (SELECT json_agg(json_build_object('Address', a.address, 'Primary', a.is_primary,
-		                                          'Verified', a.verified_at IS NOT NULL, 'RemoveAt', a.remove_at)
-		                        ORDER BY a.is_primary DESC, a.created_at, a.address)
-		          FROM identity.addresses a WHERE a.person = p.uid) AS emails,
-		       m.roles,
-		       CASE WHEN o.uid IS NOT NULL THEN json_build_object(
-		           'UID', o.uid, 'Free', o.free, 'Name', coalesce(o.name, ''), 'Locale', o.locale, 'TimeZone', o.time_zone,
-		           'HasAvatar', EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid),
-		           'Hostname', d.host, 'GlobalSignature', coalesce(o.global_signature, ''),
-		           'LegalNoticeURL', coalesce(o.legal_notice_url, ''), 'PrivacyPolicyURL', coalesce(o.privacy_policy_url, ''),
-		           'MFARequired', o.mfa_required) END AS membership
-		FROM identity.persons p
-		LEFT JOIN identity.memberships m ON m.person = p.uid
-		LEFT JOIN identity.organizations o ON o.uid = m.organization
-		LEFT JOIN directory.organizations d ON d.organization = o.uid
-		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p.UUID)
-	if err != nil {
-		return identity.Person{}, err
-	}
-	person := identity.Person{
-		UID: row.UID, Name: row.Name, Locale: row.Locale, TimeZone: row.TimeZone, HasAvatar: row.HasAvatar,
-		CreatedAt: row.CreatedAt, LastLoginAt: row.LastLoginAt, Roles: row.Roles,
-	}
-	if len(row.Emails) > 0 {
-		if err := json.Unmarshal(row.Emails, &person.Emails); err != nil {
-			return identity.Person{}, fmt.Errorf("decode addresses: %w", err)
-		}
-	}
-	if len(row.Membership) > 0 {
-		if err := json.Unmarshal(row.Membership, &person.Organization); err != nil {
-			return identity.Person{}, fmt.Errorf("decode membership: %w", err)
-		}
-	}
-	return person, nil
 }
 
 // FindPerson returns the person with a verified or primary address, or with that uid as text.
@@ -152,13 +97,17 @@ type Contact struct {
 	Locale   string
 	TimeZone string
 	Host     string // home host, for links
+	Email    string // the primary address
 }
 
 // Contact returns how to write to a person. Errors: identity.ErrPersonNotFound.
 func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 	return one[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
-		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host
-		FROM identity.persons p JOIN identity.homes h ON h.person = p.uid
+		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
+		       coalesce(a.address, '') AS email
+		FROM identity.persons p
+		JOIN identity.homes h ON h.person = p.uid
+		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
 		WHERE p.uid = $1`, p.UUID)
 }
 
@@ -175,7 +124,7 @@ func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (in
 		return 0, err
 	}
 	for _, table := range []string{"addresses", "authenticators", "id_tokens", "pending_logins", "parked_tokens", "reset_keys",
-		"memberships", "avatars"} {
+		"external_logins", "memberships", "avatars"} {
 		if _, err := s.exec(ctx, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p.UUID); err != nil {
 			return 0, err
 		}

@@ -64,27 +64,144 @@ func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) 
 	return err
 }
 
-// InsertTOTP stores a TOTP secret, sealed. Errors: none of the domain; the type must be free.
-func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, sealed []byte, verified bool, now time.Time) error {
+const authenticatorColumns = `
+		a.uid, a.type, coalesce(a.name, '') AS name, a.registered_at, a.updated_at, a.verified,
+		CASE WHEN a.type = 'recovery' THEN (SELECT count(*) FROM identity.recovery_codes c WHERE c.authenticator = a.uid) ELSE 1 END AS cardinality
+		FROM identity.authenticators a`
+
+// Authenticators lists a person's verified authenticators, oldest first.
+func (s *Store) Authenticators(ctx context.Context, p id.Person) ([]identity.Authenticator, error) {
+	return all[identity.Authenticator](ctx, s.q, "list authenticators", `
+		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.verified ORDER BY a.registered_at, a.uid`, p.UUID)
+}
+
+// Authenticator returns one of a person's authenticators, verified or not. Errors: identity.ErrAuthenticatorNotFound.
+func (s *Store) Authenticator(ctx context.Context, p id.Person, a id.Authenticator) (identity.Authenticator, error) {
+	return one[identity.Authenticator](ctx, s.q, "read authenticator", identity.ErrAuthenticatorNotFound, `
+		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.uid = $2`, p.UUID, a.UUID)
+}
+
+// Registrant is what decides whether a person may register an authenticator.
+type Registrant struct {
+	Federated     bool
+	EmailProvedAt *time.Time // nil: never
+	Email         string     // the primary address
+	HasTOTP       bool       // verified
+}
+
+// Registrant returns what decides over registrations. Errors: identity.ErrPersonNotFound.
+func (s *Store) Registrant(ctx context.Context, p id.Person) (Registrant, error) {
+	return one[Registrant](ctx, s.q, "read registrant", identity.ErrPersonNotFound, `
+		SELECT p.federated_issuer IS NOT NULL AS federated, p.email_proved_at, coalesce(e.address, '') AS email,
+		       EXISTS (SELECT FROM identity.authenticators a WHERE a.person = p.uid AND a.type = 'totp' AND a.verified) AS has_totp
+		FROM identity.persons p
+		LEFT JOIN identity.addresses e ON e.person = p.uid AND e.is_primary
+		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p.UUID)
+}
+
+// Secret is what a key is checked against, whether the authenticator is verified or not.
+type Secret struct {
+	Type     string
+	Verified bool
+	Secret   []byte // a bcrypt hash, or a sealed TOTP secret
+	Salt     []byte // of recovery
+}
+
+// Secret returns the secret of one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
+func (s *Store) Secret(ctx context.Context, p id.Person, a id.Authenticator) (Secret, error) {
+	return one[Secret](ctx, s.q, "read secret", identity.ErrAuthenticatorNotFound, `
+		SELECT type, verified, secret, salt FROM identity.authenticators WHERE person = $1 AND uid = $2`, p.UUID, a.UUID)
+}
+
+// InsertTOTP stores a TOTP secret, sealed, in place of one that was never verified. Call it with the person locked.
+// Errors: identity.ErrTypeRegistered.
+func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, name string, sealed []byte, verified bool, now time.Time) error {
+	if _, err := s.exec(ctx, "delete unverified totp", `
+		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'totp' AND NOT verified`, p.UUID); err != nil {
+		return err
+	}
 	_, err := s.exec(ctx, "insert totp", `
-		INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, secret)
-		VALUES ($1, $2, 'totp', $3, $4, $4, $5)`, a.UUID, p.UUID, verified, now, sealed)
+		INSERT INTO identity.authenticators (uid, person, type, name, verified, registered_at, updated_at, secret)
+		VALUES ($1, $2, 'totp', $3, $4, $5, $5, $6)`, a.UUID, p.UUID, optional(name), verified, now, sealed)
 	return err
 }
 
-// ReplaceRecovery stores a set of recovery codes in place of any earlier one.
-func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, salt []byte, hashes [][]byte, now time.Time) error {
+// VerifyTOTP marks a TOTP authenticator verified by a code of that step, which is used up.
+// Errors: identity.ErrVerificationFailed when that has been done.
+func (s *Store) VerifyTOTP(ctx context.Context, a id.Authenticator, step int64, now time.Time) error {
+	return s.changed(ctx, "verify totp", identity.ErrVerificationFailed, `
+		UPDATE identity.authenticators SET verified = true, last_step = $2, updated_at = $3
+		WHERE uid = $1 AND type = 'totp' AND NOT verified`, a.UUID, step, now)
+}
+
+// RenameAuthenticator changes the name of one of a person's authenticators; empty unsets it.
+// Errors: identity.ErrAuthenticatorNotFound.
+func (s *Store) RenameAuthenticator(ctx context.Context, p id.Person, a id.Authenticator, name string) error {
+	return s.changed(ctx, "rename authenticator", identity.ErrAuthenticatorNotFound, `
+		UPDATE identity.authenticators SET name = $3 WHERE person = $1 AND uid = $2`, p.UUID, a.UUID, optional(name))
+}
+
+// ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. The keys of
+// password resets that are on their way stop working, and no session may set the password any more without the old one.
+// Call it with the person locked.
+func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator, old, hash []byte, now time.Time) (bool, error) {
+	n, err := s.exec(ctx, "change hash", `
+		WITH keys AS (
+			DELETE FROM identity.reset_keys WHERE person = $1
+		), tokens AS (
+			UPDATE identity.id_tokens SET set_password_until = NULL WHERE person = $1 AND set_password_until IS NOT NULL
+		), parked AS (
+			UPDATE identity.parked_tokens SET set_password_until = NULL WHERE person = $1 AND set_password_until IS NOT NULL
+		)
+		UPDATE identity.authenticators SET secret = $4, updated_at = $5
+		WHERE person = $1 AND uid = $2 AND type = 'bcrypt' AND secret = $3`, p.UUID, a.UUID, old, hash, now)
+	return n > 0, err
+}
+
+// MaySetPassword reports whether a session may set the password without the old one. Call it with the person locked.
+func (s *Store) MaySetPassword(ctx context.Context, p id.Person, sid id.Session, now time.Time) (bool, error) {
+	return scalar[bool](ctx, s.q, "check set password", nil, `
+		SELECT EXISTS (SELECT FROM identity.id_tokens
+		               WHERE person = $1 AND sid = $2 AND state <> 'ended' AND set_password_until > $3)`, p.UUID, sid.UUID, now)
+}
+
+// DeleteAuthenticator removes one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
+func (s *Store) DeleteAuthenticator(ctx context.Context, p id.Person, a id.Authenticator) error {
+	return s.changed(ctx, "delete authenticator", identity.ErrAuthenticatorNotFound, `
+		DELETE FROM identity.authenticators WHERE person = $1 AND uid = $2 AND type <> 'bcrypt'`, p.UUID, a.UUID)
+}
+
+// RaiseLevel makes a session one of two factors. Call it with the person locked.
+func (s *Store) RaiseLevel(ctx context.Context, p id.Person, sid id.Session) error {
+	_, err := s.exec(ctx, "raise level", `
+		UPDATE identity.id_tokens SET auth_level = 2 WHERE person = $1 AND sid = $2 AND state <> 'ended' AND auth_level = 1`, p.UUID, sid.UUID)
+	return err
+}
+
+// LowerLevels makes every session of a person one of a single factor, because there is no second one any more. Call it
+// with the person locked.
+func (s *Store) LowerLevels(ctx context.Context, p id.Person) error {
+	_, err := s.exec(ctx, "lower levels", `
+		WITH parked AS (
+			UPDATE identity.parked_tokens SET auth_level = 1 WHERE person = $1 AND auth_level = 2
+		)
+		UPDATE identity.id_tokens SET auth_level = 1 WHERE person = $1 AND auth_level = 2`, p.UUID)
+	return err
+}
+
+// ReplaceRecovery stores a set of recovery codes in place of any earlier one. Call it with the person locked.
+func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, name string, salt []byte, hashes [][]byte, now time.Time) error {
 	if _, err := s.exec(ctx, "delete recovery", `
 		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'recovery'`, p.UUID); err != nil {
 		return err
 	}
 	_, err := s.exec(ctx, "insert recovery", `
 		WITH stored AS (
-			INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, salt)
-			VALUES ($1, $2, 'recovery', true, $3, $3, $4)
+			INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, salt, name)
+			VALUES ($1, $2, 'recovery', true, $3, $3, $4, $6)
 		)
 		INSERT INTO identity.recovery_codes (authenticator, hash) SELECT $1, unnest($5::bytea[])`,
-		a.UUID, p.UUID, now, salt, hashes)
+		a.UUID, p.UUID, now, salt, hashes, optional(name))
 	return err
 }
 

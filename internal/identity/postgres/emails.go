@@ -38,6 +38,62 @@ func (s *Store) DeleteAddress(ctx context.Context, p id.Person, address string) 
 	return err
 }
 
+// Addresses lists a person's addresses, the primary one first, then by age.
+func (s *Store) Addresses(ctx context.Context, p id.Person) ([]identity.Address, error) {
+	return all[identity.Address](ctx, s.q, "list addresses", `
+		SELECT address, is_primary AS "primary", verified_at IS NOT NULL AS verified, remove_at
+		FROM identity.addresses WHERE person = $1 ORDER BY is_primary DESC, created_at, address`, p.UUID)
+}
+
+// AddressHeld reports whether anybody holds an address, verified or not.
+func (s *Store) AddressHeld(ctx context.Context, address string) (bool, error) {
+	return scalar[bool](ctx, s.q, "look for holder of address", nil,
+		`SELECT EXISTS (SELECT FROM identity.addresses WHERE address = $1)`, address)
+}
+
+// NewAddress is a secondary address to be stored, not verified yet.
+type NewAddress struct {
+	Address      string
+	RemoveAt     time.Time
+	KeyHash      []byte // of the verification key
+	KeyExpiresAt time.Time
+	CreatedAt    time.Time
+}
+
+// InsertAddress stores a secondary address. Errors: identity.ErrAddressInUse.
+func (s *Store) InsertAddress(ctx context.Context, p id.Person, n NewAddress) error {
+	_, err := s.exec(ctx, "insert address", `
+		INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
+		VALUES ($1, $2, false, $3, $4, $5, $6)`, p.UUID, n.Address, n.RemoveAt, n.CreatedAt, n.KeyHash, n.KeyExpiresAt)
+	return err
+}
+
+// RemoveAddress removes a secondary address, verified or not, with the reset keys that were mailed to it.
+func (s *Store) RemoveAddress(ctx context.Context, p id.Person, address string) error {
+	_, err := s.exec(ctx, "remove address", `
+		WITH keys AS (
+			DELETE FROM identity.reset_keys WHERE person = $1 AND address = $2
+		)
+		DELETE FROM identity.addresses WHERE person = $1 AND address = $2 AND NOT is_primary`, p.UUID, address)
+	return err
+}
+
+// MakePrimary makes a verified address the primary one; the proof of the primary address is as old as its verification.
+// Call it with the person locked: it takes two statements, because no two addresses may be primary even for a moment.
+func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) error {
+	if _, err := s.exec(ctx, "clear primary address", `
+		UPDATE identity.addresses SET is_primary = false WHERE person = $1 AND is_primary`, p.UUID); err != nil {
+		return err
+	}
+	return s.changed(ctx, "set primary address", identity.ErrAddressNotFound, `
+		WITH chosen AS (
+			UPDATE identity.addresses SET is_primary = true
+			WHERE person = $1 AND address = $2 AND verified_at IS NOT NULL
+			RETURNING person, verified_at
+		)
+		UPDATE identity.persons p SET email_proved_at = chosen.verified_at FROM chosen WHERE p.uid = chosen.person`, p.UUID, address)
+}
+
 // SetVerificationKey replaces the verification key of an unverified address. verified reports that there was nothing to
 // do because the address is verified already. Errors: identity.ErrAddressNotFound.
 func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) (verified bool, err error) {

@@ -218,6 +218,8 @@ func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
 		{"expired ID tokens", `DELETE FROM identity.id_tokens WHERE expires_at <= $1`},
 		{"expired mfa tokens", `DELETE FROM identity.pending_logins WHERE expires_at <= $1`},
 		{"expired pickup tokens", `DELETE FROM identity.parked_tokens WHERE expires_at <= $1`},
+		{"expired external logins", `DELETE FROM identity.external_logins WHERE forget_at <= $1`},
+		{"expired external tokens", `DELETE FROM identity.external_tokens WHERE expires_at <= $1`},
 		{"expired reset keys", `DELETE FROM identity.reset_keys WHERE expires_at <= $1`},
 		{"expired invitations", `DELETE FROM identity.invitations WHERE expires_at <= $1`},
 		{"expired verification keys", `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL WHERE key_expires_at <= $1`},

@@ -130,6 +130,8 @@ func constraint(err error) error {
 	switch database.Constraint(err) {
 	case "addresses_verified_key", "addresses_signup_key", "addresses_pending_key", "addresses_pkey":
 		return identity.ErrAddressInUse.Because(err)
+	case "authenticators_type_key":
+		return identity.ErrTypeRegistered.Because(err)
 	case "hosts_pkey":
 		return identity.ErrHostInUse.Because(err)
 	case "memberships_pkey":

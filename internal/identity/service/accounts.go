@@ -204,7 +204,7 @@ func (s *Service) Exists(ctx context.Context, c token.Client, address string) (i
 		return "", identity.ErrPersonNotFound
 	}
 	if e.Issuer != "" {
-		return e.Issuer, nil
+		return s.external.Configured(e.Issuer), nil
 	}
 	return s.issuer.URL(), nil
 }
@@ -221,9 +221,4 @@ func NormalizeAddress(member, address string) (string, error) {
 		problems.Add(member, err.Error())
 	}
 	return normalized, problems.Err()
-}
-
-// Profile returns the caller's own profile. Errors: identity.ErrPersonNotFound.
-func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Person, error) {
-	return s.store.Profile(ctx, caller.Person)
 }

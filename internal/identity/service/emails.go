@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -14,6 +15,154 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
+
+// maxAddresses is how many addresses a person may have (contract 3.6).
+const maxAddresses = 10
+
+// Emails lists the caller's addresses, the primary one first.
+func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.Address, error) {
+	return s.store.Addresses(ctx, caller.Person)
+}
+
+// AddEmail adds an address to the caller's and mails the key that verifies it. An address that somebody else signed up
+// with and has not verified may be added: who verifies it first keeps it (contract 3.1).
+// Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses.
+func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string) (identity.Address, error) {
+	address, err := NormalizeAddress("address", address)
+	if err != nil {
+		return identity.Address{}, err
+	}
+	now, key := s.now(), seal.NewKey()
+	removeAt, expires := now.Add(s.settings.UnverifiedEmail), now.Add(s.settings.VerificationKey)
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := s.claimSecondary(ctx, tx, caller.Person, address); err != nil {
+			return err
+		}
+		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
+			Address: address, RemoveAt: removeAt, KeyHash: seal.Hash(key), KeyExpiresAt: expires, CreatedAt: now,
+		}); err != nil {
+			return err
+		}
+		if err := s.mailVerification(ctx, tx, caller.Person, address, key, expires); err != nil {
+			return err
+		}
+		if err := s.notify(ctx, tx, caller, mail.AddressAdded, map[string]any{"address": address}); err != nil {
+			return err
+		}
+		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
+	})
+	if err != nil {
+		return identity.Address{}, describe("add address", err)
+	}
+	return identity.Address{Address: address, RemoveAt: &removeAt}, nil
+}
+
+// claimSecondary locks an address and a person who may have it as a secondary one.
+// Errors: identity.ErrAddressInUse, identity.ErrTooManyAddresses, identity.ErrPersonNotFound.
+func (s *Service) claimSecondary(ctx context.Context, tx *postgres.Store, p id.Person, address string) error {
+	if err := tx.LockAddress(ctx, address); err != nil {
+		return err
+	}
+	if err := tx.LockPerson(ctx, p); err != nil {
+		return err
+	}
+	holders, err := tx.Holders(ctx, address)
+	if err != nil {
+		return err
+	}
+	for _, h := range holders {
+		if h.Person == p || h.Verified || !h.IsPrimary {
+			return identity.ErrAddressInUse
+		}
+	}
+	own, err := tx.Addresses(ctx, p)
+	if err == nil && len(own) >= maxAddresses {
+		return identity.ErrTooManyAddresses
+	}
+	return err
+}
+
+// RemoveEmail removes one of the caller's secondary addresses.
+// Errors: identity.ErrPrimaryAddress, identity.ErrForeignAddress, identity.ErrAddressNotFound.
+func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string) error {
+	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
+		if a.Primary {
+			return identity.ErrPrimaryAddress
+		}
+		if err := tx.RemoveAddress(ctx, caller.Person, a.Address); err != nil {
+			return err
+		}
+		return s.recordOwn(ctx, tx, caller, "email.remove", a.Address, nil)
+	})
+	return describe("remove address", err)
+}
+
+// MakePrimary makes one of the caller's verified addresses the primary one.
+// Errors: identity.ErrAddressNotVerified, identity.ErrForeignAddress, identity.ErrAddressNotFound.
+func (s *Service) MakePrimary(ctx context.Context, caller token.Caller, address string) error {
+	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
+		switch {
+		case !a.Verified:
+			return identity.ErrAddressNotVerified
+		case a.Primary:
+			return nil
+		}
+		if err := tx.MakePrimary(ctx, caller.Person, a.Address); err != nil {
+			return err
+		}
+		return s.recordOwn(ctx, tx, caller, "email.primary", a.Address, nil)
+	})
+	return describe("make address primary", err)
+}
+
+// changeEmail runs change on one of the caller's addresses, with the caller locked. Whether an address that is not one of
+// them belongs to somebody is not told under CONSIGN_ENUMERATION=strict.
+// Errors: identity.ErrForeignAddress, identity.ErrAddressNotFound, identity.ErrPersonNotFound.
+func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address string, change func(tx *postgres.Store, a identity.Address) error) error {
+	address, err := text.Email(address)
+	if err != nil {
+		return identity.ErrAddressNotFound
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		own, err := tx.Addresses(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(own, func(a identity.Address) bool { return a.Address == address }); i >= 0 {
+			return change(tx, own[i])
+		}
+		if s.settings.StrictEnumeration {
+			return identity.ErrAddressNotFound
+		}
+		held, err := tx.AddressHeld(ctx, address)
+		if err == nil && held {
+			return identity.ErrForeignAddress
+		}
+		if err == nil {
+			return identity.ErrAddressNotFound
+		}
+		return err
+	})
+}
+
+// notify queues a mail about the caller's account to its primary address, in the person's language.
+func (s *Service) notify(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, data map[string]any) error {
+	to, err := tx.Contact(ctx, caller.Person)
+	if err != nil || to.Email == "" {
+		return err
+	}
+	data["at"] = s.now()
+	if caller.Client.Address.IsValid() {
+		data["clientAddress"] = caller.Client.Address.String()
+	}
+	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
+		To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: template, Reference: caller.Person.String(), Data: data,
+	})
+	return err
+}
 
 // RequestVerification mails a new key for one of the caller's addresses; earlier ones stop working. An address that is
 // verified gets none. Errors: identity.ErrAddressNotFound.

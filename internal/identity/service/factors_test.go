@@ -76,7 +76,7 @@ func TestRecoveryRace(t *testing.T) {
 	for i, c := range codes {
 		hashes[i] = credential.HashRecoveryCode(salt, c)
 	}
-	must(t, k.store.ReplaceRecovery(t.Context(), ann.Person, id.New[id.Authenticator](), salt, hashes, k.now()))
+	must(t, k.store.ReplaceRecovery(t.Context(), ann.Person, id.New[id.Authenticator](), "", salt, hashes, k.now()))
 	for _, code := range codes {
 		mfa, err := k.login("ann@example.com", "bcrypt", password, "")
 		must(t, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -135,11 +136,11 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	runner := jobs.New(db, jobs.Options{NoPeriodic: true})
 	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com"}, k.now, log)
 	must(t, err)
-	bcrypt, err := credential.NewBcrypt(4, 0)
+	hasher, err := bcrypt.New(4, 0)
 	must(t, err)
 	settings := service.Settings{
 		PublicURL: public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
-		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute,
+		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
 	}
 	for _, c := range change {
 		c(&settings)
@@ -149,7 +150,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	}, public, time.Minute, k.now)
 	k.Service = service.New(service.Options{
 		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.now), Revocations: revocations, Mailer: mailer,
-		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: bcrypt, Consequences: k, Settings: settings, Now: k.now, Log: log,
+		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: hasher, Consequences: k, Settings: settings, Now: k.now, Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -225,7 +226,7 @@ func (k *kit) login(address, kind, key string, mfa string) (string, error) {
 func (k *kit) totp(p id.Person) []byte {
 	k.t.Helper()
 	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
-	must(k.t, k.store.InsertTOTP(k.t.Context(), p, uid, k.box.Seal(secret, uid.UUID[:]), true, k.now()))
+	must(k.t, k.store.InsertTOTP(k.t.Context(), p, uid, "", k.box.Seal(secret, uid.UUID[:]), true, k.now()))
 	return secret
 }
 

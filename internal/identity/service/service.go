@@ -14,12 +14,12 @@ import (
 	"unicode"
 
 	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/agreement"
-	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/imaging"
@@ -49,10 +49,13 @@ type Settings struct {
 	ResetKey          time.Duration   // life of a reset key
 	UnverifiedEmail   time.Duration   // how long an address may stay unverified
 	SetPassword       time.Duration   // how long after a reset the password may be set without the old one
+	YoungSession      time.Duration   // age of a login up to which it may register authenticators
+	RecentEmail       time.Duration   // age of a proof of the primary address up to which it counts for that
 	Invitation        time.Duration   // life of an invitation to an address
 	NewTransfers      ratelimit.Limit // limitations.newTransferLimit and newTransferDrainRate of the plan; zero: 20, one a minute
 	BaseDomain        string          // below which organizations may choose hostnames; empty: none
-	Providers         []oidc.Client   // external identity providers; may be empty
+	Providers         []oidc.Client   // what the client environment tells of External; may be empty
+	ProviderRedirect  string          // oidcSettings.redirectUrl: the redirect_uri of every request to External
 	Provider          agreement.Facts // what documents say of who runs the installation
 }
 
@@ -65,7 +68,8 @@ type Options struct {
 	Jobs         *jobs.Runner
 	Sealer       *seal.Sealer
 	Hosts        *hosts.Directory // builds links
-	Bcrypt       *credential.Bcrypt
+	Bcrypt       *bcrypt.Hasher
+	External     *oidc.Providers                                          // external identity providers; nil: none
 	Imaging      *imaging.Processor                                       // makes avatars
 	LookupTXT    func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
 	Agreements   *agreement.Texts
@@ -85,7 +89,8 @@ type Service struct {
 	jobs         *jobs.Runner
 	secrets      seal.Box // seals TOTP secrets
 	hosts        *hosts.Directory
-	bcrypt       *credential.Bcrypt
+	bcrypt       *bcrypt.Hasher
+	external     *oidc.Providers
 	imaging      *imaging.Processor
 	lookupTXT    func(ctx context.Context, name string) ([]string, error)
 	agreements   *agreement.Texts
@@ -104,8 +109,11 @@ func New(o Options) *Service {
 	}
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
+		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
 		consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
+	}
+	if s.external == nil {
+		s.external = new(oidc.Providers)
 	}
 	jobs.Register(o.Jobs, s.workReset)
 	s.periodic(o.Jobs)
@@ -168,16 +176,20 @@ func (s *Service) active(ctx context.Context, store *postgres.Store, caller toke
 
 const maxUserAgent = 255
 
-// userAgent is what is kept of the client's own description: it comes from the outside and may hold anything.
-func userAgent(c token.Client) string {
-	s := strings.Map(func(r rune) rune {
+// userAgent is what is kept of the client's own description.
+func userAgent(c token.Client) string { return printable(c.UserAgent, maxUserAgent) }
+
+// printable makes a text from the outside, which may hold anything, one of at most so many bytes without control
+// characters.
+func printable(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(c.UserAgent, ""))
-	if len(s) > maxUserAgent {
-		s = strings.ToValidUTF8(s[:maxUserAgent], "")
+	}, strings.ToValidUTF8(s, ""))
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
 	}
 	return s
 }

@@ -222,6 +222,8 @@ type newSession struct {
 	level            int
 	login            bool
 	setPasswordUntil time.Time
+	federated        bool   // begins at an external provider
+	externalSID      string // that provider's name for its session; may be empty
 }
 
 func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.Client, n newSession) (postgres.Issued, error) {
@@ -229,7 +231,7 @@ func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.
 	return tx.BeginSession(ctx, postgres.NewSession{
 		Person: n.person, Epoch: n.epoch, JTI: id.New[id.Token](), SID: id.New[id.Session](), AuthLevel: n.level, Now: now,
 		ExpiresAt: now.Add(life.ID), SignupExpiresAt: now.Add(life.Signup), UserAgent: userAgent(c), IP: address(c),
-		SetPasswordUntil: n.setPasswordUntil, Login: n.login,
+		SetPasswordUntil: n.setPasswordUntil, Login: n.login, Federated: n.federated, ExternalSID: n.externalSID,
 	})
 }
 

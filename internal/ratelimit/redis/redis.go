@@ -69,6 +69,7 @@ type Stats struct {
 // New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0. That
 // the server does not answer is no error. Errors never repeat the URL, which may hold a password.
 func New(ctx context.Context, url string, o Options) (*Store, error) {
+	client.SetLogger(silence{}) // for the whole process, and safe to repeat: it would say each failure, past our log
 	options, err := client.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("is not a URL like redis://user:password@host:6379/0, rediss://host:6379/0 or unix:///path/to/socket?db=0")
@@ -91,6 +92,12 @@ func New(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	return s, nil
 }
+
+// silence is a logger for the client library: whatever matters comes back as an error.
+type silence struct{}
+
+// Printf says nothing.
+func (silence) Printf(context.Context, string, ...any) {}
 
 // Close closes the connections.
 func (s *Store) Close() error { return s.client.Close() }

@@ -28,6 +28,9 @@ func (h *Handler) downloadObject(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer d.Content.Close()
 	etag := `"` + hex.EncodeToString(d.SHA256) + `"`
+	if err := httpapi.IfMatch(r, etag); err != nil {
+		return err
+	}
 	first, ok := firstByte(r, etag, d.Held)
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", d.Held))

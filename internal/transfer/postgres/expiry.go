@@ -42,7 +42,7 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 		), r AS (
 			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL FROM t WHERE r.uid = t.reservation
 		), o AS (
-			UPDATE transfer.objects o SET name = NULL, client_id = o.uid::text, sha_state = NULL, head = NULL, sha256 = NULL, mime_type = NULL
+			UPDATE transfer.objects o SET name = NULL, client_id = o.uid::text, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL
 			FROM t WHERE o.reservation = t.reservation
 			RETURNING o.uid, o.held, t.limits_organization
 		), noted AS (

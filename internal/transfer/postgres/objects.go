@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-const objectColumns = `o.uid, o.client_id, o.name, o.intended_size, o.held, o.sha256, o.mime_type, o.downloads`
+const objectColumns = `o.uid, o.client_id, o.name, o.intended_size, o.held, o.sha256, o.crc32, o.mime_type, o.downloads`
 
 type objectRow struct {
 	UID          id.Object
@@ -20,6 +20,7 @@ type objectRow struct {
 	IntendedSize int64
 	Held         int64
 	SHA256       []byte
+	CRC32        int64
 	MIMEType     *string
 	Downloads    int64
 }
@@ -27,7 +28,7 @@ type objectRow struct {
 func (r objectRow) object() transfer.Object {
 	return transfer.Object{
 		UID: r.UID, ClientID: r.ClientID, Name: or(r.Name), IntendedSize: r.IntendedSize, Held: r.Held,
-		SHA256: r.SHA256, MIMEType: or(r.MIMEType), Downloads: r.Downloads,
+		SHA256: r.SHA256, CRC32: uint32(r.CRC32), MIMEType: or(r.MIMEType), Downloads: r.Downloads,
 	}
 }
 

@@ -101,6 +101,7 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 			sha_state = CASE WHEN $5 THEN sha_state END,
 			head = CASE WHEN $5 THEN head END,
 			sha256 = CASE WHEN $5 THEN sha256 END,
+			crc32 = CASE WHEN $5 THEN crc32 ELSE 0 END,
 			mime_type = CASE WHEN $5 THEN mime_type END
 		WHERE uid = $1`, u.UID, u.Owner, opt(u.Organization), u.LimitsOrganization, keepBytes)
 	if err != nil {
@@ -155,6 +156,7 @@ type Progress struct {
 	Release  int64     // volume set aside that is not needed any more, Added included
 	ShaState []byte    // over Held bytes
 	SHA256   []byte    // once complete
+	CRC32    uint32    // over Held bytes
 	Head     []byte    // first bytes, while they are too few to tell the type by
 	MIMEType string    // once known
 	Lease    time.Time // zero: the writer is done
@@ -172,7 +174,7 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 	err := s.q.QueryRow(ctx, `
 		WITH o AS (
 			UPDATE transfer.objects SET held = $3, sha_state = $4, sha256 = $5, head = $11, mime_type = coalesce($6, mime_type),
-				lease_until = $7, reserved = greatest(reserved - $8::bigint, 0)
+				lease_until = $7, reserved = greatest(reserved - $8::bigint, 0), crc32 = $12
 			WHERE uid = $1 AND writer_epoch = $2
 			RETURNING reservation
 		), r AS (
@@ -191,7 +193,7 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
 		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), lease, p.Release, p.Added, p.Month, p.Head).Scan(&n)
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), lease, p.Release, p.Added, p.Month, p.Head, int64(p.CRC32)).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("advance upload: %w", err)
 	}

@@ -31,15 +31,20 @@ func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicM
 // ErrInvalid, ErrNotFound (on another host than one's home), ErrServiceDisabled, ErrRoleMissing, ErrAddressNotOwn,
 // ErrLimitRaised, ErrFilterUnavailable, ErrVanityLink.
 func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	m.Person = c.Person
+	return s.putMailbox(ctx, c, m)
+}
+
+// putMailbox is PutMailbox for the mailbox of m.Person, whoever c is.
+func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	sc := s.scope(c)
-	owner, err := s.Store.Owner(ctx, c.Person, sc)
+	owner, err := s.Store.Owner(ctx, m.Person, sc)
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
 	if err := mayKeepMailbox(owner); err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
-	m.Person = c.Person
 	if err := s.checkMailbox(&m); err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
@@ -47,7 +52,7 @@ func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		return transfer.PublicMailbox{}, false, err
 	}
 	if m.Email != "" {
-		own, err := s.Store.AddressVerified(ctx, c.Person, m.Email)
+		own, err := s.Store.AddressVerified(ctx, m.Person, m.Email)
 		if err != nil {
 			return transfer.PublicMailbox{}, false, err
 		}

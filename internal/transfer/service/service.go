@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
@@ -37,6 +38,7 @@ type Options struct {
 	Sealer      *seal.Sealer
 	Limiter     *ratelimit.Limiter
 	Hosts       *hosts.Directory
+	Bcrypt      *bcrypt.Hasher // hashes and compares the passwords of transfers
 
 	Version             string
 	Defaults            transfer.Defaults

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"sync"
 	"time"
@@ -29,14 +30,16 @@ type upload struct {
 
 	blob     blob.Writer
 	whole    hash.Hash // over all bytes written, whether durable or not
+	crc      uint32    // over the same, for archives
 	part     hash.Hash // over this request's; nil unless its digest is stated
 	head     []byte    // first bytes of the object, while there are fewer than sniffBytes
 	mimeType string
 
-	want      int64 // bytes the request brings
-	written   int64 // bytes of the object in the store, whether durable or not
-	held      int64 // of them durable, and in the row
-	state     []byte
+	want      int64  // bytes the request brings
+	written   int64  // bytes of the object in the store, whether durable or not
+	held      int64  // of them durable, and in the row
+	state     []byte // of whole, and crc, when the bytes held were written
+	heldCRC   uint32
 	reserved  int64 // volume still set aside
 	month     time.Time
 	marked    time.Time // when the row last said that we write
@@ -48,7 +51,7 @@ type upload struct {
 func (s *Service) newUpload(u postgres.Upload, t postgres.Turn, in Content) *upload {
 	want := wanted(u, in)
 	w := &upload{
-		s: s, row: u, in: in, turn: t, want: want, written: u.Held, held: u.Held, state: u.ShaState, head: u.Head, mimeType: u.MIMEType,
+		s: s, row: u, in: in, turn: t, want: want, written: u.Held, held: u.Held, state: u.ShaState, crc: u.CRC32, heldCRC: u.CRC32, head: u.Head, mimeType: u.MIMEType,
 		reserved: want, month: transfer.Month(s.Now()), marked: time.Now(),
 	}
 	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && u.Held+want == u.IntendedSize
@@ -118,6 +121,7 @@ func (w *upload) take(ctx context.Context, p []byte) error {
 	}
 	n, err := w.blob.Write(p)
 	w.whole.Write(p[:n])
+	w.crc = crc32.Update(w.crc, crc32.IEEETable, p[:n])
 	if w.part != nil {
 		w.part.Write(p[:n])
 	}
@@ -169,8 +173,11 @@ func (w *upload) keep(ctx context.Context, last bool) error {
 func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, last bool) error {
 	now := time.Now()
 	p := postgres.Progress{
-		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Added: held - w.held, ShaState: state, SHA256: sum,
+		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Added: held - w.held, ShaState: state, SHA256: sum, CRC32: w.heldCRC,
 		Release: held - w.held, MIMEType: w.mimeType, Month: w.month,
+	}
+	if held == w.written {
+		p.CRC32 = w.crc
 	}
 	if w.mimeType == "" {
 		p.Head = w.head[:min(int64(len(w.head)), held)]
@@ -192,7 +199,7 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 		return w.overtaken(ctx)
 	}
 	w.reserved -= p.Release
-	w.held, w.state, w.marked = held, state, now
+	w.held, w.state, w.heldCRC, w.marked = held, state, p.CRC32, now
 	return nil
 }
 

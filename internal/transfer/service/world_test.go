@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/database"
@@ -92,8 +93,13 @@ func (w *world) serve(store blob.Store) *service.Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	hasher, err := bcrypt.New(4, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	return service.New(service.Options{
-		Store: postgres.New(w.db), Blobs: store, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
+		Bcrypt: hasher,
+		Store:  postgres.New(w.db), Blobs: store, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
 		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
 		Version: "test", Defaults: transfer.Defaults{UploadVolume: 50 * transfer.GB}, UploadConfirmations: 10, Now: w.now, Log: log,

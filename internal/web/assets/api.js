@@ -8,12 +8,15 @@ const root = document.documentElement;
 export const identity = root.dataset.identity ?? "/id/v3";
 export const transfer = root.dataset.transfer ?? "/transfer/v2";
 
-/** A refusal by the API, or its absence (status 0). `message` is a sentence for people. */
+/** A refusal by an API, or its absence (status 0). `message` is a sentence for people. */
 export class Failure extends Error {
-  /** @param {number} status @param {number} code @param {string[]} details @param {number} wait seconds to wait before a retry
-   *  @param {string} alternate where the same would succeed */
-  constructor(status, code, details, wait = 0, alternate = "") {
-    super(refusal(status, code, details, wait));
+  /**
+   * @param {string} url of the call @param {number} status
+   * @param {{code?: number, details?: string[], wait?: number, alternate?: string}} [said] the error of the body; seconds to wait
+   *   before a retry; where the same would succeed
+   */
+  constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
+    super(refusal(url.startsWith(identity), status, code, wait));
     Object.assign(this, { status, code, details, wait, alternate });
   }
 }
@@ -34,19 +37,19 @@ export async function call(method, url, { token, json, body, type, signal, accep
     response = await fetch(url, { method, headers: sent, body, signal, cache: "no-store", credentials: "same-origin" });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Failure(0, 0, []);
+    throw new Failure(url, 0);
   }
   remember(bearer(response.headers));
-  if (!response.ok) throw await failure(response);
+  if (!response.ok) throw await failure(url, response);
   const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await response.json().catch(() => ({})) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
 }
 
-/** What a refusing answer says. @param {Response} response */
-async function failure(response) {
-  const { error } = await response.json().catch(() => ({ error: null })) ?? {};
+/** What a refusing answer says. @param {string} url @param {Response} response */
+async function failure(url, response) {
+  const { error } = await response.json().catch(() => null) ?? {};
   const alternate = /<(https?:[^>]+)>; rel="alternate"/.exec(response.headers.get("Link") ?? "")?.[1];
-  return new Failure(response.status, error?.code ?? response.status * 1000 + 1, error?.details ?? [], Number(response.headers.get("Retry-After")) || 0, alternate);
+  return new Failure(url, response.status, { ...error, wait: Number(response.headers.get("Retry-After")) || 0, alternate });
 }
 
 /** The token of an Authorization answer header. @param {Headers} headers */

@@ -38,7 +38,7 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
         ${current.value && html`<${Button} kind="quiet" busy=${change.busy} onClick=${() => change.run(null)}>${T("Remove")}<//>`}</div></div>
     </div>`}
     <input ref=${input} type="file" accept="image/jpeg,image/png,image/gif" hidden onChange=${choose} data-test="picture" />
-    <${Problem} error=${unreadable ? new Failure(400, 400001, []) : change.error} />
+    <${Problem} error=${unreadable ? new Failure(url, 400) : change.error} />
   </div>`;
 }
 

@@ -15,12 +15,12 @@ async function brand() {
   const theme = profile.assets?.find((asset) => asset.type === "theme");
   const logo = profile.assets?.find((asset) => asset.type === "logo");
   if (theme?.url) {
-    const { body } = await call("GET", theme.url).catch(() => ({ body: {} }));
+    const { body } = await call("GET", new URL(theme.url, location.href).pathname).catch(() => ({ body: {} }));
     if (/^#[0-9a-f]{6}$/i.test(body.primaryColor ?? "")) document.documentElement.style.setProperty("--brand", body.primaryColor);
     if (/^#[0-9a-f]{6}$/i.test(body.backgroundColor ?? "")) document.documentElement.style.setProperty("--ground", body.backgroundColor);
   }
   if (logo?.url) {
-    const picture = Object.assign(new Image(), { src: logo.url, alt: "", className: "logo" });
+    const picture = Object.assign(new Image(), { src: new URL(logo.url, location.href).pathname, alt: "", className: "logo" });
     picture.addEventListener("load", () => document.querySelector(".brand .mark")?.replaceWith(picture));
   }
   const legal = [[profile.legalNoticeUrl, T("Legal notice")], [profile.privacyPolicyUrl, T("Privacy")]].filter(([url]) => /^https?:\/\//.test(url ?? ""));

@@ -321,7 +321,7 @@ export class Upload {
           this.part = Math.round(Math.min(most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
           resolve(undefined);
         } else {
-          reject(new Failure(status, response?.error?.code ?? status * 1000 + 1, response?.error?.details ?? [], Number(status && request.getResponseHeader("Retry-After")) || 0));
+          reject(new Failure(this.url, status, { ...response?.error, wait: Number(status && request.getResponseHeader("Retry-After")) || 0 }));
         }
       };
       alive();

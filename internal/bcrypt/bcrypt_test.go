@@ -1,8 +1,9 @@
-package credential
+package bcrypt
 
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // TestDummyHash checks that comparing with nobody's hash is the work of comparing with a real one: a well-formed hash of
-// the same cost. TestEqualCost of package handler measures it.
+// the same cost. TestEqualCost of package identity/handler measures it.
 func TestDummyHash(t *testing.T) {
 	t.Parallel()
 	for range 50 {
@@ -24,9 +25,9 @@ func TestDummyHash(t *testing.T) {
 	}
 }
 
-func TestBcryptWaitsItsTurn(t *testing.T) {
+func TestWaitsItsTurn(t *testing.T) {
 	t.Parallel()
-	b, err := NewBcrypt(bcrypt.MinCost, 1)
+	b, err := New(bcrypt.MinCost, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,5 +53,42 @@ func TestBcryptWaitsItsTurn(t *testing.T) {
 	cancel()
 	if _, err := b.Hash(ended, "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Hash with an ended context: %v", err)
+	}
+}
+
+func TestHasher(t *testing.T) {
+	t.Parallel()
+	b, err := New(bcrypt.MinCost, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	longest := strings.Repeat("é", 36)
+	hash, err := b.Hash(t.Context(), longest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for password, want := range map[string]bool{longest: true, longest + "x": false, longest[:70]: false, "": false} {
+		if got, err := b.Compare(t.Context(), hash, password); err != nil || got != want {
+			t.Errorf("Compare with %d bytes = %v, %v, want %v", len(password), got, err, want)
+		}
+	}
+	if _, err := b.Hash(t.Context(), longest+"x"); !errors.Is(err, ErrTooLong) {
+		t.Errorf("Hash of 73 bytes: %v", err)
+	}
+	if got, err := b.Compare(t.Context(), nil, "whatever it is"); err != nil || got {
+		t.Errorf("Compare without a hash = %v, %v", got, err)
+	}
+	if b.Outdated(hash) {
+		t.Error("a fresh hash is outdated")
+	}
+	other, err := New(bcrypt.MinCost+1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !other.Outdated(hash) {
+		t.Error("a hash of another cost is not outdated")
+	}
+	if _, err := New(3, 1); err == nil {
+		t.Error("cost 3 was accepted")
 	}
 }

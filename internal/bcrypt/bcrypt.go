@@ -1,4 +1,7 @@
-package credential
+// Package bcrypt owns the hashing of passwords: with bcrypt, never cutting one that is too long, and on all cores but one
+// at a time, so that a storm of logins leaves the rest of the server a core to run on. Which passwords are good enough is
+// for the domains to say.
+package bcrypt
 
 import (
 	"context"
@@ -17,37 +20,36 @@ const MaxPassword = 72
 // ErrTooLong is returned by Hash for a password over MaxPassword, which is never cut.
 var ErrTooLong = errors.New("is longer than 72 bytes")
 
-// Bcrypt hashes and compares passwords, on all cores but one at a time, so that a storm of logins leaves the rest of the
-// server a core to run on. A call waits for its turn as long as its context lives.
-type Bcrypt struct {
+// Hasher hashes and compares passwords. A call waits for its turn as long as its context lives.
+type Hasher struct {
 	cost  int
 	turns chan struct{}
 	dummy []byte
 }
 
-// NewBcrypt makes a Bcrypt of that cost (4 to 31). parallel bounds how many run at once; 0 means all cores but one, and
+// New makes a Hasher of that cost (4 to 31). parallel bounds how many run at once; 0 means all cores but one, and
 // at least one.
-func NewBcrypt(cost, parallel int) (*Bcrypt, error) {
+func New(cost, parallel int) (*Hasher, error) {
 	if cost < bcrypt.MinCost || cost > bcrypt.MaxCost {
 		return nil, fmt.Errorf("bcrypt cost %d is not between %d and %d", cost, bcrypt.MinCost, bcrypt.MaxCost)
 	}
 	if parallel <= 0 {
 		parallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Bcrypt{cost: cost, turns: make(chan struct{}, parallel), dummy: dummyHash(cost)}, nil
+	return &Hasher{cost: cost, turns: make(chan struct{}, parallel), dummy: dummyHash(cost)}, nil
 }
 
 // Hash returns the bcrypt hash of password. Errors: ErrTooLong, or that of ctx when it ends before the turn comes.
-func (b *Bcrypt) Hash(ctx context.Context, password string) ([]byte, error) {
+func (h *Hasher) Hash(ctx context.Context, password string) ([]byte, error) {
 	if len(password) > MaxPassword {
 		return nil, ErrTooLong
 	}
-	release, err := b.turn(ctx)
+	release, err := h.turn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	hash, err := bcrypt.GenerateFromPassword([]byte(password), b.cost)
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), h.cost)
 	if err != nil {
 		return nil, fmt.Errorf("hash password: %w", err)
 	}
@@ -56,15 +58,15 @@ func (b *Bcrypt) Hash(ctx context.Context, password string) ([]byte, error) {
 
 // Compare reports whether hash is that of password. A nil hash, for want of a person or a password, is compared all the
 // same, so that the answer takes as long; so is a password that is too long, which never matches.
-func (b *Bcrypt) Compare(ctx context.Context, hash []byte, password string) (bool, error) {
+func (h *Hasher) Compare(ctx context.Context, hash []byte, password string) (bool, error) {
 	possible := len(hash) > 0 && len(password) <= MaxPassword
 	if len(hash) == 0 {
-		hash = b.dummy
+		hash = h.dummy
 	}
 	if len(password) > MaxPassword {
 		password = password[:MaxPassword]
 	}
-	release, err := b.turn(ctx)
+	release, err := h.turn(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -76,19 +78,19 @@ func (b *Bcrypt) Compare(ctx context.Context, hash []byte, password string) (boo
 	return err == nil && possible, nil
 }
 
-// Outdated reports whether hash was made at another cost than this Bcrypt's and should be made anew.
-func (b *Bcrypt) Outdated(hash []byte) bool {
+// Outdated reports whether hash was made at another cost than this Hasher's and should be made anew.
+func (h *Hasher) Outdated(hash []byte) bool {
 	cost, err := bcrypt.Cost(hash)
-	return err != nil || cost != b.cost
+	return err != nil || cost != h.cost
 }
 
-func (b *Bcrypt) turn(ctx context.Context) (release func(), err error) {
+func (h *Hasher) turn(ctx context.Context) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("wait for bcrypt: %w", err)
 	}
 	select {
-	case b.turns <- struct{}{}:
-		return func() { <-b.turns }, nil
+	case h.turns <- struct{}{}:
+		return func() { <-h.turns }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for bcrypt: %w", ctx.Err())
 	}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+// person creates and shows people and helps those who cannot help themselves.
+func person(ctx context.Context, env environment, args []string) error {
+	if len(args) > 0 && args[0] == "create" {
+		return createPerson(ctx, env, args[1:])
+	}
+	f := flags("person")
+	if err := parse(f, args, 2, 2); err != nil {
+		return err
+	}
+	who := f.Arg(1)
+	return withApp(ctx, env, func(a *app.App) error {
+		switch f.Arg(0) {
+		case "show":
+			return showPerson(ctx, env, a, who)
+		case "verify":
+			return a.Identity.VerifyPerson(ctx, who)
+		case "end-sessions":
+			return a.Identity.EndPersonSessions(ctx, who)
+		case "reset-factors":
+			return a.Identity.ResetFactors(ctx, who)
+		default:
+			return usageError("consign person: say create ADDRESS, show, verify, end-sessions or reset-factors PERSON")
+		}
+	})
+}
+
+// createPerson registers a person and prints the password made for it: one on the command line would be in the shell's history.
+func createPerson(ctx context.Context, env environment, args []string) error {
+	f := flags("person create")
+	name := f.String("name", "", "")
+	locale := f.String("locale", "", "")
+	zone := f.String("time-zone", "", "")
+	unverified := f.Bool("unverified", false, "")
+	if err := parse(f, args, 1, 1); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		password := rand.Text()
+		p, err := a.Identity.CreatePerson(ctx, service.NewAccount{
+			Address: f.Arg(0), Password: password, Name: *name, Locale: *locale, TimeZone: *zone,
+		}, !*unverified)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "uid: %s\npassword: %s\n", p.UID, password)
+		return err
+	})
+}
+
+func showPerson(ctx context.Context, env environment, a *app.App, who string) error {
+	p, err := a.Identity.ShowPerson(ctx, who)
+	if err != nil {
+		return err
+	}
+	sessions, err := a.Identity.PersonSessions(ctx, who)
+	if err != nil {
+		return err
+	}
+	return table(env.stdout, func(row func(...any)) {
+		row("uid", p.UID)
+		row("name", p.Name)
+		for _, e := range p.Emails {
+			row("email", e.Address+addressState(e))
+		}
+		row("locale", p.Locale)
+		row("time zone", p.TimeZone)
+		if p.Organization != nil {
+			row("organization", strings.TrimSpace(p.Organization.UID.String()+" "+p.Organization.Name))
+			row("roles", strings.Join(p.Roles, ", "))
+		}
+		row("created", minute(p.CreatedAt))
+		if p.LastLoginAt != nil {
+			row("last login", minute(*p.LastLoginAt))
+		}
+		for _, s := range sessions {
+			row("session", fmt.Sprintf("%s from %s, since %s", s.SID, s.IP, minute(s.IssuedAt)))
+		}
+	})
+}
+
+func addressState(a identity.Address) string {
+	text := ""
+	if a.Primary {
+		text += ", primary"
+	}
+	if !a.Verified {
+		text += ", not verified"
+	}
+	return text
+}

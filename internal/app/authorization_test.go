@@ -1,0 +1,175 @@
+package app_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// authorization says who may call which route. It repeats the route tables on purpose: who opens a route has to say so twice. Each
+// rule begins with the callers that pass; callers says what the words mean.
+var authorization = map[string][]string{
+	"none garbage id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
+		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
+		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
+		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
+		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",
+		"GET /transfer/v2/environment", "GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",
+	},
+	"id signup": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
+	"id":        {"GET /id/v3/auth", "POST /id/v3/auth/uid", "POST /id/v3/auth/park"},
+	"pickup":    {"GET /id/v3/auth/park"},
+	"access unverified factorless": {
+		"GET /id/v3/profile", "POST /id/v3/profile/emails/{address}/verify", "POST /id/v3/confirm/{key}",
+	},
+	"access factorless": {"POST /id/v3/organizations/{uid}/leave"},
+	"access cookie":     {"GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
+	"access": {
+		"GET /id/v3/events",
+		"GET /id/v3/invitations", "POST /id/v3/invitations/{key}/accept",
+		"POST /id/v3/organizations", "GET /id/v3/organizations/{uid}", "DELETE /id/v3/organizations/{uid}",
+		"GET /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/profile",
+		"PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
+		"PUT /id/v3/organizations/{uid}/theme", "DELETE /id/v3/organizations/{uid}/theme",
+		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}",
+		"PUT /id/v3/organizations/{uid}/members/{person}", "DELETE /id/v3/organizations/{uid}/members/{person}",
+		"GET /id/v3/organizations/{uid}/invitations", "POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
+		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "DELETE /transfer/v2/mailbox",
+		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "DELETE /transfer/v2/transfers/{uid}",
+		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
+	},
+	"reservation access": {
+		"GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
+		"POST /transfer/v2/reservations/{uid}/confirm", "POST /transfer/v2/reservations/{uid}/objects",
+		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
+		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/content", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/content",
+	},
+	"none cookie uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},
+}
+
+// passers finds who may call a route; false when no row says so.
+func passers(route string) ([]string, bool) {
+	for rule, routes := range authorization {
+		if slices.Contains(routes, route) {
+			return strings.Fields(rule), true
+		}
+	}
+	return nil, false
+}
+
+// caller is one way to present oneself, and what a route that does not take it answers.
+type caller struct {
+	name, token string
+	refusal     func(rule []string) int
+}
+
+// callers presents every kind of token there is.
+func callers(t *testing.T, s *testkit.Server) []caller {
+	t.Helper()
+	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{
+		ID: time.Hour, Signup: time.Hour, MFA: time.Hour, Access: time.Hour, Pickup: time.Hour, Preflight: time.Hour, Reservation: time.Hour, Download: time.Hour,
+	}, s.Clock.Now)
+	mint := func(kind token.Kind, change func(*token.Claims)) string {
+		t.Helper()
+		c := token.Claims{
+			Person: id.New[id.Person](), Session: id.New[id.Session](), AuthLevel: 1, Email: "ann@example.com", EmailVerified: true, Epoch: 1,
+			State: "state", Nonce: "state", Reservation: id.New[id.Reservation](), Delivery: id.New[id.Delivery](),
+		}
+		if change != nil {
+			change(&c)
+		}
+		raw, err := issuer.Issue(t.Context(), kind, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	always := func(code int) func([]string) int { return func([]string) int { return code } }
+	wrongKind := always(token.ErrKind.Code)
+	// Who has the right kind of token, but not all that is asked for, is told what is missing.
+	lacking := func(kind string, code int) func([]string) int {
+		return func(rule []string) int {
+			if slices.Contains(rule, kind) {
+				return code
+			}
+			return token.ErrKind.Code
+		}
+	}
+	level0 := func(c *token.Claims) { c.AuthLevel, c.EmailVerified = 0, false }
+	return []caller{
+		{"none", "", always(token.ErrMissing.Code)},
+		{"garbage", "garbage", always(token.ErrInvalid.Code)},
+		{"id", mint(token.KindID, nil), wrongKind},
+		{"signup", mint(token.KindID, level0), lacking("id", token.ErrUnverified.Code)}, // ID token of authLevel 0
+		{"mfa", mint(token.KindMFA, nil), wrongKind},
+		{"access", mint(token.KindAccess, nil), wrongKind},
+		{"unverified", mint(token.KindAccess, level0), lacking("access", token.ErrUnverified.Code)}, // authLevel 0
+		{"factorless", mint(token.KindAccess, func(c *token.Claims) { c.FactorRequired = true }), lacking("access", token.ErrFactorRequired.Code)},
+		{"cookie", mint(token.KindAccess, nil), always(token.ErrMissing.Code)}, // an access token in the cookie acct
+		{"pickup", mint(token.KindPickup, nil), wrongKind},
+		{"preflight", mint(token.KindPreflight, nil), wrongKind},
+		{"uid", mint(token.KindUID, nil), wrongKind},
+		{"reservation", mint(token.KindReservation, nil), wrongKind},
+		{"download", mint(token.KindDownload, nil), wrongKind},
+	}
+}
+
+// refusals are the codes with which the pipeline turns a caller away.
+var refusals = []int{
+	token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrExpired.Code, token.ErrEnded.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code,
+}
+
+var parameter = regexp.MustCompile(`\{[^}]*\}`)
+
+// TestAuthorization calls every route with every kind of token. The Accept header excludes what the routes offer, so that who passes
+// gets no further than that.
+func TestAuthorization(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	all := callers(t, s)
+	seen := map[string]bool{}
+	for _, r := range s.App.API.Routes() {
+		name := r.Method + " " + r.Path
+		seen[name] = true
+		passing, ok := passers(name)
+		if !ok {
+			t.Errorf("%s, declared as %q, is not in the table authorization: say there who may call it", name, r.Auth)
+			continue
+		}
+		path := parameter.ReplaceAllString(r.Path, id.New[id.Transfer]().String())
+		for _, c := range all {
+			p := s.Stranger().As(c.token).With("Accept", "application/x-nothing")
+			if c.name == "cookie" {
+				p = s.Stranger().With("Accept", "application/x-nothing").With("Cookie", token.CookieName+"="+c.token)
+			}
+			got := p.Do(r.Method, path, nil)
+			result := code(got)
+			if r.Method == http.MethodHead { // it has no body to tell
+				result = got.Status * 1000
+			}
+			refused := slices.ContainsFunc(refusals, func(one int) bool { return one == result || r.Method == http.MethodHead && one/1000 == got.Status })
+			switch want := c.refusal(passing); {
+			case slices.Contains(passing, c.name) && refused:
+				t.Errorf("%s turns %s away with %d, but the table lets it pass", name, c.name, result)
+			case !slices.Contains(passing, c.name) && !refused:
+				t.Errorf("%s lets %s pass (%d), but the table does not", name, c.name, got.Status)
+			case !slices.Contains(passing, c.name) && r.Method != http.MethodHead && result != want:
+				t.Errorf("%s turns %s away with %d, want %d", name, c.name, result, want)
+			}
+		}
+	}
+	for _, routes := range authorization {
+		for _, name := range routes {
+			if !seen[name] {
+				t.Errorf("%s is in the table authorization, but not mounted", name)
+			}
+		}
+	}
+}

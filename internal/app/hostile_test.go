@@ -1,0 +1,367 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// world is what a hostile request is aimed at: things that exist, and whoever may touch them.
+type world struct {
+	ann, sam     *testkit.Person // owner and administrator; holder of a reservation on Ann's mailbox
+	organization string
+	values       map[string]string // path parameters
+}
+
+// aim makes a world of its own for one route, so that what one route destroys the others still have.
+func aim(t *testing.T, s *testkit.Server, n int) world {
+	t.Helper()
+	email, host := fmt.Sprintf("ann%d@example.com", n), fmt.Sprintf("host%d.test", n)
+	addOrganization(t, s, host)
+	addPerson(t, s, email, host, identity.RoleOrganizationAdmin, identity.RoleTransferUse)
+	at := s.Stranger().With("Host", host)
+	ann := signIn(at, email)
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
+	done, finished := reserve(at, "dr-ann", 5)
+	done.Put(finished+"/objects/a/content", "12345").Want(http.StatusOK)
+	transfer := done.Post(finished+"/confirm", nil).Want(http.StatusOK)
+	sam, reservation := reserve(at, "dr-ann", 10)
+	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	w := world{ann: ann, sam: sam, values: map[string]string{
+		"/reservations/{uid}": reservation[strings.LastIndexByte(reservation, '/')+1:], "/transfers/{uid}": transfer.String("uid"),
+		"{objectUid}": ann.Get(s.Transfer + "/transfers/" + transfer.String("uid")).String("objects.0.uid"),
+		"{clientId}":  "a", "{key}": "dr-ann", "{address}": email, "{locale}": "de_DE", "{person}": profile.String("uid"),
+	}}
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`, host).Scan(&w.organization); err != nil {
+		t.Fatal(err)
+	}
+	w.values["/organizations/{uid}"] = w.organization
+	return w
+}
+
+// path fills in a route's parameters with what exists.
+func (w world) path(r httpapi.MountedRoute) string {
+	path := r.Path
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(w.values))) { // longer names first
+		suffix := name[strings.IndexByte(name, '{'):]
+		path = strings.ReplaceAll(path, name, strings.TrimSuffix(name, suffix)+url.PathEscape(w.values[name]))
+	}
+	return parameter.ReplaceAllString(path, id.New[id.Transfer]().String())
+}
+
+// who is a caller that the route lets pass.
+func (w world) who(r httpapi.MountedRoute) *testkit.Person {
+	switch {
+	case r.Auth.Accepts(token.KindReservation):
+		return w.sam
+	case r.Auth.Accepts(token.KindID):
+		return w.ann.As(w.ann.ID)
+	case r.Auth.Accepts(token.KindAccess):
+		return w.ann
+	}
+	return w.ann.As("")
+}
+
+// attack is one hostile request.
+type attack struct {
+	who    *testkit.Person
+	target string
+	body   any
+	header map[string]string
+}
+
+// TestHostileInput sends every route what nobody should send. Whatever it is, the answer is not a failure of ours, and an error says so
+// in its body.
+func TestHostileInput(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	docs := testkit.LoadDocuments(t, s.Identity, s.Transfer)
+	strangers := callers(t, s)
+	for n, r := range s.App.API.Routes() {
+		t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+			t.Parallel()
+			w := aim(t, s, n)
+			operation := operationOf(docs, r)
+			for _, a := range slices.Concat(hostilePaths(w, r), hostileHeaders(w, r), hostileTokens(w, r, strangers), hostileQueries(w, r, operation), hostileBodies(w, r, operation)) {
+				launch(t, r, a)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		for line := range strings.Lines(s.Log()) {
+			if strings.Contains(line, `"status":500`) || strings.Contains(line, `"panic`) {
+				t.Errorf("logged: %.1500s", line)
+			}
+		}
+	})
+}
+
+func launch(t *testing.T, r httpapi.MountedRoute, a attack) {
+	t.Helper()
+	p := a.who
+	for name, value := range a.header {
+		p = p.With(name, value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	resp, err := p.Open(ctx, r.Method, a.target, a.body)
+	what := fmt.Sprintf("%s %.120s with %.200v and %.200v", r.Method, a.target, a.header, a.body)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	defer resp.Body.Close()
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	got := &testkit.Response{Status: resp.StatusCode, Header: resp.Header, Body: body}
+	if got.Status >= 500 && got.Status != 509 {
+		t.Errorf("%s answered %d: %s", what, got.Status, body)
+	}
+	if got.Status >= 400 {
+		checkError(t, what, got)
+	}
+}
+
+// hostilePaths puts each of these in the place of each parameter.
+func hostilePaths(w world, r httpapi.MountedRoute) []attack {
+	var list []attack
+	for _, at := range parameter.FindAllStringIndex(r.Path, -1) {
+		for _, value := range []string{
+			"x", "0", "-1", "%00", "a%00b", "%ff%fe", "%e2%80%ae", "%20", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2f", "%5c", "%25", "%0d%0aX-Evil:%20yes",
+			"'%3b%20DROP%20TABLE%20persons--", "%F0%9F%98%80", strings.Repeat("x", 4000), strings.Repeat("%41", 2000),
+			"00000000-0000-0000-0000-000000000000", strings.ToUpper(id.New[id.Transfer]().String()), "%7B" + id.New[id.Transfer]().String() + "%7D",
+		} {
+			changed := r
+			changed.Path = r.Path[:at[0]] + value + r.Path[at[1]:]
+			list = append(list, attack{who: w.who(r), target: w.path(changed)})
+		}
+	}
+	return list
+}
+
+func hostileHeaders(w world, r httpapi.MountedRoute) []attack {
+	long := strings.Repeat("x", 8000)
+	list := []attack{}
+	for name, values := range map[string][]string{
+		"Accept":            {"", ",", "/", "*", "text/html;q=x", "application/json;q=2", long, "\xff"},
+		"Accept-Language":   {"*", "xx-YY;q=9", long, "\xff\xfe", ";;;,,,"},
+		"Content-Type":      {"", ";", "application/json; charset=\xff", "multipart/form-data", long},
+		"Content-Encoding":  {"gzip", "identity", "x"},
+		"Content-Range":     {"", "bytes", "bytes 0-99999999999999999999/1", "bytes */*", "bytes -1-0/10", "bytes 9-0/10", "bytes 0-9/*", "items 0-9/10", long},
+		"Content-Digest":    {"", "sha-256", "sha-256=:x:", "sha-256=::", "md5=:AAAA:", long},
+		"Repr-Digest":       {"sha-256=:AAAA:", "\xff"},
+		"Range":             {"", "bytes", "bytes=", "bytes=-", "bytes=-0", "bytes=5-1", "bytes=0-0,-1", "bytes=99999999999999999999-", "bytes=" + strings.Repeat("0-1,", 2000), "lines=1-2"},
+		"If-Range":          {"x", `"`, "Wed, 21 Oct 2015 07:28:00 GMT"},
+		"If-Match":          {"x", `"`, `W/"x"`},
+		"If-None-Match":     {"*", `"`, `W/"x"`, long},
+		"If-Modified-Since": {"yesterday"},
+		"Last-Event-ID":     {"x", "-1", "99999999999999999999", "\xff", long},
+		"Cookie":            {"acct", "acct=x; acct=y", "session=x", "session=" + strings.Repeat("A", 76), "=", long, "acct=" + long},
+		"Origin":            {"null", "x", "http://[", "https://\xff", "http://localhost:99999"},
+		"User-Agent":        {"", "\xff\xfe\xfd", long},
+		"X-Forwarded-For":   {"x", ",,,", strings.Repeat("1.1.1.1,", 1000)},
+		"X-Forwarded-Host":  {"evil.example", "\xff", "a b"},
+		"X-Request-Id":      {"x", long, "\xff", "'; DROP TABLE--"},
+		"Forwarded":         {"for=x"},
+		"Connection":        {"close"},
+	} {
+		for _, value := range values {
+			list = append(list, attack{who: w.who(r), target: w.path(r), header: map[string]string{name: value}})
+			if r.Method != http.MethodGet && r.Method != http.MethodHead {
+				list = append(list, attack{who: w.who(r), target: w.path(r), body: "{}", header: map[string]string{"Content-Type": "application/json", name: value}})
+			}
+		}
+	}
+	return list
+}
+
+func hostileTokens(w world, r httpapi.MountedRoute, strangers []caller) []attack {
+	list := []attack{{who: w.who(r).As(""), target: w.path(r)}}
+	for _, c := range strangers { // valid signatures of persons and things that do not exist
+		list = append(list, attack{who: w.ann.As(c.token), target: w.path(r)})
+	}
+	for _, value := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer x y z", "Bearer " + strings.Repeat("x", 9000), "Bearer a.b.c",
+		"Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.", "Bearer \xff", "Bearer " + w.ann.Access + "x"} {
+		list = append(list, attack{who: w.ann.As(""), target: w.path(r), header: map[string]string{"Authorization": value}})
+	}
+	return list
+}
+
+// hostileQueries sets the documented parameters, and others, to what they should not be.
+func hostileQueries(w world, r httpapi.MountedRoute, operation *openapi3.Operation) []attack {
+	names := []string{"nothing"}
+	if operation != nil {
+		for _, p := range operation.Parameters {
+			if p.Value.In == openapi3.ParameterInQuery {
+				names = append(names, p.Value.Name)
+			}
+		}
+	}
+	list := []attack{{who: w.who(r), target: w.path(r) + "?%zz"}, {who: w.who(r), target: w.path(r) + "?&&==&;"}}
+	for _, name := range names {
+		for _, value := range []string{"", "x", "-1", "0", "99999999999999999999", "1e9", "%00", "%ff", "true", "%27", "a%0d%0ab", strings.Repeat("x", 5000), "https://evil.example/", "javascript:1"} {
+			list = append(list, attack{who: w.who(r), target: w.path(r) + "?" + name + "=" + value})
+		}
+		list = append(list, attack{who: w.who(r), target: w.path(r) + "?" + name + "=a&" + name + "=b"})
+	}
+	return list
+}
+
+// Values that a member of each type should bear.
+var (
+	hostileStrings = []string{"", " ", "x", "\x1b[2J", "a\nb", "\u202egnp.exe", "\u00a0", strings.Repeat("x", 300), strings.Repeat("ä", 20_000), "'; DROP TABLE persons--",
+		"<script>alert(1)</script>", "../../etc/passwd", "ann@example.com", "ann@example.com\r\nBcc: all@example.com", "😀", "\ufeff", "%s%n", "http://[::1", "en_US", "2026-13-45"}
+	hostileNumbers = []any{-1, 0, 1, 1.5, 1e18, 9007199254740993, 2147483648, json.RawMessage("9223372036854775808"), json.RawMessage("1e400"), json.RawMessage("-0")}
+	hostileOthers  = []any{nil, true, "x", 1, []any{}, map[string]any{}, []any{nil}, map[string]any{"": nil}}
+)
+
+// hostileBodies are texts that are no good JSON, and documented bodies of which one member is not as it should be.
+func hostileBodies(w world, r httpapi.MountedRoute, operation *openapi3.Operation) []attack {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return []attack{{who: w.who(r), target: w.path(r), body: "{}", header: map[string]string{"Content-Type": "application/json"}}}
+	}
+	send := func(body any) attack {
+		return attack{who: w.who(r), target: w.path(r), body: body, header: map[string]string{"Content-Type": "application/json"}}
+	}
+	list := []attack{send(nil)}
+	for _, text := range []string{"garbage", "{}", "[]", "null", `"x"`, "1", "true", "{", "\x00", "\xff\xfe", "\ufeff{}", `{"a":1}}`, `{"a":1,"a":2}`, `{"":""}`, `{"__proto__":{}}`,
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"a":` + strings.Repeat("9", 50_000) + "}", strings.Repeat(" ", 1<<20+1), `{"a":"` + strings.Repeat("x", 1<<20) + `"}`} {
+		list = append(list, send(text))
+	}
+	if operation == nil || operation.RequestBody == nil {
+		return list
+	}
+	media := operation.RequestBody.Value.Content.Get("application/json")
+	if media == nil {
+		return list
+	}
+	for _, schema := range alternatives(media.Schema.Value) {
+		valid, _ := sample(schema, 0).(map[string]any)
+		list = append(list, send(valid))
+		for name, member := range members(schema) {
+			for _, value := range wrongs(member.Value) {
+				changed := maps.Clone(valid)
+				changed[name] = value
+				list = append(list, send(changed))
+			}
+		}
+	}
+	return list
+}
+
+// operationOf is what the documents say of a route; nil for aliases, which they have elsewhere.
+func operationOf(docs testkit.Documents, r httpapi.MountedRoute) *openapi3.Operation {
+	if doc := docs[r.Base]; doc != nil {
+		if item := doc.Paths.Value(r.Pattern); item != nil {
+			return item.GetOperation(r.Method)
+		}
+	}
+	return nil
+}
+
+// alternatives are the forms a schema allows.
+func alternatives(schema *openapi3.Schema) []*openapi3.Schema {
+	var list []*openapi3.Schema
+	for _, one := range slices.Concat(schema.OneOf, schema.AnyOf) {
+		list = append(list, alternatives(one.Value)...)
+	}
+	if list == nil {
+		list = append(list, schema)
+	}
+	return list
+}
+
+// members are the properties of an object, of its parts too.
+func members(schema *openapi3.Schema) openapi3.Schemas {
+	all := openapi3.Schemas{}
+	for _, part := range schema.AllOf {
+		maps.Copy(all, members(part.Value))
+	}
+	maps.Copy(all, schema.Properties)
+	return all
+}
+
+// sample is a value that the schema might mean.
+func sample(schema *openapi3.Schema, depth int) any {
+	forms := alternatives(schema)
+	schema = forms[0]
+	switch {
+	case len(schema.Enum) > 0:
+		return schema.Enum[0]
+	case schema.Type.Includes("string"):
+		switch schema.Format {
+		case "email":
+			return "bob@example.com"
+		case "uuid":
+			return id.New[id.Person]().String()
+		case "uri":
+			return "https://localhost/"
+		}
+		return "abc"
+	case schema.Type.Includes("integer"), schema.Type.Includes("number"):
+		return 1
+	case schema.Type.Includes("boolean"):
+		return true
+	case schema.Type.Includes("array"):
+		if depth > 4 || schema.Items == nil {
+			return []any{}
+		}
+		return []any{sample(schema.Items.Value, depth+1)}
+	}
+	object := map[string]any{}
+	if depth <= 4 {
+		for name, member := range members(schema) {
+			object[name] = sample(member.Value, depth+1)
+		}
+	}
+	return object
+}
+
+// wrongs are values of a member that are of its type and bad, or of another type.
+func wrongs(schema *openapi3.Schema) []any {
+	list := slices.Clone(hostileOthers)
+	switch {
+	case schema.Type.Includes("string"):
+		for _, text := range hostileStrings {
+			list = append(list, text)
+		}
+	case schema.Type.Includes("integer"), schema.Type.Includes("number"):
+		list = append(list, hostileNumbers...)
+	case schema.Type.Includes("array") && schema.Items != nil:
+		for _, value := range wrongs(schema.Items.Value) {
+			list = append(list, []any{value})
+		}
+		list = append(list, slices.Repeat([]any{sample(schema.Items.Value, 1)}, 1500))
+	default:
+		for name, member := range members(schema) {
+			for _, value := range wrongs(member.Value) {
+				object, _ := sample(schema, 1).(map[string]any)
+				object[name] = value
+				list = append(list, object)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+const typeForm = "application/x-www-form-urlencoded"
+
+// DecodeForm reads a body as browsers post forms, at most 1 MiB of it. A body that is empty has no fields; only one that
+// is there needs a Content-Type. What the fields hold is for the caller to check: it may be any bytes.
+//
+// Errors: 400 for a body that is malformed, 413, 415.
+func DecodeForm(r *http.Request) (url.Values, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return url.Values{}, nil
+	}
+	if r.ContentLength > maxJSON {
+		return nil, tooLarge(maxJSON)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxJSON))
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return url.Values{}, nil
+	}
+	if name, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || name != typeForm {
+		return nil, fault.ErrUnsupported.With("Content-Type: send the body as " + typeForm)
+	}
+	values, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, fault.ErrInvalid.With("body: is not " + typeForm)
+	}
+	return values, nil
+}

@@ -1,0 +1,148 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// LockExternal makes every other login of the same external identity wait until this transaction ends. Take it before
+// any other lock.
+func (s *Store) LockExternal(ctx context.Context, issuer, subject string) error {
+	_, err := s.exec(ctx, "lock external identity", `
+		SELECT pg_advisory_xact_lock(hashtextextended('identity.external ' || $1 || ' ' || $2, 0))`, issuer, subject)
+	return err
+}
+
+// FederatedPerson returns the person that issuer and subject name. Errors: identity.ErrPersonNotFound.
+func (s *Store) FederatedPerson(ctx context.Context, issuer, subject string) (id.Person, error) {
+	return scalar[id.Person](ctx, s.q, "find federated person", identity.ErrPersonNotFound, `
+		SELECT uid FROM identity.persons WHERE federated_issuer = $1 AND federated_subject = $2 AND deleted_at IS NULL`, issuer, subject)
+}
+
+// ProveAddress notes that an address was proved again to be the person's, if it is the verified primary one
+// (contract 3.4).
+func (s *Store) ProveAddress(ctx context.Context, p id.Person, address string, now time.Time) error {
+	_, err := s.exec(ctx, "prove address", `
+		UPDATE identity.persons p SET email_proved_at = $3
+		FROM identity.addresses a
+		WHERE p.uid = $1 AND a.person = p.uid AND a.address = $2 AND a.is_primary AND a.verified_at IS NOT NULL`, p.UUID, address, now)
+	return err
+}
+
+// Home is where a person logs in (contract 1.2).
+type Home struct {
+	Organization id.Organization // whose hosts serve the person
+	Host         string
+}
+
+// Home tells where a person is at home. Errors: identity.ErrPersonNotFound.
+func (s *Store) Home(ctx context.Context, p id.Person) (Home, error) {
+	return one[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
+		SELECT organization, coalesce(host, '') AS host FROM identity.homes WHERE person = $1`, p.UUID)
+}
+
+// InsertExternalToken notes that an external ID token is accepted; of parallel uses one succeeds.
+// Errors: identity.ErrExternalToken for one that was accepted before.
+func (s *Store) InsertExternalToken(ctx context.Context, fingerprint []byte, expires time.Time) error {
+	return s.changed(ctx, "accept external token", identity.ErrExternalToken.With("token: was used already; sign in again"), `
+		INSERT INTO identity.external_tokens (fingerprint, expires_at) VALUES ($1, $2)
+		ON CONFLICT ON CONSTRAINT external_tokens_pkey DO NOTHING`, fingerprint, expires)
+}
+
+// InsertExternalLogin registers the state of a form post, to be answered until expires.
+func (s *Store) InsertExternalLogin(ctx context.Context, stateHash []byte, redirectURL string, expires time.Time) error {
+	_, err := s.exec(ctx, "register external login", `
+		INSERT INTO identity.external_logins (state_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $3)`,
+		stateHash, redirectURL, expires)
+	return err
+}
+
+// ExternalRedirect returns where the browser goes after the form post of a state that waits for one.
+// Errors: identity.ErrExternalState.
+func (s *Store) ExternalRedirect(ctx context.Context, stateHash []byte, now time.Time) (string, error) {
+	return scalar[string](ctx, s.q, "find external login", identity.ErrExternalState, `
+		SELECT redirect_url FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
+}
+
+// ExternalLogin is what a form post brought: who signed in.
+type ExternalLogin struct {
+	Person      id.Person
+	ExternalSID string // empty: the provider named none
+}
+
+// StoreExternalLogin stores once what a form post brought, to be claimed until claimBefore. It needs the person's epoch as
+// it is now to be the same at the claim. Errors: identity.ErrExternalState.
+func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, now, claimBefore time.Time) error {
+	return s.changed(ctx, "store external login", identity.ErrExternalState, `
+		UPDATE identity.external_logins e
+		SET stored_at = $4, person = p.uid, person_epoch = p.epoch, external_sid = $3, forget_at = greatest(e.expires_at, $5::timestamptz)
+		FROM identity.persons p
+		WHERE e.state_hash = $1 AND e.stored_at IS NULL AND e.expires_at > $4 AND p.uid = $2 AND p.deleted_at IS NULL`,
+		stateHash, l.Person.UUID, optional(l.ExternalSID), now, claimBefore)
+}
+
+// ClaimExternalLogin hands out once what a form post stored since a moment; of parallel claims one succeeds.
+// Errors: identity.ErrExternalClaimed; identity.ErrExternalPending, also when the person's sessions were ended meanwhile.
+func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash []byte, now, since time.Time) (ExternalLogin, error) {
+	l, err := one[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
+		UPDATE identity.external_logins e SET claimed_at = $2
+		FROM identity.persons p
+		WHERE e.state_hash = $1 AND e.stored_at > $3 AND e.claimed_at IS NULL
+		  AND p.uid = e.person AND p.epoch = e.person_epoch AND p.deleted_at IS NULL
+		RETURNING e.person, coalesce(e.external_sid, '') AS external_sid`, stateHash, now, since)
+	if !errors.Is(err, identity.ErrExternalPending) {
+		return l, err
+	}
+	claimed, failed := scalar[bool](ctx, s.q, "check external login", nil, `
+		SELECT EXISTS (SELECT FROM identity.external_logins WHERE state_hash = $1 AND claimed_at IS NOT NULL)`, stateHash)
+	switch {
+	case failed != nil:
+		return l, failed
+	case claimed:
+		return l, identity.ErrExternalClaimed
+	}
+	return l, err
+}
+
+// LockExternalSessions locks, in one order for everybody, the persons whose sessions are tied to a provider's session.
+func (s *Store) LockExternalSessions(ctx context.Context, externalSID string) error {
+	_, err := s.exec(ctx, "lock persons of external session", `
+		SELECT FROM identity.persons p
+		WHERE p.uid IN (SELECT person FROM identity.id_tokens WHERE external_sid = $1
+		          UNION SELECT person FROM identity.parked_tokens WHERE external_sid = $1
+		          UNION SELECT person FROM identity.external_logins WHERE external_sid = $1)
+		ORDER BY p.uid FOR NO KEY UPDATE`, externalSID)
+	return err
+}
+
+// ExternalSession is one of our sessions that is tied to a provider's.
+type ExternalSession struct {
+	Person id.Person
+	SID    id.Session
+	Ended  bool // by this call; false: it had ended before, but its access tokens may still live
+}
+
+// EndExternalSessions ends what is tied to a provider's session: ID tokens, parked ones, and logins that nobody has
+// claimed. It returns every session that was tied to it. Call it after LockExternalSessions.
+func (s *Store) EndExternalSessions(ctx context.Context, externalSID string, now time.Time) ([]ExternalSession, error) {
+	return all[ExternalSession](ctx, s.q, "end external session", `
+		WITH pending AS (
+			DELETE FROM identity.external_logins WHERE external_sid = $1 AND claimed_at IS NULL
+		), parked AS (
+			DELETE FROM identity.parked_tokens WHERE external_sid = $1 RETURNING person, sid
+		), active AS (
+			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE external_sid = $1 AND state <> 'ended'
+			RETURNING person, sid
+		), ended AS (
+			SELECT person, sid FROM parked UNION SELECT person, sid FROM active
+		), tied AS (
+			SELECT person, sid FROM identity.id_tokens WHERE external_sid = $1 UNION SELECT person, sid FROM parked
+		)
+		SELECT tied.person, tied.sid, ended.sid IS NOT NULL AS ended
+		FROM tied LEFT JOIN ended ON ended.sid = tied.sid AND ended.person = tied.person
+		ORDER BY tied.sid`, externalSID, now)
+}

@@ -1,0 +1,358 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Authenticators lists the caller's verified authenticators, oldest first.
+func (s *Service) Authenticators(ctx context.Context, caller token.Caller) ([]identity.Authenticator, error) {
+	return s.store.Authenticators(ctx, caller.Person)
+}
+
+// Authenticator returns one of the caller's authenticators, verified or not. Errors: identity.ErrAuthenticatorNotFound.
+func (s *Service) Authenticator(ctx context.Context, caller token.Caller, a id.Authenticator) (identity.Authenticator, error) {
+	return s.store.Authenticator(ctx, caller.Person, a)
+}
+
+// NewAuthenticator is an authenticator to be registered.
+type NewAuthenticator struct {
+	Type   string
+	Name   string  // empty: unset
+	PubKey *string // nil: not given; only passwords have one
+}
+
+// check validates a registration. Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
+func (n NewAuthenticator) check() error {
+	var problems fault.Problems
+	if n.Type == "" {
+		problems.Add("type", "is required")
+	}
+	if err := text.Line(n.Name, text.MaxName); err != nil {
+		problems.Add("name", err.Error())
+	}
+	if n.PubKey != nil && n.Type != credential.TypeBcrypt {
+		problems.Add("pubKey", "is possible with type bcrypt only")
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	switch n.Type {
+	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypeRecovery:
+		return nil
+	}
+	return identity.ErrUnsupportedType
+}
+
+// Registered is a new authenticator with what is shown of its secret once and never again.
+type Registered struct {
+	identity.Authenticator
+	Key     string // the TOTP secret as a person types it, or the recovery codes separated by blanks
+	DataURI string // of totp: the secret as a QR code
+}
+
+// RegisterAuthenticator registers a second factor: TOTP, which counts once it is verified and takes the place of one that
+// never was, or recovery codes, which count at once and take the place of all earlier ones.
+// Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered,
+// identity.ErrSessionNotYoung, identity.ErrEmailNotRecent, identity.ErrPersonNotFound.
+func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator) (Registered, error) {
+	if err := n.check(); err != nil {
+		return Registered{}, err
+	}
+	registrant, err := s.store.Registrant(ctx, caller.Person)
+	if err != nil {
+		return Registered{}, err
+	}
+	if err := s.mayRegister(registrant, n.Type, caller.AuthTime); err != nil {
+		return Registered{}, err
+	}
+	var r Registered
+	if n.Type == credential.TypeTOTP {
+		r, err = s.registerTOTP(ctx, caller, n.Name, registrant.Email)
+	} else {
+		r, err = s.registerRecovery(ctx, caller, n.Name)
+	}
+	return r, describe("register authenticator", err)
+}
+
+// mayRegister applies contract 3.4.
+func (s *Service) mayRegister(r postgres.Registrant, kind string, authTime time.Time) error {
+	now := s.now()
+	switch {
+	case r.Federated:
+		return identity.ErrFederated
+	case kind == credential.TypeBcrypt, kind == credential.TypeTOTP && r.HasTOTP:
+		return identity.ErrTypeRegistered
+	case now.Sub(authTime) > s.settings.YoungSession:
+		return identity.ErrSessionNotYoung
+	case r.EmailProvedAt == nil || now.Sub(*r.EmailProvedAt) > s.settings.RecentEmail:
+		return identity.ErrEmailNotRecent
+	}
+	return nil
+}
+
+func (s *Service) registerTOTP(ctx context.Context, caller token.Caller, name, account string) (Registered, error) {
+	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
+	image, err := credential.TOTPImage(secret, s.settings.ProductName, account)
+	if err != nil {
+		return Registered{}, err
+	}
+	r := Registered{Key: credential.TOTPKey(secret), DataURI: image}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := tx.InsertTOTP(ctx, caller.Person, uid, name, s.secrets.Seal(secret, uid.UUID[:]), false, s.now()); err != nil {
+			return err
+		}
+		if err := s.recordOwn(ctx, tx, caller, "factor.register", uid.String(), map[string]string{"type": credential.TypeTOTP}); err != nil {
+			return err
+		}
+		r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid)
+		return err
+	})
+	return r, err
+}
+
+func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, name string) (Registered, error) {
+	uid := id.New[id.Authenticator]()
+	codes, salt := credential.NewRecoveryCodes()
+	hashes := make([][]byte, len(codes))
+	for i, c := range codes {
+		hashes[i] = credential.HashRecoveryCode(salt, c)
+	}
+	r := Registered{Key: strings.Join(codes, " ")}
+	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
+			return err
+		}
+		if r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, caller, mail.FactorAdded, r.Authenticator)
+	})
+	return r, err
+}
+
+// factorChanged follows a change of the second factors, with the person locked: every access token ends, the person is
+// told by mail.
+func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, a identity.Authenticator) error {
+	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"type": a.Type}
+	if a.Name != "" {
+		data["name"] = a.Name
+	}
+	if err := s.notify(ctx, tx, caller, template, data); err != nil {
+		return err
+	}
+	action := "factor.add"
+	if template == mail.FactorRemoved {
+		action = "factor.remove"
+	}
+	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {
+		return err
+	}
+	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: caller.Person, Epoch: epoch})
+}
+
+// VerifyAuthenticator takes checked credentials for one of the caller's authenticators. They verify a TOTP authenticator,
+// with which two factors become the rule: the caller's session has then presented both, and its new ID token is returned.
+// For one that is verified it is a test, which uses up a code like any other use; idToken is empty.
+// Errors: fault.ErrInvalid for another type than the authenticator's, identity.ErrVerificationFailed,
+// identity.ErrAuthenticatorNotFound.
+func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Credentials) (idToken string, err error) {
+	secret, err := s.store.Secret(ctx, caller.Person, a)
+	if err != nil {
+		return "", err
+	}
+	if in.Type != secret.Type {
+		return "", fault.ErrInvalid.With("type: is not the authenticator's, " + secret.Type)
+	}
+	own, err := s.store.Addresses(ctx, caller.Person)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(own, func(e identity.Address) bool { return e.Address == in.Email && (e.Primary || e.Verified) }) {
+		return "", identity.ErrVerificationFailed
+	}
+	if secret.Type == credential.TypeTOTP && !secret.Verified {
+		return s.verifyTOTP(ctx, caller, a, secret.Secret, in.Key)
+	}
+	return "", describe("verify authenticator", s.testAuthenticator(ctx, caller, a, secret, in.Key))
+}
+
+func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte, code string) (idToken string, err error) {
+	secret, err := s.secrets.Open(sealed, a.UUID[:])
+	if err != nil {
+		return "", describe("open TOTP secret", err)
+	}
+	step, ok := credential.TOTPStep(secret, code, s.now())
+	if !ok {
+		return "", identity.ErrVerificationFailed
+	}
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := tx.VerifyTOTP(ctx, a, step, s.now()); err != nil {
+			return err
+		}
+		if err := tx.RaiseLevel(ctx, caller.Person, caller.Session); err != nil {
+			return err
+		}
+		if issued, err = s.renewSession(ctx, tx, caller); err != nil {
+			return err
+		}
+		verified, err := tx.Authenticator(ctx, caller.Person, a)
+		if err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, caller, mail.FactorAdded, verified)
+	})
+	if err != nil {
+		return "", describe("verify authenticator", err)
+	}
+	return s.handOut(ctx, issued)
+}
+
+// testAuthenticator checks a key against an authenticator that is verified.
+func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, secret postgres.Secret, key string) error {
+	if secret.Type == credential.TypeBcrypt {
+		ok, err := s.bcrypt.Compare(ctx, secret.Secret, key)
+		if err == nil && !ok {
+			return identity.ErrVerificationFailed
+		}
+		return err
+	}
+	use, err := s.checkFactor(ctx, s.store, caller.Person, secret.Type, key)
+	if err == nil {
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+			if err := tx.LockPerson(ctx, caller.Person); err != nil {
+				return err
+			}
+			if err := use(ctx, tx); err != nil {
+				return err
+			}
+			return s.recordOwn(ctx, tx, caller, "factor.use", a.String(), map[string]string{"type": secret.Type})
+		})
+	}
+	if errors.Is(err, identity.ErrCredentials) || errors.Is(err, identity.ErrFactorNotVerified) {
+		return identity.ErrVerificationFailed
+	}
+	return err
+}
+
+// AuthenticatorChange is what is to change of an authenticator; nil members stay as they are.
+type AuthenticatorChange struct {
+	Type    *string // may be repeated, not changed
+	Name    *string // empty: unset
+	PubKey  *string // the new password
+	AuthKey *string // the present one
+}
+
+// check validates a change of an authenticator of a type. Errors: fault.ErrInvalid.
+func (c AuthenticatorChange) check(kind string) error {
+	var problems fault.Problems
+	if c.Type != nil && *c.Type != kind {
+		problems.Add("type", "cannot be changed")
+	}
+	if c.Name != nil {
+		if err := text.Line(*c.Name, text.MaxName); err != nil {
+			problems.Add("name", err.Error())
+		}
+	}
+	switch {
+	case c.PubKey == nil:
+	case kind != credential.TypeBcrypt:
+		problems.Add("pubKey", "can be changed with type bcrypt only")
+	default:
+		if err := credential.CheckPassword(*c.PubKey); err != nil {
+			problems.Add("pubKey", err.Error())
+		}
+	}
+	return problems.Err()
+}
+
+// UpdateAuthenticator renames an authenticator or changes the password, or both. A new password needs the old one or a
+// session soon after a password reset, and ends every other session.
+// Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
+func (s *Service) UpdateAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
+	secret, err := s.store.Secret(ctx, caller.Person, a)
+	if err != nil {
+		return after, err
+	}
+	if err := c.check(secret.Type); err != nil {
+		return after, err
+	}
+	if c.PubKey != nil {
+		after, err = s.changePassword(ctx, caller, a, c)
+	} else {
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+			after, err = s.rename(ctx, tx, caller, a, c.Name)
+			return err
+		})
+	}
+	return after, describe("update authenticator", err)
+}
+
+// rename gives an authenticator a name, unless it is nil, and returns it as it is then.
+func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, name *string) (identity.Authenticator, error) {
+	if name != nil {
+		if err := tx.RenameAuthenticator(ctx, caller.Person, a, *name); err != nil {
+			return identity.Authenticator{}, err
+		}
+		if err := s.recordOwn(ctx, tx, caller, "authenticator.rename", a.String(), nil); err != nil {
+			return identity.Authenticator{}, err
+		}
+	}
+	return tx.Authenticator(ctx, caller.Person, a)
+}
+
+// DeleteAuthenticator unregisters one of the caller's second factors. Without TOTP, one factor is enough again, and no
+// session counts as one of two. Errors: identity.ErrCannotUnregister, identity.ErrAuthenticatorNotFound.
+func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		removed, err := tx.Authenticator(ctx, caller.Person, a)
+		switch {
+		case err != nil:
+			return err
+		case removed.Type == credential.TypeBcrypt:
+			return identity.ErrCannotUnregister
+		}
+		if err := tx.DeleteAuthenticator(ctx, caller.Person, a); err != nil {
+			return err
+		}
+		if !removed.Verified {
+			return s.recordOwn(ctx, tx, caller, "factor.discard", a.String(), map[string]string{"type": removed.Type})
+		}
+		if removed.Type == credential.TypeTOTP {
+			if err := tx.LowerLevels(ctx, caller.Person); err != nil {
+				return err
+			}
+		}
+		return s.factorChanged(ctx, tx, caller, mail.FactorRemoved, removed)
+	})
+	return describe("delete authenticator", err)
+}

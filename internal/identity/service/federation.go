@@ -1,0 +1,148 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/oidc"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// federate returns the person that an external identity stands for. The first login creates it with the address that the
+// provider has verified; whoever holds that address unverified loses it. If the provider's client belongs to an
+// organization, the person joins it, unless it is a member of another one. No other login of the same identity runs
+// meanwhile. Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when the
+// person is being deleted.
+func (s *Service) federate(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
+	if err := tx.LockExternal(ctx, who.Issuer, who.Subject); err != nil {
+		return id.Person{}, err
+	}
+	person, err := tx.FederatedPerson(ctx, who.Issuer, who.Subject)
+	known := err == nil
+	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+		return id.Person{}, err
+	}
+	// The organization is locked before any person is (package postgres).
+	joins, err := s.lockJoined(ctx, tx, person, who.Organization)
+	if err != nil {
+		return id.Person{}, err
+	}
+	if known {
+		if err := tx.LockPerson(ctx, person); err != nil {
+			return id.Person{}, err
+		}
+		err = tx.ProveAddress(ctx, person, who.Email, s.now())
+	} else {
+		person, err = s.createFederated(ctx, tx, from, who)
+	}
+	if err == nil && joins {
+		err = s.joinFederated(ctx, tx, from.Client, person, who.Organization)
+	}
+	if errors.Is(err, identity.ErrUserLimit) || errors.Is(err, identity.ErrOrganizationNotFound) {
+		s.log.WarnContext(ctx, "people of an identity provider cannot join their organization", "organization", who.Organization.String(), "error", err)
+		err = identity.ErrExternalMember.Because(err)
+	}
+	return person, err
+}
+
+// lockJoined decides whether a person, zero for a new one, is to join the organization of a provider's client, and locks
+// what is needed for it: that organization, and the free one if the person is a member there.
+func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Person, o id.Organization) (bool, error) {
+	if o.IsZero() {
+		return false, nil
+	}
+	locks := []id.Organization{o}
+	if !p.IsZero() {
+		m, err := tx.Membership(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		if !m.Organization.IsZero() {
+			if m.Organization == o || !m.Free {
+				return false, nil
+			}
+			locks = append(locks, m.Organization)
+		}
+	}
+	return true, tx.LockOrganizations(ctx, locks...)
+}
+
+// createFederated stores the person of an external identity. Errors: identity.ErrExternalAddressInUse,
+// identity.ErrOrganizationNotFound.
+func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
+	if err := tx.LockAddress(ctx, who.Email); err != nil {
+		return id.Person{}, err
+	}
+	holders, err := tx.Holders(ctx, who.Email)
+	if err != nil {
+		return id.Person{}, err
+	}
+	for _, h := range holders {
+		if h.Verified {
+			return id.Person{}, identity.ErrExternalAddressInUse
+		}
+	}
+	if err := s.evict(ctx, tx, who.Email, holders); err != nil {
+		return id.Person{}, err
+	}
+	organization := who.Organization
+	if organization.IsZero() {
+		organization = from.Client.Host.Organization
+	}
+	zone, err := tx.TimeZone(ctx, organization)
+	if err != nil {
+		return id.Person{}, err
+	}
+	person, now := id.New[id.Person](), s.now()
+	if err := tx.InsertPerson(ctx, postgres.NewPerson{
+		UID: person, Name: who.Name, Locale: or(from.Locale, i18n.Default), TimeZone: zone, Address: who.Email, VerifiedAt: now,
+		CreatedAt: now, Issuer: who.Issuer, Subject: who.Subject,
+	}); err != nil {
+		return id.Person{}, err
+	}
+	return person, s.record(ctx, tx, audit.Entry{
+		Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: from.Client,
+		Details: map[string]string{"provider": who.Provider},
+	})
+}
+
+// joinFederated makes a person a member of an organization, which lockJoined has locked, in place of its membership of
+// the free one. Its other sessions go on with a replacement each. Whoever is in another organization by now, or is the
+// last administrator of the free one, stays there. Errors: identity.ErrUserLimit, identity.ErrOrganizationNotFound.
+func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token.Client, p id.Person, o id.Organization) error {
+	if err := tx.LockPerson(ctx, p); err != nil {
+		return err
+	}
+	m, err := tx.Membership(ctx, p)
+	if err != nil || !m.Organization.IsZero() && (m.Organization == o || !m.Free) {
+		return err
+	}
+	if !m.Organization.IsZero() {
+		err := s.keepAdmin(ctx, tx, m.Organization, p, m.Roles)
+		if errors.Is(err, identity.ErrLastAdmin) {
+			return nil
+		}
+		if err == nil {
+			err = tx.DeleteMember(ctx, m.Organization, p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.admit(ctx, tx, o, p, memberRoles); err != nil {
+		return err
+	}
+	epoch, err := tx.RaiseEpoch(ctx, p)
+	if err != nil {
+		return err
+	}
+	return s.privilegesChanged(ctx, tx, privileges{
+		by: token.Caller{Person: p, Client: c}, organization: o, person: p, epoch: epoch, action: "member.join", roles: memberRoles,
+		grace: true, membership: true,
+	})
+}

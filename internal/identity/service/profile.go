@@ -1,0 +1,193 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Profile returns the caller's own profile. Errors: identity.ErrPersonNotFound.
+func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Person, error) {
+	return s.store.Profile(ctx, caller.Person)
+}
+
+// ProfileChange is what of a profile is to change; nil members stay as they are.
+type ProfileChange struct {
+	Name     *string // empty: unset
+	Locale   *string
+	TimeZone *string
+}
+
+// check validates a change. Errors: fault.ErrInvalid.
+func (c ProfileChange) check() error {
+	var problems fault.Problems
+	value := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	checkProfile(&problems, value(c.Name), value(c.Locale), value(c.TimeZone))
+	if c.Locale != nil && *c.Locale == "" {
+		problems.Add("locale", "is empty")
+	}
+	if c.TimeZone != nil && *c.TimeZone == "" {
+		problems.Add("timeZone", "is empty")
+	}
+	return problems.Err()
+}
+
+// UpdateProfile changes the caller's profile and returns it as it is then.
+// Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+func (s *Service) UpdateProfile(ctx context.Context, caller token.Caller, c ProfileChange) (after identity.Person, err error) {
+	if err := c.check(); err != nil {
+		return after, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.UpdateProfile(ctx, caller.Person, postgres.ProfileChange(c)); err != nil {
+			return err
+		}
+		if err := s.recordOwn(ctx, tx, caller, "profile.update", caller.Person.String(), nil); err != nil {
+			return err
+		}
+		after, err = tx.Profile(ctx, caller.Person)
+		return err
+	})
+	return after, describe("update profile", err)
+}
+
+// DeleteProfile deletes the caller for good, with all sessions; other domains follow by jobs of their own.
+// Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
+func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller) error {
+	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish"))
+}
+
+// errMoved is a person whose organization became another before it was locked.
+var errMoved = errors.New("the person's membership has changed meanwhile")
+
+// deletePerson deletes a person unless its organization would be left without administrator.
+// Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
+func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string) error {
+	const tries = 3
+	for range tries {
+		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+			if err := s.lockStanding(ctx, tx, p); err != nil {
+				return err
+			}
+			return s.erase(ctx, tx, p, by, reason)
+		})
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return fault.ErrConflict.WithMessage(fault.MessageNotStored).Because(errMoved)
+}
+
+// lockStanding locks the organization that a person is a member of, if any, then the person, and refuses to go on where
+// the organization needs it. Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, errMoved.
+func (s *Service) lockStanding(ctx context.Context, tx *postgres.Store, p id.Person) error {
+	before, err := tx.Membership(ctx, p)
+	if err != nil {
+		return err
+	}
+	if !before.Organization.IsZero() {
+		if err := tx.LockOrganizations(ctx, before.Organization); err != nil {
+			return err
+		}
+	}
+	if err := tx.LockPerson(ctx, p); err != nil {
+		return err
+	}
+	now, err := tx.Membership(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case now.Organization != before.Organization:
+		return errMoved
+	case now.Organization.IsZero():
+		return nil
+	}
+	return s.keepAdmin(ctx, tx, now.Organization, p, now.Roles)
+}
+
+// ProfileAvatar returns the stored size of the caller's avatar that is closest to height (0: the largest).
+// Errors: identity.ErrAvatarNotFound.
+func (s *Service) ProfileAvatar(ctx context.Context, caller token.Caller, height int) (identity.Avatar, error) {
+	return s.avatar(ctx, postgres.AvatarOwner{Person: caller.Person}, height)
+}
+
+// PutProfileAvatar stores a picture as the caller's avatar and returns its largest size. The picture is read from its
+// beginning. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, picture io.ReadSeeker) (identity.Avatar, error) {
+	sizes, err := s.avatarSizes(ctx, picture)
+	if err != nil {
+		return identity.Avatar{}, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := tx.PutAvatar(ctx, postgres.AvatarOwner{Person: caller.Person}, sizes, s.now()); err != nil {
+			return err
+		}
+		return s.profileAvatarChanged(ctx, tx, caller)
+	})
+	return sizes[0], describe("put avatar", err)
+}
+
+// DeleteProfileAvatar removes the caller's avatar. Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
+func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		existed, err := tx.DeleteAvatar(ctx, postgres.AvatarOwner{Person: caller.Person})
+		if err != nil {
+			return err
+		}
+		if !existed {
+			return identity.ErrAvatarNotFound
+		}
+		return s.profileAvatarChanged(ctx, tx, caller)
+	})
+	return describe("delete avatar", err)
+}
+
+// profileAvatarChanged tells the person and the members of its organization.
+func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
+	if err := s.recordOwn(ctx, tx, caller, "profile.avatar", caller.Person.String(), nil); err != nil {
+		return err
+	}
+	m, err := tx.Membership(ctx, caller.Person)
+	if err != nil {
+		return err
+	}
+	var interested []id.Person
+	if !m.Organization.IsZero() {
+		if interested, err = tx.MemberUIDs(ctx, m.Organization); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(interested, caller.Person) {
+		interested = append(interested, caller.Person)
+	}
+	return events.Append(ctx, tx.Querier(), s.now(), events.Event{
+		Kind: events.ProfileAvatarUpdated, Subject: caller.Person.String(), Receivers: interested,
+	})
+}
+
+// recordOwn is record for what a caller does to its own account.
+func (s *Service) recordOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, action, object string, details map[string]string) error {
+	return s.record(ctx, tx, audit.Entry{
+		Actor: caller.Person, Action: action, Object: object, Target: caller.Person, Client: caller.Client, Details: details,
+	})
+}

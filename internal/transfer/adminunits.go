@@ -1,0 +1,55 @@
+package transfer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
+
+// Bounds of what an administrator may decide.
+const (
+	maxTTL           = 3_650 // days
+	maxTTLs          = 100
+	maxUnitFiles     = 100_000
+	maxUnitFileMB    = 10_000_000 // 10 TB
+	maxUnitAddresses = 10_000
+)
+
+// Rank orders the levels by strength; what is none of them is -1.
+func (p Protection) Rank() int {
+	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)
+}
+
+// Check returns ErrInvalid with one detail for each setting that makes no sense.
+func (u Adminunit) Check() error {
+	var p fault.Problems
+	within := func(member string, value, most int64) {
+		if value < 1 || value > most {
+			p.Add(member, fmt.Sprintf("must be from 1 to %d", most))
+		}
+	}
+	if len(u.AvailableTTL) == 0 || len(u.AvailableTTL) > maxTTLs {
+		p.Add("availableTtl", fmt.Sprintf("must have 1 to %d entries", maxTTLs))
+	}
+	for i, days := range u.AvailableTTL {
+		if days < 1 || days > maxTTL {
+			p.Add("availableTtl", fmt.Sprintf("must hold days from 1 to %d", maxTTL))
+			break
+		}
+		if slices.Contains(u.AvailableTTL[:i], days) {
+			p.Add("availableTtl", fmt.Sprintf("holds %d twice", days))
+			break
+		}
+	}
+	if !slices.Contains(u.AvailableTTL, u.DefaultTTL) {
+		p.Add("defaultTtl", "must be one of availableTtl")
+	}
+	if u.ProtectionLevel.Rank() < 0 {
+		p.Add("protectionLevel", "must be none, password or recipientAuthentication")
+	}
+	within("maxFiles", int64(u.MaxFiles), maxUnitFiles)
+	within("maxFileSizeMb", u.MaxFileSizeMB, maxUnitFileMB)
+	within("maxRecipients", int64(u.MaxRecipients), maxUnitAddresses)
+	return p.Err()
+}

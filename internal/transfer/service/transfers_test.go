@@ -1,0 +1,254 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+func TestParallelConfirmsMakeOneTransfer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "a", 3)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var confirmed []id.Transfer
+	refused := 0
+	for range 20 {
+		wg.Go(func() {
+			done, err := w.Confirm(t.Context(), c, r)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				confirmed = append(confirmed, done.UID)
+			case errors.Is(err, transfer.ErrConfirmed):
+				refused++
+			default:
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(confirmed) != 1 || refused != 19 {
+		t.Fatalf("%d confirmed, %d refused", len(confirmed), refused)
+	}
+	_, err := w.Confirm(t.Context(), c, r)
+	var f *fault.Error
+	if !errors.As(err, &f) || len(f.Details) != 1 || !bytes.Contains([]byte(f.Details[0]), []byte(confirmed[0].String())) {
+		t.Errorf("the refusal does not name the transfer: %v", err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.transfers`); n != 1 {
+		t.Errorf("%d transfers", n)
+	}
+}
+
+func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, owner.Person)
+	c, r := w.reserve()
+	for i := range 50 {
+		w.attach(c, r, fmt.Sprint("o", i), 1000)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	stored, refused := 0, 0
+	for i := range 50 {
+		wg.Go(func() {
+			_, err := w.Upload(t.Context(), c, r, fmt.Sprint("o", i), whole(random(1000)))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				stored++
+			case errors.Is(err, transfer.ErrPersonalVolume):
+				refused++
+			default:
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if stored != 10 || refused != 40 {
+		t.Fatalf("%d stored, %d refused", stored, refused)
+	}
+	volume := func() (int64, int64) {
+		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person), w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
+	}
+	if held, reserved := volume(); held != 10_000 || reserved != 0 {
+		t.Fatalf("held %d, reserved %d", held, reserved)
+	}
+	got, err := w.Reservation(t.Context(), c, r)
+	if err != nil || !got.VolumeLimitExceeded || len(got.Objects) != 50 {
+		t.Errorf("%v %v", got.VolumeLimitExceeded, err)
+	}
+	m, err := w.PublicMailbox(t.Context(), w.at(token.Caller{}), "ann")
+	if err != nil || !errors.Is(m.Rejection(), transfer.ErrPersonalVolume) {
+		t.Errorf("%v %v", m.Rejection(), err)
+	}
+	if err := w.CancelReservation(t.Context(), c, r); err != nil {
+		t.Fatal(err)
+	}
+	if held, reserved := volume(); held != 0 || reserved != 0 {
+		t.Errorf("after the cancel: held %d, reserved %d", held, reserved)
+	}
+	if n := w.count(`SELECT coalesce(sum(bytes), 0) FROM transfer.stored_volumes`); n != 0 {
+		t.Errorf("%d bytes count as stored", n)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	abandoned, open := w.reserve()
+	w.attach(abandoned, open, "a", 5)
+	mustUpload(w, abandoned, open, "a", part([]byte("ab"), 0, 5))
+	c, r := w.reserve()
+	w.attach(c, r, "a", 3)
+	w.attach(c, r, "empty", 0)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	mustUpload(w, c, r, "empty", whole(nil))
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.advance(48*time.Hour + time.Second)
+	if _, err := w.Object(t.Context(), abandoned, open, "a"); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("an expired reservation answers %v before the job ran", err)
+	}
+	run := func(jobs ...func(context.Context) error) {
+		for _, job := range jobs {
+			if err := job(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(w.ExpireReservations)
+	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3 {
+		t.Errorf("%d bytes charged after the reservation expired", n)
+	}
+	w.advance(3 * 24 * time.Hour)
+	run(w.WarnExpiring, w.WarnExpiring)
+	if n := w.count(`SELECT count(*) FROM mails WHERE template = 'transfer-expiring'`); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+	w.advance(3 * 24 * time.Hour)
+	if _, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("an expired transfer answers %v before the job ran", err)
+	}
+	run(w.ExpireTransfers)
+	w.until(func() bool { run(w.RemoveBytes); return w.blobsLeft() == 0 })
+	left, err := w.Transfer(t.Context(), owner, done.UID)
+	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
+		t.Errorf("left %+v, %v", left, err)
+	}
+	w.advance(91 * 24 * time.Hour)
+	run(w.Purge, w.ReleaseVolumes, w.SweepOrphans)
+	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.objects`); n != 0 {
+		t.Errorf("%d objects are left", n)
+	}
+}
+
+func TestDeletingATransfer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "a", 3)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Content.Close()
+	if err := w.RecordDownload(t.Context(), owner, d); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := w.Transfer(t.Context(), owner, done.UID)
+	if err != nil || seen.State != transfer.Accessed || !seen.AccessedAt.Equal(w.now()) || seen.Objects[0].Downloads != 1 {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	if err := w.DeleteTransfer(t.Context(), w.person("bob@example.com"), done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("somebody else's delete: %v", err)
+	}
+	if err := w.DeleteTransfer(t.Context(), owner, done.UID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("got %v", err)
+	}
+	w.until(func() bool {
+		if err := w.RemoveBytes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.blobsLeft() == 0
+	})
+}
+
+func TestPagesOfTransfers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	var want []id.Transfer
+	for range 7 {
+		c, r := w.reserve()
+		done, err := w.Confirm(t.Context(), c, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append([]id.Transfer{done.UID}, want...)
+		w.advance(time.Second)
+	}
+	var got []id.Transfer
+	q := service.TransferQuery{Received: true, Sent: true, Limit: 3}
+	for {
+		page, next, err := w.Transfers(t.Context(), owner, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page {
+			got = append(got, p.UID)
+		}
+		if q.Cursor = next; next == "" {
+			break
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	for search, n := range map[string]int{"STRANGER": 7, "nobody": 0, "%": 0, "example.org": 7} {
+		page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Sent: true, Limit: 50, Search: search})
+		if err != nil || len(page) != n {
+			t.Errorf("search %q: %d, %v", search, len(page), err)
+		}
+	}
+	if page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Sent: true, Limit: 50}); err != nil || len(page) != 0 {
+		t.Errorf("sent: %d, %v", len(page), err)
+	}
+	if _, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Limit: 50, Cursor: "x"}); !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("a wrong cursor: %v", err)
+	}
+}

@@ -1,0 +1,95 @@
+//go:build redis
+
+// Package redis tests rate limits that whole servers share through Redis. Run it with make test-redis.
+package redis
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/redistest"
+)
+
+// TestReplicas sends 200 requests at once to two replicas: with Redis, without it, and with it again.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	shared, limited := testkit.Env("CONSIGN_REDIS_URL", server.URL), testkit.Env("CONSIGN_RATE_LIMIT", "on")
+	a := testkit.New(t, shared, limited)
+	b := testkit.New(t, testkit.Beside(a), shared, limited)
+	ann := a.SignUp("ann@example.com")
+
+	left := remaining(t, ann) // the clock stands still, nothing drains
+	if got := flood(t, ann, a, b); got[http.StatusOK] != left || got[509] != 200-left {
+		t.Fatalf("with %d drops left, 200 requests: %v", left, got)
+	}
+	a.Clock.Advance(10 * time.Second)
+	if got := flood(t, ann, a, b); got[http.StatusOK] != 10 {
+		t.Errorf("10 s later: %v", got)
+	}
+
+	server.Kill()
+	if got := flood(t, ann, a, b); got[http.StatusOK] != 120 || got[509] != 80 {
+		t.Errorf("each replica for itself: %v", got)
+	}
+	for _, s := range []*testkit.Server{a, b} {
+		if n := strings.Count(s.Log(), "kept by this replica alone"); n != 1 {
+			t.Errorf("the failure is logged %d times", n)
+		}
+		if stats := s.App.SharedLimits.Stats(); !stats.Away || stats.Failures != 1 || stats.Fallbacks != 100 {
+			t.Errorf("%+v", stats)
+		}
+	}
+
+	server.Start()
+	for _, s := range []*testkit.Server{a, b} {
+		for deadline := time.Now().Add(10 * time.Second); s.App.SharedLimits.Stats().Away; time.Sleep(50 * time.Millisecond) {
+			ann.At(s).Get(s.Identity + "/profile")
+			if time.Now().After(deadline) {
+				t.Fatal("Redis is not found again within 10 s")
+			}
+		}
+	}
+	if got := flood(t, ann, a, b); got[http.StatusOK] != 60 || got[509] != 140 {
+		t.Errorf("with Redis again, which forgot: %v", got)
+	}
+}
+
+// remaining makes a request and tells how many more the bucket takes.
+func remaining(t *testing.T, p *testkit.Person) int {
+	t.Helper()
+	n, err := strconv.Atoi(p.Get(p.Server.Identity + "/profile").Want(http.StatusOK).Header.Get("X-RateLimit-Remaining"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// flood makes 200 requests at once, half of them at each server, and counts the answers by status.
+func flood(t *testing.T, p *testkit.Person, servers ...*testkit.Server) map[int]int {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	got := map[int]int{}
+	for i := range 200 {
+		at := p.At(servers[i%len(servers)])
+		all.Go(func() {
+			resp, err := at.Try(context.Background(), http.MethodGet, at.Server.Identity+"/profile", nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got[resp.Status]++
+		})
+	}
+	all.Wait()
+	return got
+}
