@@ -52,11 +52,14 @@ func commands() []command {
 		{"serve", "[--demo] [--migrate]", "serve both APIs until a signal ends it", serve},
 		{"migrate", "[up|status]", "bring the database to this version, or show what is applied", migrate},
 		{"config", "", "print the effective configuration, secrets masked", printConfig},
-		{"person", "create|show|verify|end-sessions|reset-factors PERSON", "make and see people, and help those who are locked out", person},
+		{"person", "create|show|limits|verify|end-sessions|reset-factors|export|delete PERSON", "make, see, export and delete people, and help those who are locked out", person},
+		{"org", "create|show|set|limits|subscribe|host|member ORG …", "make, see and change organizations, their plans and members", organization},
+		{"invitation", "create --shared [ORG]", "issue an invitation for everybody who has its key", invitation},
 		{"mailbox", "create PERSON [LINK] | show PERSON", "make and see the mailbox of a person", mailbox},
 		{"keys", "list|rotate|revoke KID|reseal", "see and change the keys that sign tokens", keys},
 		{"mail", "list|retry UID|test ADDRESS", "see the mail queue, send again, try the settings", mailCommand},
 		{"maintenance", "on|off", "answer 503 on every replica, or stop doing so", maintenance},
+		{"fsck", "[--accept]", "compare all stored bytes with the database; accept what a restore brought back", fsck},
 		{"audit", "[--limit N]", "print who did what, newest first", auditCommand},
 		{"healthcheck", "", "exit 0 when the server of this configuration is healthy", healthcheck},
 		{"version", "", "print the version", printVersion},
@@ -94,7 +97,7 @@ func (e usageError) Error() string { return string(e) }
 func usage() string {
 	text := "usage: consign COMMAND\n"
 	for _, c := range commands() {
-		text += fmt.Sprintf("\n  %-12s %-30s %s", c.name, c.arguments, c.help)
+		text += fmt.Sprintf("\n  %s %s\n      %s", c.name, c.arguments, c.help)
 	}
 	return text
 }
@@ -118,6 +121,19 @@ func parse(f *flag.FlagSet, args []string, least, most int) error {
 		return usageError(fmt.Sprintf("consign %s: that number of arguments does not fit; see consign %s --help", f.Name(), f.Name()))
 	}
 	return nil
+}
+
+// parseMixed reads flags that may stand before, between and after the other arguments, which it returns.
+func parseMixed(f *flag.FlagSet, args []string) (others []string, err error) {
+	for {
+		if err := parse(f, args, 0, len(args)); err != nil {
+			return nil, err
+		}
+		if args = f.Args(); len(args) == 0 {
+			return others, nil
+		}
+		others, args = append(others, args[0]), args[1:]
+	}
 }
 
 // logger writes to stderr as the configuration says.
@@ -144,6 +160,9 @@ func withApp(ctx context.Context, env environment, fn func(a *app.App) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := a.Identity.BootstrapOnce(ctx); err != nil {
+		return err
+	}
 	return fn(a)
 }
 

@@ -60,9 +60,12 @@ func keys(ctx context.Context, env environment, args []string) error {
 	if err := parse(f, args, 1, 2); err != nil {
 		return err
 	}
+	if withKID, known := map[string]bool{"list": false, "rotate": false, "revoke": true, "reseal": false}[f.Arg(0)]; !known || withKID != (f.NArg() == 2) {
+		return usageError("consign keys: say list, rotate, revoke KID or reseal")
+	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch action := f.Arg(0); {
-		case action == "list" && f.NArg() == 1:
+		switch f.Arg(0) {
+		case "list":
 			all, err := a.Keys.List(ctx)
 			if err != nil {
 				return err
@@ -73,24 +76,26 @@ func keys(ctx context.Context, env environment, args []string) error {
 					row(k.KID, k.Purpose, minute(k.SignsFrom), minute(k.SignsUntil), minute(k.PublishedUntil), k.State(time.Now()))
 				}
 			})
-		case action == "rotate" && f.NArg() == 1:
+		case "rotate":
 			k, err := a.Keys.Rotate(ctx)
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(env.stdout, "published %s, which signs from %s\n", k.KID, minute(k.SignsFrom))
 			return err
-		case action == "revoke" && f.NArg() == 2:
+		case "revoke":
 			return a.Keys.Revoke(ctx, f.Arg(1))
-		case action == "reseal" && f.NArg() == 1:
+		default: // reseal
 			n, err := a.Keys.Reseal(ctx)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d keys sealed anew\n", n)
+			secrets, err := a.Identity.Reseal(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys and %d TOTP secrets sealed anew\n", n, secrets)
 			return err
-		default:
-			return usageError("consign keys: say list, rotate, revoke KID or reseal")
 		}
 	})
 }
@@ -101,9 +106,20 @@ func mailCommand(ctx context.Context, env environment, args []string) error {
 	if err := parse(f, args, 1, 2); err != nil {
 		return err
 	}
+	var uid id.Mail
+	var err error
+	switch action := f.Arg(0); {
+	case action == "list" && f.NArg() == 1, action == "test" && f.NArg() == 2:
+	case action == "retry" && f.NArg() == 2:
+		if uid, err = id.Parse[id.Mail](f.Arg(1)); err != nil {
+			return usageError("consign mail retry: the argument " + err.Error())
+		}
+	default:
+		return usageError("consign mail: say list, retry UID or test ADDRESS")
+	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch action := f.Arg(0); {
-		case action == "list" && f.NArg() == 1:
+		switch f.Arg(0) {
+		case "list":
 			all, err := a.Mail.List(ctx, mail.Filter{Limit: 200})
 			if err != nil {
 				return err
@@ -114,21 +130,15 @@ func mailCommand(ctx context.Context, env environment, args []string) error {
 					row(m.UID, m.CreatedAt.UTC().Format("2006-01-02 15:04:05Z"), m.Template, m.To, m.State, m.Attempts, m.LastAnswer)
 				}
 			})
-		case action == "retry" && f.NArg() == 2:
-			uid, err := id.Parse[id.Mail](f.Arg(1))
-			if err != nil {
-				return usageError("consign mail retry: the argument " + err.Error())
-			}
+		case "retry":
 			return a.Mail.Retry(ctx, uid)
-		case action == "test" && f.NArg() == 2:
+		default: // test
 			answer, err := a.Mail.Test(ctx, f.Arg(1), "")
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(env.stdout, answer)
 			return err
-		default:
-			return usageError("consign mail: say list, retry UID or test ADDRESS")
 		}
 	})
 }

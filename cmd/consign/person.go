@@ -16,6 +16,13 @@ func person(ctx context.Context, env environment, args []string) error {
 	if len(args) > 0 && args[0] == "create" {
 		return createPerson(ctx, env, args[1:])
 	}
+	if len(args) > 0 && args[0] == "limits" {
+		f := flags("person limits")
+		if err := parse(f, args[1:], 2, 100); err != nil {
+			return err
+		}
+		return withApp(ctx, env, func(a *app.App) error { return a.Identity.SetPersonLimits(ctx, f.Arg(0), f.Args()[1:]) })
+	}
 	f := flags("person")
 	if err := parse(f, args, 2, 2); err != nil {
 		return err
@@ -31,8 +38,12 @@ func person(ctx context.Context, env environment, args []string) error {
 			return a.Identity.EndPersonSessions(ctx, who)
 		case "reset-factors":
 			return a.Identity.ResetFactors(ctx, who)
+		case "export":
+			return exportPerson(ctx, env, a, who)
+		case "delete":
+			return a.Identity.DeletePerson(ctx, who)
 		default:
-			return usageError("consign person: say create ADDRESS, show, verify, end-sessions or reset-factors PERSON")
+			return usageError("consign person: say create ADDRESS, limits PERSON uploadVolumeGb=N, show, verify, end-sessions, reset-factors, export or delete PERSON")
 		}
 	})
 }

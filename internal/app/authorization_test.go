@@ -29,10 +29,17 @@ var authorization = map[string][]string{
 	"access unverified factorless": {
 		"GET /id/v3/profile", "POST /id/v3/profile/emails/{address}/verify", "POST /id/v3/confirm/{key}",
 	},
-	"access factorless": {"POST /id/v3/organizations/{uid}/leave"},
-	"access cookie":     {"GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
+	"access unverified": {"PUT /id/v3/profile", "DELETE /id/v3/profile", "GET /id/v3/profile/emails"},
+	"access factorless": {
+		"POST /id/v3/organizations/{uid}/leave",
+		"GET /id/v3/profile/authenticators", "POST /id/v3/profile/authenticators", "GET /id/v3/profile/authenticators/{uid}",
+		"PUT /id/v3/profile/authenticators/{uid}", "DELETE /id/v3/profile/authenticators/{uid}", "POST /id/v3/profile/authenticators/{uid}/verify",
+	},
+	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
 	"access": {
 		"GET /id/v3/events",
+		"PUT /id/v3/profile/avatar", "DELETE /id/v3/profile/avatar",
+		"POST /id/v3/profile/emails", "DELETE /id/v3/profile/emails/{address}", "POST /id/v3/profile/emails/{address}/primary",
 		"GET /id/v3/invitations", "POST /id/v3/invitations/{key}/accept",
 		"POST /id/v3/organizations", "GET /id/v3/organizations/{uid}", "DELETE /id/v3/organizations/{uid}",
 		"GET /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/profile",

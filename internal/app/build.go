@@ -33,7 +33,7 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 		Lead: c.SigningKeyLead, Lifetime: c.SigningKeyLifetime, LongestToken: lifetimes.Longest(),
 	}, a.now, a.log)
 	a.Keys.Listen(a.listener)
-	a.revocations = token.NewRevocations(a.DB, a.listener, max(c.AccessTokenLifetime, c.DownloadTokenLifetime), a.now, a.log)
+	a.revocations = token.NewRevocations(a.DB, a.listener, max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.log)
 	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
 	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
 }

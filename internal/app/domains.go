@@ -73,6 +73,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, OrphanAge: c.OrphanAge, RecordAge: c.TransferRetention,
+		ResumeLifetime:      c.DownloadResumeLifetime,
 		UploadConfirmations: c.UploadConfirmationsDay,
 		Now:                 a.now, Log: a.log,
 	})
@@ -142,7 +143,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		},
 	})
 	files := transferhandler.New(transferhandler.Options{
-		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, BasePath: c.TransferBasePath,
+		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})

@@ -121,6 +121,8 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	k.must(c.SMTPURL == "" || err == nil && smtp.Host != "" && hasScheme(c.SMTPURL, "smtp", "smtps"), "SMTP_URL", "must be a URL like smtp://user:password@host:587 or smtps://host")
 }
 
+var colour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
 var hostname = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`)
 
 // publicHost accepts names, IP addresses and a valid port.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -140,6 +141,19 @@ type warnings struct{ slog.Handler }
 // Enabled implements slog.Handler.
 func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler. Work that a stop cuts off is no failure.
+func (w warnings) Handle(ctx context.Context, r slog.Record) error {
+	canceled := false
+	r.Attrs(func(a slog.Attr) bool {
+		canceled = canceled || strings.Contains(a.Value.String(), context.Canceled.Error())
+		return !canceled
+	})
+	if canceled {
+		return nil
+	}
+	return w.Handler.Handle(ctx, r)
 }
 
 // WithAttrs implements slog.Handler.

@@ -77,6 +77,9 @@ func uploadConfirmation(c *composer) {
 
 func transferAccessed(c *composer) {
 	recipient := c.data.line("recipient")
+	if recipient == "" { // whoever had the link
+		recipient = c.T("Somebody")
+	}
 	c.out.Subject = c.F("%s opened your transfer", recipient)
 	c.say(c.F("%s opened your transfer for the first time.", recipient))
 	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))

@@ -27,7 +27,7 @@ const (
 	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
 	// files ([]File). It has no link, no subject and no message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
-	// TransferAccessed tells a sender of the first access: recipient, [subject], at.
+	// TransferAccessed tells a sender of the first access: [recipient] (none: whoever had the link), [subject], at.
 	TransferAccessed = "transfer-accessed"
 	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender, [subject], fileCount,
 	// totalBytes, expiresAt, protection; [secret link]. Hides what TransferDelivered hides.

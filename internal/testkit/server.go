@@ -61,6 +61,7 @@ type setup struct {
 	public   string
 	blobs    disk.FS
 	demo     bool
+	dns      func(ctx context.Context, name string) ([]string, error)
 }
 
 // Env sets a setting, such as Env("CONSIGN_BCRYPT_COST", "12").
@@ -286,5 +287,12 @@ func (s *secrets) learn(h http.Header, body []byte) {
 	}
 	for _, m := range secretMembers.FindAllSubmatch(body, -1) {
 		s.add(string(m[1]))
+		if codes := strings.Fields(string(m[1])); len(codes) > 1 { // recovery codes
+			s.mu.Lock()
+			for _, c := range codes {
+				s.set[c] = struct{}{}
+			}
+			s.mu.Unlock()
+		}
 	}
 }

@@ -15,6 +15,9 @@ var (
 	ErrBodyLength    = fault.New(fault.Invalid, 12)
 	ErrDigest        = fault.New(fault.Invalid, 13, "the bytes do not have the SHA-256 that the request states; nothing of this request was kept")
 
+	ErrPassword = fault.New(fault.Unauthenticated, 10, "password: is missing or wrong")
+	ErrCode     = fault.New(fault.Unauthenticated, 11, "code: is missing, wrong, used or expired; POST …/code mails another one")
+
 	ErrTTL                = fault.New(fault.Forbidden, 2, "ttl: not acceptable")
 	ErrAbsent             = fault.New(fault.Forbidden, 30, "the owner of the mailbox is absent and takes no transfers")
 	ErrPersonalVolume     = fault.New(fault.Forbidden, 31, "the owner's monthly upload volume is used up")
@@ -32,11 +35,13 @@ var (
 	ErrFilterUnavailable  = fault.New(fault.Forbidden, 44, "mimeTypeFilter: is not part of the subscription")
 	ErrRoleMissing        = fault.New(fault.Forbidden, 45, "this needs the role Service.Transfer.Use or Service.All.Use")
 	ErrLocked             = fault.New(fault.Forbidden, 46, "the transfer is protected by a password; open it with the link in the mail")
+	ErrNoCode             = fault.New(fault.Forbidden, 47)
 	ErrPriority           = fault.New(fault.Forbidden, 50, "priority: is not enabled")
 	ErrProtection         = fault.New(fault.Forbidden, 51)
 	ErrAdminRole          = fault.New(fault.Forbidden, 52, "this needs the role Organization.Admin")
 
-	ErrNotFound = fault.ErrNotFound
+	ErrNotFound   = fault.ErrNotFound
+	ErrOneTimeKey = fault.New(fault.NotFound, 10, "otk: was used, has expired or is for another download; ask for a new one")
 
 	ErrConfirmed  = fault.New(fault.Conflict, 10)
 	ErrClientID   = fault.New(fault.Conflict, 11, "clientId: is taken by an object of another name or size")
@@ -46,6 +51,7 @@ var (
 	ErrRange = fault.ErrBadRange
 
 	ErrNewTransfers = fault.New(fault.RateLimited, 3, "too many new transfers for this owner; try again later")
+	ErrTooManyCodes = fault.New(fault.RateLimited, 4, "ten codes were mailed for this link today; try again tomorrow")
 
 	ErrStorageFull = fault.New(fault.Unavailable, 10, "the server has no room for more bytes; what was acknowledged is kept").WithRetryAfter(30 * time.Second)
 	ErrStopping    = fault.New(fault.Unavailable, 11, "the server is stopping; what was acknowledged is kept, go on from the offset that HEAD tells").WithRetryAfter(5 * time.Second)

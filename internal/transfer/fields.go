@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
+	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -19,6 +23,15 @@ const (
 	MaxFieldBytes  = 4_000
 	maxSchemaSteps = 5_000 // subschemas looked at for one value, references followed
 	schemaURL      = "urn:consign:fields"
+
+	// What checking values may cost: subschemas times values, and steps of regular expressions, which are at most their
+	// size times the length of the value. Both stand for about a second.
+	maxFieldChecks   = 250_000
+	maxPatternBytes  = 1_000
+	maxPatternSize   = 5_000 // instructions of one pattern
+	maxPatternsSize  = 50_000
+	maxPatternSteps  = 50_000_000
+	maxFieldProblems = 20
 )
 
 // CheckFieldsSchema reads a mailbox's fieldsSchema: an object with type, title, properties and required that is a JSON
@@ -28,7 +41,14 @@ func CheckFieldsSchema(raw []byte) error {
 	return err
 }
 
-func compileFields(raw []byte) (*jsonschema.Schema, error) {
+// fieldsSchema is a compiled schema and the means to keep its use short.
+type fieldsSchema struct {
+	*jsonschema.Schema
+	steps    int // subschemas looked at for one value
+	patterns *patterns
+}
+
+func compileFields(raw []byte) (*fieldsSchema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
 	}
@@ -56,19 +76,84 @@ func compileFields(raw []byte) (*jsonschema.Schema, error) {
 	if err != nil {
 		return nil, errors.New("is not JSON")
 	}
-	if err := boundReferences(doc); err != nil {
+	steps, err := boundReferences(doc)
+	if err != nil {
 		return nil, err
 	}
-	c := jsonschema.NewCompiler()
+	c, p := jsonschema.NewCompiler(), &patterns{}
 	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(p.compile)
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, errors.New("is not a JSON Schema")
 	}
 	s, err := c.Compile(schemaURL)
-	if err != nil {
+	switch {
+	case p.tooLarge:
+		return nil, fmt.Errorf("has a pattern that is too large: at most %d bytes, and no large repetitions", maxPatternBytes)
+	case err != nil:
 		return nil, errors.New("is not a valid JSON Schema")
 	}
-	return s, nil
+	return &fieldsSchema{Schema: s, steps: steps, patterns: p}, nil
+}
+
+// patterns are the regular expressions of one schema in one use of it, which share a budget of steps: a regexp cannot be
+// stopped while it runs, but takes no more steps than it has instructions times the bytes it looks at.
+type patterns struct {
+	size     int
+	tooLarge bool
+	steps    int
+	spent    bool
+}
+
+// compile is a jsonschema.RegexpEngine.
+func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
+	size, err := patternSize(text)
+	p.size += size
+	if size > maxPatternSize || p.size > maxPatternsSize {
+		p.tooLarge = true
+		err = errors.New("pattern is too large")
+	}
+	if err != nil {
+		return nil, err
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	return &pattern{Regexp: re, size: size, all: p}, nil
+}
+
+// patternSize is how many instructions a pattern compiles to.
+func patternSize(text string) (int, error) {
+	if len(text) > maxPatternBytes {
+		return maxPatternSize + 1, nil
+	}
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0, err
+	}
+	return len(program.Inst), nil
+}
+
+// pattern is a regular expression that matches nothing any more once the budget is spent.
+type pattern struct {
+	*regexp.Regexp
+	size int
+	all  *patterns
+}
+
+// MatchString implements jsonschema.Regexp.
+func (p *pattern) MatchString(s string) bool {
+	p.all.steps += p.size * (len(s) + 1)
+	if p.all.steps > maxPatternSteps {
+		p.all.spent = true
+		return false
+	}
+	return p.Regexp.MatchString(s)
 }
 
 // CheckUISchema reads a mailbox's uiSchema: one entry a structured field and ui:order. Its error is a sentence fit for
@@ -139,7 +224,14 @@ func ValidateFields(schema, values []byte) []string {
 	if err != nil {
 		return []string{"fields: is not JSON"}
 	}
+	tooMuch := []string{"fields: are too many or too long to check against the mailbox's fieldsSchema"}
+	if members, _ := v.(map[string]any); s.steps*(len(members)+1) > maxFieldChecks {
+		return tooMuch
+	}
 	err = s.Validate(v)
+	if s.patterns.spent {
+		return tooMuch
+	}
 	if err == nil {
 		return nil
 	}
@@ -151,6 +243,9 @@ func ValidateFields(schema, values []byte) []string {
 	english := message.NewPrinter(language.English)
 	var walk func(*jsonschema.ValidationError)
 	walk = func(e *jsonschema.ValidationError) {
+		if len(details) >= maxFieldProblems {
+			return
+		}
 		if len(e.Causes) == 0 {
 			member := strings.Join(append([]string{"fields"}, e.InstanceLocation...), ".")
 			details = append(details, member+": "+e.ErrorKind.LocalizedString(english))
@@ -173,14 +268,14 @@ func (noLoader) Load(string) (any, error) {
 var errOutside = errors.New("has a $ref outside itself; only #/… is allowed")
 
 // boundReferences refuses references out of the document, in circles, and such that unfold a small document into an
-// endless one.
-func boundReferences(doc any) error {
+// endless one. It returns into how many parts the document unfolds.
+func boundReferences(doc any) (int, error) {
 	b := bounder{doc: doc, done: map[string]int{}, open: map[string]bool{}}
 	steps, err := b.steps(doc)
 	if err == nil && steps > maxSchemaSteps {
-		return fmt.Errorf("unfolds into more than %d parts", maxSchemaSteps)
+		return 0, fmt.Errorf("unfolds into more than %d parts", maxSchemaSteps)
 	}
-	return err
+	return steps, err
 }
 
 type bounder struct {
@@ -239,25 +334,44 @@ func (b *bounder) follow(ref string) (int, error) {
 	if b.open[ref] {
 		return 0, errors.New("refers to itself in a circle")
 	}
-	pointer, local := strings.CutPrefix(ref, "#")
-	if !local || pointer != "" && pointer[0] != '/' {
-		return 0, errOutside
-	}
-	node := b.doc
-	if pointer != "" {
-		for step := range strings.SplitSeq(pointer[1:], "/") {
-			parent, isMap := node.(map[string]any)
-			if !isMap {
-				return 0, fmt.Errorf("refers to %s, which is not there", ref)
-			}
-			node = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
-		}
+	node, err := b.find(ref)
+	if err != nil {
+		return 0, err
 	}
 	b.open[ref] = true
 	n, err := b.steps(node)
 	b.open[ref] = false
 	b.done[ref] = n
 	return n, err
+}
+
+// find returns what a reference points at: a JSON pointer in a fragment (RFC 6901, 6).
+func (b *bounder) find(ref string) (any, error) {
+	fragment, local := strings.CutPrefix(ref, "#")
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil || !local || pointer != "" && pointer[0] != '/' {
+		return nil, errOutside
+	}
+	node := b.doc
+	if pointer == "" {
+		return node, nil
+	}
+	for step := range strings.SplitSeq(pointer[1:], "/") {
+		found := false
+		switch parent := node.(type) {
+		case map[string]any:
+			node, found = parent[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if found = err == nil && i >= 0 && i < len(parent); found {
+				node = parent[i]
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("refers to %s, which is not there", ref)
+		}
+	}
+	return node, nil
 }
 
 func isObject(raw json.RawMessage) bool {

@@ -8,7 +8,7 @@ const RoleOrganizationAdmin = "Organization.Admin"
 // MailboxGroup is a list of mailboxes of one organization that strangers find under one name. Those of members that have
 // left are not in it.
 type MailboxGroup struct {
-	UID          id.MailboxGroup
+	UID          id.Group
 	Organization id.Organization
 	Name         string
 	Description  string

@@ -11,6 +11,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,26 +21,23 @@ import (
 const (
 	rounds   = 20
 	fileSize = 48 << 20
-	chunk    = 4 << 20
+	chunk    = 1 << 20
 )
 
-// TestCrash kills the server at random moments of uploads, with SIGKILL and SIGTERM in turn. After each restart on the same data
-// the server must hold at least what it had acknowledged; the file must arrive byte for byte, and so must the files of all earlier rounds.
+// TestCrash kills the server at random moments of uploads and confirmations, with SIGKILL and SIGTERM in turn. After each restart on the
+// same data the server must hold at least what it had acknowledged, in an answer or to HEAD; what was confirmed must be confirmed; the
+// file must arrive byte for byte, and so must the files of all earlier rounds.
 func TestCrash(t *testing.T) {
 	s := newServer(t)
 	s.start()
 	var sent []received
-	for round := range rounds {
-		sig := syscall.SIGKILL
-		if round%2 == 1 {
-			sig = syscall.SIGTERM
-		}
+	for n := range rounds {
 		data := make([]byte, fileSize)
-		random := rand.New(rand.NewPCG(uint64(round), 1))
+		random := rand.New(rand.NewPCG(uint64(n), 1))
 		for i := range data {
 			data[i] = byte(random.Uint32())
 		}
-		sent = append(sent, s.round(round, sig, data))
+		sent = append(sent, s.round(n, data))
 	}
 	owner, err := s.owner()
 	if err != nil {
@@ -57,62 +56,138 @@ func TestCrash(t *testing.T) {
 
 type received struct{ transfer, sum string }
 
+// job is the upload of one round, as far as it has come.
+type job struct {
+	c                   client
+	reservation, object string
+	data                []byte
+	sent, acknowledged  atomic.Int64
+	transfer            string // once confirmed
+}
+
 // round uploads one file through one crash and confirms it.
-func (s *server) round(n int, sig syscall.Signal, data []byte) received {
+func (s *server) round(n int, data []byte) received {
 	s.t.Helper()
-	c, reservation, object, err := s.reserve(int64(len(data)))
-	if err != nil {
+	sig, whole := syscall.SIGKILL, n%4 >= 2 // every second round one body, which is acknowledged through HEAD only
+	if n%2 == 1 {
+		sig = syscall.SIGTERM
+	}
+	j := &job{data: data}
+	var err error
+	if j.c, j.reservation, j.object, err = s.reserve(int64(len(data))); err != nil {
 		s.t.Fatal(err)
 	}
-	acknowledged := make(chan int64, 1)
-	go func() { acknowledged <- c.uploadUntilFailure(object, data, rand.N(2) == 0) }()
-	time.Sleep(rand.N(400 * time.Millisecond))
+	moment := rand.Int64N(fileSize)
+	if n%5 == 4 {
+		moment = fileSize // around the confirmation
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		j.run(whole)
+	}()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		j.watch(ended)
+	}()
+	for j.sent.Load() < moment && !closed(ended) {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(rand.N(40 * time.Millisecond))
 	s.signal(sig)
 	_ = s.wait()
-	ack := <-acknowledged
+	<-ended
+	<-watched
 	s.start()
 
-	held, err := c.held(object)
-	if err != nil {
+	ack := j.acknowledged.Load()
+	held, err := j.c.held(j.object)
+	if err != nil && j.transfer == "" {
 		s.t.Fatal(err)
 	}
-	s.t.Logf("round %2d, %-10s: acknowledged %9d, held %9d of %d", n, sig, ack, held, len(data))
-	if held < ack {
+	s.t.Logf("round %2d, %-10s: sent %8d, acknowledged %8d, held %8d of %d, confirmed %t", n, sig, j.sent.Load(), ack, held, len(data), j.transfer != "")
+	if j.transfer == "" && held < ack {
 		s.t.Fatalf("%d bytes were acknowledged, %d are held", ack, held)
 	}
-	if held < int64(len(data)) {
-		if err := c.put(object, data, held, int64(len(data))); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	var transfer struct{ UID string }
-	if _, err := c.call("POST", reservation+"/confirm", nil, &transfer); err != nil {
+	if err := j.complete(held); err != nil {
 		s.t.Fatal(err)
 	}
 	sum := sha256.Sum256(data)
-	return received{transfer.UID, hex.EncodeToString(sum[:])}
+	return received{j.transfer, hex.EncodeToString(sum[:])}
 }
 
-// uploadUntilFailure sends the file in chunks, or as one slow body, and tells how many bytes were acknowledged when the server went away.
-func (c client) uploadUntilFailure(object string, data []byte, whole bool) int64 {
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// run sends the file in chunks, or as one slow body, and confirms, until the server goes away.
+func (j *job) run(whole bool) {
+	size := int64(len(j.data))
+	step, pace := int64(chunk), 4*time.Millisecond
 	if whole {
-		if err := c.put(object, data, 0, int64(len(data))); err != nil {
-			return 0
-		}
-		return int64(len(data))
+		step, pace = size, 12*time.Millisecond // slow enough for the server to hold parts of it before its end
 	}
-	for at := int64(0); at < int64(len(data)); at += chunk {
-		if err := c.put(object, data, at, min(at+chunk, int64(len(data)))); err != nil {
-			return at
+	for at := int64(0); at < size; at += step {
+		if err := j.put(at, min(at+step, size), pace); err != nil {
+			return
 		}
+		j.acknowledged.Store(min(at+step, size))
 	}
-	return int64(len(data))
+	_ = j.confirm()
 }
 
-// put sends bytes from up to but not including to, at about 200 MB/s so that there is a middle to be killed in.
-func (c client) put(object string, data []byte, from, to int64) error {
-	header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(data))}, "Content-Type": {"application/octet-stream"}}
-	resp, err := c.do(context.Background(), "PUT", object+"/content", &slow{r: bytes.NewReader(data[from:to])}, header)
+// watch notes what HEAD acknowledges.
+func (j *job) watch(ended <-chan struct{}) {
+	for !closed(ended) {
+		if held, err := j.c.held(j.object); err == nil && held > j.acknowledged.Load() {
+			j.acknowledged.Store(held)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// complete sends what is missing and confirms, unless the server did so before it was killed.
+func (j *job) complete(held int64) error {
+	if j.transfer != "" {
+		return nil
+	}
+	err := j.confirm() // the answer may be what was lost
+	if err == nil || held == int64(len(j.data)) {
+		return err
+	}
+	if err := j.put(held, int64(len(j.data)), 0); err != nil {
+		return err
+	}
+	return j.confirm()
+}
+
+var confirmed = regexp.MustCompile(`its transfer is ([0-9a-f-]{36})`)
+
+// confirm confirms the reservation, or learns that it is confirmed already.
+func (j *job) confirm() error {
+	var transfer struct{ UID string }
+	_, err := j.c.call("POST", j.reservation+"/confirm", nil, &transfer)
+	if err != nil {
+		if match := confirmed.FindStringSubmatch(err.Error()); match != nil {
+			j.transfer = match[1]
+			return nil
+		}
+		return err
+	}
+	j.transfer = transfer.UID
+	return nil
+}
+
+// put sends bytes from up to but not including to, 200 KiB after each pace so that there is a middle to be killed in.
+func (j *job) put(from, to int64, pace time.Duration) error {
+	header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(j.data))}, "Content-Type": {"application/octet-stream"}}
+	resp, err := j.c.do(context.Background(), "PUT", j.object+"/content", &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent}, header)
 	if err != nil {
 		return err
 	}
@@ -124,11 +199,18 @@ func (c client) put(object string, data []byte, from, to int64) error {
 	return nil
 }
 
-type slow struct{ r io.Reader }
+type slow struct {
+	r    io.Reader
+	pace time.Duration
+	sent *atomic.Int64
+}
 
+// Read implements io.Reader.
 func (s *slow) Read(p []byte) (int, error) {
-	time.Sleep(time.Millisecond)
-	return s.r.Read(p[:min(len(p), 200<<10)])
+	time.Sleep(s.pace)
+	n, err := s.r.Read(p[:min(len(p), 200<<10)])
+	s.sent.Add(int64(n))
+	return n, err
 }
 
 // download gives the SHA-256 of a transfer's only object as it comes down.

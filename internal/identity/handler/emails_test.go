@@ -1,13 +1,17 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 func TestConfirmRaisesLevel(t *testing.T) {
@@ -84,5 +88,286 @@ func TestRequestVerification(t *testing.T) {
 	ann.Post(s.Identity+"/profile/emails/nonsense/verify", nil).WantError(identity.ErrAddressNotFound)
 	if n := len(s.Mail.To("ann@example.com")); n != 2 {
 		t.Errorf("%d mails came, want none for the verified address", n)
+	}
+}
+
+// addEmail adds an address and returns the key that its mail brought.
+func addEmail(t testing.TB, p *testkit.Person, address string) (key string) {
+	t.Helper()
+	s := p.Server
+	before := 0
+	for _, m := range s.Mail.To(address) {
+		if strings.Contains(m.Text, "/confirm/") {
+			before++
+		}
+	}
+	p.Post(s.Identity+"/profile/emails", map[string]any{"address": address}).Want(http.StatusCreated)
+	return s.Mail.Wait(t, address, "/confirm/", before+1).Key(t, "/confirm/")
+}
+
+// confirm confirms an address of which the key has come.
+func confirm(p *testkit.Person, key string) *testkit.Response {
+	p.Server.Clock.Advance(time.Minute)
+	return p.Post(p.Server.Identity+"/confirm/"+key, nil)
+}
+
+func TestEmails(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	emails := s.Identity + "/profile/emails"
+	resp := ann.Post(emails, map[string]any{"address": "Ann+2@Example.ORG", "primary": true, "verified": true}).Want(http.StatusCreated)
+	removeAt := strings.Replace(s.Clock.Now().Add(7*24*time.Hour).Format("2006-01-02T15:04:05.000-07:00"), "Z", "+00:00", 1)
+	if resp.String("address") != "ann+2@example.org" || resp.Value("primary") != false || resp.Value("verified") != false || resp.String("removeAt") != removeAt {
+		t.Errorf("the address is %s", resp.Body)
+	}
+	if got := resp.Header.Get("Location"); got != s.URL+emails+"/ann+2@example.org" {
+		t.Errorf("Location is %q", got)
+	}
+	told := s.Mail.Wait(t, "ann@example.com", "ann+2@example.org", 1)
+	if !strings.Contains(told.Subject, "address was added") || strings.Contains(told.Text, "/confirm/") {
+		t.Errorf("the primary address is told %q:\n%s", told.Subject, told.Text)
+	}
+	second := emails + "/ann%2B2%40example.org"
+	ann.Post(second+"/primary", nil).WantError(identity.ErrAddressNotVerified)
+	confirm(bob, s.Mail.Wait(t, "ann+2@example.org", "/confirm/", 1).Key(t, "/confirm/")).WantError(identity.ErrKeyNotFound)
+	resp = confirm(ann, s.Mail.Wait(t, "ann+2@example.org", "/confirm/", 1).Key(t, "/confirm/")).Want(http.StatusNoContent)
+	if bearer(resp) != "" {
+		t.Error("a secondary address brings a new token")
+	}
+	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
+	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
+	list := ann.Get(emails).Want(http.StatusOK)
+	if list.String("emails.0.address") != "ann+2@example.org" || list.Value("emails.0.primary") != true || list.Value("emails.0.removeAt") != nil ||
+		list.Value("emails.1.primary") != false || list.Value("emails.1.verified") != true || len(list.Value("emails").([]any)) != 2 {
+		t.Errorf("addresses are %s", list.Body)
+	}
+	ann.Delete(second).WantError(identity.ErrPrimaryAddress)
+	ann.Delete(emails + "/ANN@example.com").Want(http.StatusNoContent)
+	ann.Delete(emails + "/ann@example.com").WantError(identity.ErrAddressNotFound)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann+2@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)
+
+	for _, call := range []func(path string) *testkit.Response{ann.Delete, func(path string) *testkit.Response { return ann.Post(path+"/primary", nil) }} {
+		call(emails + "/bob@example.com").WantError(identity.ErrForeignAddress)
+		call(emails + "/nobody@example.com").WantError(identity.ErrAddressNotFound)
+		call(emails + "/nonsense").WantError(identity.ErrAddressNotFound)
+	}
+	for _, body := range []map[string]any{{}, {"address": nil}, {"address": 1}, {"address": ""}, {"address": "x"}, {"address": "a@b@example.com"}} {
+		ann.With("Content-Type", "application/json").Post(emails, body).WantError(fault.ErrInvalid)
+	}
+	refused := ann.Post(emails, map[string]any{"address": "BOB@example.com"}).WantError(identity.ErrAddressInUse)
+	if refused.String("error.message") != "The data could not be stored." {
+		t.Errorf("refused with %s", refused.Body)
+	}
+	ann.Post(emails, map[string]any{"address": "ann+2@example.org"}).WantError(identity.ErrAddressInUse)
+	open := s.SignUpUnconfirmed("eve@example.com")
+	open.Get(emails).Want(http.StatusOK)
+	open.Post(emails, map[string]any{"address": "eve2@example.com"}).WantError(token.ErrUnverified)
+}
+
+func TestStrictEnumerationHidesAddresses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_ENUMERATION", "strict"))
+	ann := s.SignUp("ann@example.com")
+	s.SignUp("bob@example.com")
+	ann.Delete(s.Identity + "/profile/emails/bob@example.com").WantError(identity.ErrAddressNotFound)
+	ann.Post(s.Identity+"/profile/emails/bob@example.com/primary", nil).WantError(identity.ErrAddressNotFound)
+}
+
+func TestTenAddresses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	emails := s.Identity + "/profile/emails"
+	statuses := make(chan int, 30)
+	for i := range 30 {
+		go func() {
+			resp, err := ann.Try(t.Context(), "POST", emails, map[string]any{"address": fmt.Sprintf("ann%d@example.org", i)})
+			if err != nil {
+				t.Error(err)
+				statuses <- 0
+				return
+			}
+			statuses <- resp.Status
+		}()
+	}
+	added := 0
+	for range 30 {
+		switch status := <-statuses; status {
+		case http.StatusCreated:
+			added++
+		case http.StatusForbidden:
+		default:
+			t.Errorf("status %d", status)
+		}
+	}
+	if n := len(ann.Get(emails).Value("emails").([]any)); added != 9 || n != 10 {
+		t.Errorf("%d were added, %d are there", added, n)
+	}
+	ann.Post(emails, map[string]any{"address": "more@example.org"}).WantError(identity.ErrTooManyAddresses)
+}
+
+// TestOnePrimary makes three addresses primary at once, fifty times, and deletes and lists meanwhile.
+func TestOnePrimary(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"))
+	ann := s.SignUp("ann@example.com")
+	emails := s.Identity + "/profile/emails"
+	addresses := []string{"ann@example.com", "ann1@example.com", "ann2@example.com"}
+	for _, a := range addresses[1:] {
+		confirm(ann, addEmail(t, ann, a)).Want(http.StatusNoContent)
+		ann.Refresh()
+	}
+	done := make(chan struct{})
+	for i := range 50 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			address := addresses[i%3]
+			resp, err := ann.Try(t.Context(), "POST", emails+"/"+address+"/primary", nil)
+			if err != nil || resp.Status != http.StatusNoContent {
+				t.Errorf("primary: %v, %v", resp, err)
+			}
+			list, err := ann.Try(t.Context(), "GET", emails, nil)
+			if err != nil || strings.Count(string(list.Body), `"primary":true`) != 1 {
+				t.Errorf("addresses are %s, %v", list.Body, err)
+			}
+		}()
+	}
+	for range 50 {
+		<-done
+	}
+	if n := strings.Count(string(ann.Get(emails).Body), `"primary":true`); n != 1 {
+		t.Errorf("%d addresses are primary", n)
+	}
+}
+
+// TestPrimaryAgainstRemoval lets an address become primary and be removed at the same time: one of the two wins.
+func TestPrimaryAgainstRemoval(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	emails := s.Identity + "/profile/emails"
+	for i := range 5 {
+		address := fmt.Sprintf("ann%d@example.com", i)
+		confirm(ann, addEmail(t, ann, address)).Want(http.StatusNoContent)
+		statuses := make(chan int, 2)
+		for _, c := range [][2]string{{"POST", "/primary"}, {"DELETE", ""}} {
+			go func() {
+				resp, err := ann.Try(t.Context(), c[0], emails+"/"+address+c[1], nil)
+				if err != nil {
+					t.Error(err)
+					statuses <- 0
+					return
+				}
+				statuses <- resp.Status
+			}()
+		}
+		if a, b := <-statuses, <-statuses; a+b != http.StatusNoContent+http.StatusForbidden && a+b != http.StatusNoContent+http.StatusNotFound {
+			t.Errorf("they got %d and %d", a, b)
+		}
+		if list := ann.Get(emails).Want(http.StatusOK); strings.Count(string(list.Body), `"primary":true`) != 1 {
+			t.Errorf("addresses are %s", list.Body)
+		}
+		ann.Refresh()
+	}
+}
+
+// TestSameAddressAtOnce has many people add one address: one gets it.
+func TestSameAddressAtOnce(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	const people = 8
+	crowd := make([]*testkit.Person, people)
+	for i := range crowd {
+		crowd[i] = s.SignUp(fmt.Sprintf("p%d@example.com", i))
+	}
+	statuses := make(chan int, people)
+	for _, p := range crowd {
+		go func() {
+			resp, err := p.Try(t.Context(), "POST", s.Identity+"/profile/emails", map[string]any{"address": "shared@example.com"})
+			if err != nil {
+				t.Error(err)
+				statuses <- 0
+				return
+			}
+			statuses <- resp.Status
+		}()
+	}
+	got := 0
+	for range people {
+		switch status := <-statuses; status {
+		case http.StatusCreated:
+			got++
+		case http.StatusConflict:
+		default:
+			t.Errorf("status %d", status)
+		}
+	}
+	if got != 1 {
+		t.Errorf("%d people got the address", got)
+	}
+}
+
+// TestAddressYields has somebody sign up with another's address: who proves it keeps it.
+func TestAddressYields(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	mallory := s.SignUpUnconfirmed("ann@example.org")
+	theirs := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1).Key(t, "/confirm/")
+	mine := addEmail(t, ann, "ann@example.org")
+	confirm(ann, mine).Want(http.StatusNoContent)
+	eventually(t, "the end of who had not proved it", func() bool { return mallory.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	mallory.As(mallory.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
+	confirm(ann, theirs).WantError(identity.ErrKeyNotFound)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)
+
+	// The other way round: who signed up proves it first, and the address that was only added goes.
+	late := addEmail(t, ann, "new@example.org")
+	s.Clock.Advance(2 * time.Hour)
+	ann = ann.Login()
+	owner := s.SignUp("new@example.org")
+	confirm(ann, late).WantError(identity.ErrKeyNotFound)
+	if list := ann.Get(s.Identity + "/profile/emails"); strings.Contains(string(list.Body), "new@example.org") {
+		t.Errorf("addresses are %s", list.Body)
+	}
+	owner.Get(s.Identity + "/profile").Want(http.StatusOK)
+}
+
+func TestUnverifiedAddressIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	addEmail(t, ann, "ann@example.org")
+	s.Clock.Advance(7*24*time.Hour - time.Minute)
+	run := func() int {
+		if err := s.App.Jobs.RunOnce(t.Context(), service.AddressesJob); err != nil {
+			t.Fatal(err)
+		}
+		ann.Refresh()
+		return len(ann.Get(s.Identity + "/profile/emails").Want(http.StatusOK).Value("emails").([]any))
+	}
+	if n := run(); n != 2 {
+		t.Errorf("a minute before, %d addresses are there", n)
+	}
+	s.Clock.Advance(time.Minute)
+	if n := run(); n != 1 {
+		t.Errorf("at removeAt, %d addresses are there", n)
+	}
+	addEmail(t, s.SignUp("bob@example.com"), "ann@example.org")
+}
+
+func TestAddressMailSpeaksTheLanguage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Identity+"/profile", map[string]any{"locale": "de_DE"}).Want(http.StatusOK)
+	addEmail(t, ann, "ann@example.org")
+	if m := s.Mail.Wait(t, "ann@example.com", "ann@example.org", 1); !strings.Contains(m.Subject, "E-Mail") {
+		t.Errorf("the subject is %q", m.Subject)
+	}
+	if m := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1); !strings.Contains(m.Subject, "E-Mail") {
+		t.Errorf("the subject is %q", m.Subject)
 	}
 }

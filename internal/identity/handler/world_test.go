@@ -110,3 +110,10 @@ func parallel(t *testing.T, calls ...func() (*testkit.Response, error)) map[int]
 	}
 	return statuses
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

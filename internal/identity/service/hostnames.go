@@ -82,6 +82,16 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 	return describe("bootstrap", err)
 }
 
+// BootstrapOnce is Bootstrap where no server has started yet. Commands call it: their environment may lack the server's PUBLIC_URL,
+// and must not move an installation that has one.
+func (s *Service) BootstrapOnce(ctx context.Context) error {
+	_, err := s.store.FindOrganization(ctx, FreeOrganization)
+	if errors.Is(err, identity.ErrOrganizationNotFound) {
+		return s.Bootstrap(ctx)
+	}
+	return describe("look for the free organization", err)
+}
+
 // hostnames is what a profile asks for: the active hostname, empty to leave it, and the inactive ones to keep.
 type hostnames struct {
 	active string

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -132,6 +133,54 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 		return s.record(ctx, tx, audit.Entry{Action: "factor.reset", Object: p.String(), Target: p})
 	})
 	return describe("reset factors", err)
+}
+
+// DeletePerson deletes a person for good, as it could itself. Errors: identity.ErrPersonNotFound, identity.ErrLastAdmin.
+func (s *Service) DeletePerson(ctx context.Context, reference string) error {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return err
+	}
+	return describe("delete person", s.deletePerson(ctx, p, token.Caller{}, "by operator"))
+}
+
+// PersonRecord is everything that identity keeps of a person, secrets excepted.
+type PersonRecord struct {
+	identity.Person
+	Authenticators []identity.Authenticator // verified ones
+	Sessions       []identity.Session
+	Avatar         []byte // the largest JPEG; nil: none
+	Audit          []audit.Record
+}
+
+// ExportPerson returns what identity keeps of a person. Errors: identity.ErrPersonNotFound.
+func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonRecord, err error) {
+	if r.Person, err = s.ShowPerson(ctx, reference); err != nil {
+		return r, err
+	}
+	if r.Authenticators, err = s.store.Authenticators(ctx, r.UID); err != nil {
+		return r, err
+	}
+	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now()); err != nil {
+		return r, err
+	}
+	a, err := s.avatar(ctx, postgres.AvatarOwner{Person: r.UID}, 0)
+	if err != nil && !errors.Is(err, identity.ErrAvatarNotFound) {
+		return r, err
+	}
+	r.Avatar = a.Image
+	const page = 1000
+	for f := (audit.Filter{Person: r.UID, Limit: page}); ; {
+		list, err := audit.List(ctx, s.store.Querier(), f)
+		if err != nil {
+			return r, err
+		}
+		r.Audit = append(r.Audit, list...)
+		if len(list) < page {
+			return r, nil
+		}
+		f.Before = list[len(list)-1].ID
+	}
 }
 
 // CountPersons tells how many persons there are.

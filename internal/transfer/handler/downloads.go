@@ -7,52 +7,107 @@ import (
 	"strings"
 	"time"
 
+	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // downloadObject handles GET and HEAD /transfers/{uid}/objects/{objectUid}/content.
 func (h *Handler) downloadObject(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Transfer](r, "uid")
 	if err != nil {
-		return err
+		return presented(r, err)
 	}
 	object, err := uidParam[id.Object](r, "objectUid")
 	if err != nil {
-		return err
+		return presented(r, err)
 	}
-	d, err := h.service.OpenDownload(r.Context(), caller(r), uid, object)
+	d, err := h.service.OpenDownload(r.Context(), way(r), uid, object)
 	if err != nil {
 		return err
 	}
-	defer d.Content.Close()
-	etag := `"` + hex.EncodeToString(d.SHA256) + `"`
-	if err := httpapi.IfMatch(r, etag); err != nil {
+	return h.serveObject(w, r, d)
+}
+
+// downloadLinkedObject handles GET and HEAD /public/transfers/{key}/objects/{objectUid}/content.
+func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) error {
+	object, err := uidParam[id.Object](r, "objectUid")
+	if err != nil {
+		return presented(r, err)
+	}
+	d, err := h.service.OpenLinkedDownload(r.Context(), way(r), httpapi.Param(r, "key"), object)
+	if err != nil {
 		return err
 	}
-	first, ok := firstByte(r, etag, d.Held)
-	if !ok {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", d.Held))
-		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes of the object", d.Held))
+	return h.serveObject(w, r, d)
+}
+
+// way is what the request presents for a download: its token or, without one, its one-time key.
+func way(r *http.Request) service.Way {
+	return service.Way{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk")}
+}
+
+// presented is err for a request that presents anything at all.
+func presented(r *http.Request, err error) error {
+	if caller(r).Anonymous() && !r.URL.Query().Has("otk") {
+		return token.ErrMissing
 	}
-	if r.Method == http.MethodGet && first == 0 {
-		if err := h.service.RecordDownload(r.Context(), caller(r), d); err != nil {
+	return err
+}
+
+func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.Download) error {
+	return h.serve(w, r, d, content{
+		name: archive.FileName(d.Name), mimeType: d.MIMEType, etag: `"` + hex.EncodeToString(d.SHA256) + `"`, size: d.Held,
+	})
+}
+
+// content is how a download presents itself.
+type content struct {
+	name, mimeType, etag string
+	size                 int64
+}
+
+// serve sends a download, or the part of it that is asked for, and closes it.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Download, c content) error {
+	defer d.Content.Close()
+	if err := httpapi.IfMatch(r, c.etag); err != nil {
+		return err
+	}
+	first, ok := firstByte(r, c.etag, c.size)
+	if !ok {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))
+		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes there are", c.size))
+	}
+	if r.Method == http.MethodGet && !hasAlready(r, c.etag) {
+		if err := h.service.Begin(r.Context(), d, first); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := h.service.Watch(r.Context(), caller(r))
+	ctx, cancel := h.service.Watch(r.Context(), d)
 	defer cancel()
 	defer httpapi.CutWhenDone(ctx, w)()
 
 	header := w.Header()
-	header.Set("Content-Type", d.MIMEType)
-	header.Set("ETag", etag)
-	header.Set("Content-Disposition", attachment(d.Name))
+	header.Set("Content-Type", c.mimeType)
+	header.Set("ETag", c.etag)
+	header.Set("Content-Disposition", attachment(c.name))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	// Without a time, If-Range takes the ETag only, which is exact.
 	http.ServeContent(w, r, "", time.Time{}, d.Content)
 	return nil
+}
+
+// hasAlready reports whether the request's If-None-Match has it answered with 304.
+func hasAlready(r *http.Request, etag string) bool {
+	for one := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == etag {
+			return true
+		}
+	}
+	return false
 }
 
 // firstByte returns where in a content of size bytes the request wants to begin. ok is false when it names no part of it
@@ -115,13 +170,8 @@ func rangeStart(part string, size int64) (from int64, valid bool) {
 	return from, true
 }
 
-// attachment makes a Content-Disposition that saves under the name's last segment: in ASCII for old clients, and in full
-// (RFC 6266, RFC 8187).
+// attachment makes a Content-Disposition that saves under name: in ASCII for old clients, and in full (RFC 6266, RFC 8187).
 func attachment(name string) string {
-	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	if name == "" || name == "." || name == ".." {
-		name = "file"
-	}
 	var plain, full strings.Builder
 	for _, c := range name {
 		if c < 0x20 || c >= 0x7f || strings.ContainsRune(`"\%;`, c) {

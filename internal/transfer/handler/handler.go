@@ -21,7 +21,8 @@ import (
 type Options struct {
 	Service        *service.Service
 	Hosts          *hosts.Directory
-	Catalog        *i18n.Catalog   // tells an uploader's language
+	Catalog        *i18n.Catalog // tells an uploader's language
+	Buckets        *httpapi.Buckets
 	BasePath       string          // of this API, for Location headers
 	UploadBucket   ratelimit.Limit // attach, content PUT and HEAD, per reservation
 	DownloadBucket ratelimit.Limit // per session or delivery
@@ -32,6 +33,7 @@ type Handler struct {
 	service *service.Service
 	hosts   *hosts.Directory
 	catalog *i18n.Catalog
+	buckets *httpapi.Buckets
 	base    string
 	upload  httpapi.Bucketing
 	content httpapi.Bucketing
@@ -46,7 +48,7 @@ func New(o Options) *Handler {
 		o.DownloadBucket = ratelimit.Limit{Capacity: 200, PerSecond: 10}
 	}
 	return &Handler{
-		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, base: o.BasePath,
+		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath,
 		upload: httpapi.PerSession("upload", o.UploadBucket), content: httpapi.PerSession("download", o.DownloadBucket),
 	}
 }
@@ -58,13 +60,18 @@ func (h *Handler) Routes() []httpapi.Route {
 		objects     = reservation + "/objects"
 		object      = objects + "/{clientId}"
 		bytes       = object + "/content"
+		group       = "/mailboxgroups/{uid}"
 		download    = "/transfers/{uid}/objects/{objectUid}/content"
+		archive     = "/transfers/{uid}/archive"
+		link        = "/public/transfers/{key}"
 	)
 	acc := token.NeedAccess
 	res := token.AnyOf(token.NeedReservation, token.NeedAccess)
 	// A stranger's request may name its person: by a uid token, or by being signed in.
 	anybody := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
-	file := []string{httpapi.AnyType}
+	// Who comes with a one-time key has no token; without either the handler refuses.
+	dl := token.NeedDownload
+	file, zip := []string{httpapi.AnyType}, []string{typeZip}
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 
@@ -72,9 +79,26 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "HEAD", Pattern: "/public/mailbox/{key}", Handler: h.getPublicMailbox},
 		{Method: "POST", Pattern: "/public/mailbox/{key}", Auth: anybody, Handler: h.reserveMailbox},
 
+		{Method: "GET", Pattern: "/public/mailbox/{key}/avatar", Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
+		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Handler: h.getPublicGroup},
+
 		{Method: "GET", Pattern: "/mailbox", Auth: acc, Handler: h.getMailbox},
 		{Method: "PUT", Pattern: "/mailbox", Auth: acc, Handler: h.putMailbox},
 		{Method: "DELETE", Pattern: "/mailbox", Auth: acc, Handler: h.deleteMailbox},
+		{Method: "GET", Pattern: "/mailbox/reservations", Auth: acc, Handler: h.listOpenReservations},
+		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: acc, Handler: h.endReservation},
+
+		{Method: "GET", Pattern: "/mailboxgroups", Auth: acc, Handler: h.listGroups},
+		{Method: "POST", Pattern: "/mailboxgroups", Auth: acc, Handler: h.createGroup},
+		{Method: "GET", Pattern: group, Auth: acc, Handler: h.getGroup},
+		{Method: "PUT", Pattern: group, Auth: acc, Handler: h.putGroup},
+		{Method: "DELETE", Pattern: group, Auth: acc, Handler: h.deleteGroup},
+
+		{Method: "GET", Pattern: "/adminunit", Auth: acc, Handler: h.getAdminunit},
+		{Method: "PUT", Pattern: "/adminunit", Auth: acc, Handler: h.putAdminunit},
+		{Method: "GET", Pattern: "/usage", Auth: acc, Handler: h.getUsage},
+
+		{Method: "POST", Pattern: "/reservations", Auth: acc, Handler: h.createReservation},
 
 		{Method: "GET", Pattern: reservation, Auth: res, Handler: h.getReservation},
 		{Method: "PATCH", Pattern: reservation, Auth: res, Handler: h.patchReservation},
@@ -90,8 +114,20 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/transfers", Auth: acc, Handler: h.listTransfers},
 		{Method: "GET", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.getTransfer},
 		{Method: "DELETE", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.deleteTransfer},
-		{Method: "GET", Pattern: download, Auth: acc, Bucket: h.content, Produces: file, Handler: h.downloadObject},
-		{Method: "HEAD", Pattern: download, Auth: acc, Bucket: h.content, Produces: file, Handler: h.downloadObject},
+		{Method: "GET", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
+		{Method: "HEAD", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
+		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadArchive},
+		{Method: "HEAD", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadArchive},
+		{Method: "POST", Pattern: "/auth/otk", Auth: acc, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
+
+		{Method: "GET", Pattern: link, Auth: dl.Optional(), Handler: h.getPublicTransfer},
+		{Method: "POST", Pattern: link + "/code", Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
+		{Method: "POST", Pattern: link + "/access", Auth: acc.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
+		{Method: "POST", Pattern: link + "/otk", Auth: dl, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
+		{Method: "GET", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
+		{Method: "HEAD", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
+		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadLinkedArchive},
+		{Method: "HEAD", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadLinkedArchive},
 	}
 }
 

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -17,9 +18,6 @@ type recipientBody struct {
 	Email           string `json:"email"`
 	DestinationType string `json:"destinationType"`
 }
-
-// StrictMembers refuses members that a Recipient does not have.
-func (*recipientBody) StrictMembers() {}
 
 type reservationBody struct {
 	Subject              string          `json:"subject,omitempty"`
@@ -107,23 +105,32 @@ func (h *Handler) getReservation(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, reservationFrom(found))
 }
 
-type patchReservationRequest struct {
-	Subject              *string           `json:"subject"`
-	Message              *string           `json:"message"`
-	AnonSender           *string           `json:"anonSender"`
-	AnonEmail            *string           `json:"anonEmail"`
-	Recipients           []recipientBody   `json:"recipients"`
-	DeliveryNotification *bool             `json:"deliveryNotification"`
-	TTL                  *int64            `json:"ttl"`
-	Priority             *int64            `json:"priority"`
-	Protection           *string           `json:"protection"`
-	Password             *string           `json:"password"`
-	Fields               map[string]string `json:"fields"`
+// metadataRequest is a Reservation as a client sends it; its read-only members are ignored.
+type metadataRequest struct {
+	introductionRequest
+	Recipients           []recipientRequest `json:"recipients"`
+	DeliveryNotification *bool              `json:"deliveryNotification"`
+	TTL                  *int64             `json:"ttl"`
+	Priority             *int64             `json:"priority"`
+	Protection           *string            `json:"protection"`
+	Password             *string            `json:"password"`
+	Fields               map[string]string  `json:"fields"`
 }
 
-func (in patchReservationRequest) domain() (service.Metadata, error) {
+// recipientRequest is a Recipient as a client sends it. The uid is the server's to find.
+type recipientRequest struct {
+	UID             *string `json:"uid"`
+	Name            string  `json:"name"`
+	Email           *string `json:"email"`
+	DestinationType *string `json:"destinationType"`
+}
+
+// StrictMembers refuses members that a Recipient does not have.
+func (*recipientRequest) StrictMembers() {}
+
+func (in metadataRequest) domain() (service.Metadata, error) {
 	m := service.Metadata{
-		Introduction:         introductionRequest{Subject: in.Subject, Message: in.Message, AnonSender: in.AnonSender, AnonEmail: in.AnonEmail}.domain(""),
+		Introduction:         in.introductionRequest.domain(""),
 		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password, Fields: in.Fields,
 	}
 	if in.Recipients == nil {
@@ -132,17 +139,46 @@ func (in patchReservationRequest) domain() (service.Metadata, error) {
 	var p fault.Problems
 	m.Recipients = make([]transfer.Recipient, len(in.Recipients))
 	for i, b := range in.Recipients {
-		to := transfer.Recipient{Name: b.Name, Email: b.Email, Destination: transfer.Destination(b.DestinationType)}
-		if b.UID != "" {
-			person, err := id.Parse[id.Person](b.UID)
-			if err != nil {
-				p.Add("recipients.uid", err.Error())
-			}
-			to.Person = person
+		at := fmt.Sprintf("recipients[%d].", i)
+		if b.Email == nil {
+			p.Add(at+"email", "is required")
 		}
-		m.Recipients[i] = to
+		if b.DestinationType == nil {
+			p.Add(at+"destinationType", "is required")
+		}
+		if len(p) >= maxDetails {
+			break
+		}
+		if len(p) > 0 {
+			continue
+		}
+		m.Recipients[i] = transfer.Recipient{Name: b.Name, Email: *b.Email, Destination: transfer.Destination(*b.DestinationType)}
+		if b.UID != nil { // says nothing new, but has to be one
+			m.Recipients[i].Person, _ = id.Parse[id.Person](*b.UID)
+		}
 	}
 	return m, p.Err()
+}
+
+// maxDetails bounds the details of one error about many things.
+const maxDetails = 20
+
+// createReservation handles POST /reservations.
+func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) error {
+	var in metadataRequest
+	if err := httpapi.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	wish, err := in.domain()
+	if err != nil {
+		return err
+	}
+	made, err := h.service.CreateReservation(r.Context(), caller(r), wish)
+	if err != nil {
+		return err
+	}
+	httpapi.Bearer(w, made.Token)
+	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), reservationFrom(made.Reservation))
 }
 
 // patchReservation handles PATCH /reservations/{uid}.
@@ -151,7 +187,7 @@ func (h *Handler) patchReservation(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	var in patchReservationRequest
+	var in metadataRequest
 	if err := httpapi.Decode(r, &in); err != nil {
 		return err
 	}
@@ -189,4 +225,38 @@ func (h *Handler) confirmReservation(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, transferFrom(service.SeenTransfer{Transfer: t}))
+}
+
+type openReservationBody struct {
+	UID       string       `json:"uid"`
+	CreatedAt httpapi.Time `json:"createdAt"`
+	Bytes     int64        `json:"bytes"`
+	AnonEmail *string      `json:"anonEmail,omitempty"`
+}
+
+// listOpenReservations handles GET /mailbox/reservations.
+func (h *Handler) listOpenReservations(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.service.OpenReservations(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	body := struct {
+		Reservations []openReservationBody `json:"reservations"`
+	}{make([]openReservationBody, len(list))}
+	for i, o := range list {
+		body.Reservations[i] = openReservationBody{UID: o.UID.String(), CreatedAt: httpapi.Time(o.CreatedAt), Bytes: o.Bytes, AnonEmail: o.AnonEmail}
+	}
+	return httpapi.JSON(w, http.StatusOK, body)
+}
+
+// endReservation handles DELETE /mailbox/reservations/{uid}.
+func (h *Handler) endReservation(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Reservation](r, "uid")
+	if err != nil {
+		return err
+	}
+	if err := h.service.EndReservation(r.Context(), caller(r), uid); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
 }

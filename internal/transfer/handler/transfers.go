@@ -20,6 +20,10 @@ type senderBody struct {
 	UID   string `json:"uid,omitempty"`
 }
 
+func senderFrom(s transfer.Sender) senderBody {
+	return senderBody{Name: s.Name, Email: s.Email, UID: uidText(s.Person)}
+}
+
 type deliveredObjectBody struct {
 	UID           string `json:"uid"`
 	Name          string `json:"name,omitempty"`
@@ -54,7 +58,7 @@ type transferBody struct {
 func transferFrom(t service.SeenTransfer) transferBody {
 	b := transferBody{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
-		Sender:     senderBody{Name: t.Sender.Name, Email: t.Sender.Email, UID: uidText(t.Sender.Person)},
+		Sender:     senderFrom(t.Sender),
 		Recipients: make([]recipientBody, len(t.Recipients)), Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}

@@ -10,51 +10,17 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Download is one object of a transfer that somebody may look at.
-type Download struct {
-	transfer.Object
-	Transfer       id.Transfer
-	Protection     transfer.Protection
-	CreatedAt      time.Time
-	AsSender       bool
-	Delivery       id.Delivery
-	DeliveryOpened bool
-}
-
-// Download finds an object of a transfer that has not ended, for a person who is a party of it. ErrNotFound.
-func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.Person, sc Scope) (Download, error) {
-	type downloadRow struct {
-		objectRow
-		Transfer   id.Transfer
-		Protection string
-		CreatedAt  time.Time
-		AsSender   bool
-		Delivery   id.Delivery
-		OpenedAt   *time.Time
-	}
-	row, err := one[downloadRow](s.q.Query(ctx, `
-		SELECT `+objectColumns+`, t.uid AS transfer, t.protection, t.created_at,
-			coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery, d.accessed_at AS opened_at
-		FROM transfer.transfers t
-		JOIN transfer.objects o ON o.reservation = t.reservation
-		LEFT JOIN LATERAL (
-			SELECT d.uid, d.accessed_at FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL ORDER BY d.position LIMIT 1
-		) d ON true
-		WHERE t.uid = $3 AND o.uid = $4 AND t.ended_at IS NULL AND t.expires_at > $5
-			AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable,
-		p, sc.Host, t, o, sc.Now))
-	if err != nil {
-		return Download{}, fmt.Errorf("find object: %w", err)
-	}
-	return Download{
-		Object: row.object(), Transfer: row.Transfer, Protection: transfer.Protection(row.Protection), CreatedAt: row.CreatedAt,
-		AsSender: row.AsSender, Delivery: row.Delivery, DeliveryOpened: row.OpenedAt != nil,
-	}, nil
-}
-
 // CountDownload counts that an object was downloaded.
 func (s *Store) CountDownload(ctx context.Context, o id.Object) error {
 	if _, err := s.q.Exec(ctx, `UPDATE transfer.objects SET downloads = downloads + 1 WHERE uid = $1`, o); err != nil {
+		return fmt.Errorf("count download: %w", err)
+	}
+	return nil
+}
+
+// CountArchive counts that all objects of a transfer were downloaded.
+func (s *Store) CountArchive(ctx context.Context, r id.Reservation) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.objects SET downloads = downloads + 1 WHERE reservation = $1`, r); err != nil {
 		return fmt.Errorf("count download: %w", err)
 	}
 	return nil

@@ -62,12 +62,19 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	return n, nil
 }
 
-// HideDelivery takes a delivery out of its recipient's sight.
-func (s *Store) HideDelivery(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
-	if _, err := s.q.Exec(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now); err != nil {
-		return fmt.Errorf("hide delivery: %w", err)
+// HideDeliveries takes a transfer's deliveries to a person out of that person's sight, and returns them.
+func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) ([]id.Delivery, error) {
+	type deliveryIDRow struct{ UID id.Delivery }
+	rows, err := all[deliveryIDRow](s.q.Query(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL
+		RETURNING uid`, t, p, now))
+	if err != nil {
+		return nil, fmt.Errorf("hide delivery: %w", err)
 	}
-	return nil
+	out := make([]id.Delivery, len(rows))
+	for i, r := range rows {
+		out[i] = r.UID
+	}
+	return out, nil
 }
 
 // HideTransfer takes an ended transfer out of its sender's sight.
@@ -140,56 +147,65 @@ func (s *Store) PurgeCounters(ctx context.Context, day, keysBefore time.Time) er
 	return nil
 }
 
-// Expiring is a delivery whose transfer is about to expire.
+// Expiring is somebody to warn of a transfer that is about to expire: a recipient, or, without Delivery, the sender.
 type Expiring struct {
 	Transfer transfer.Transfer
-	Delivery transfer.Delivery
-	Version  int32 // of the key in its link
+	Delivery transfer.Delivery // of the sender, name and address only
+	Version  int32             // of the key in its link
 	Locale   string
 	TimeZone string
 	Host     string // where the link leads
 }
 
-// WarnExpiring marks up to limit transfers as warned that expire before the time given and were to live longer than
-// window from the start. It returns how many of them have somebody to warn, and the deliveries to warn.
-func (s *Store) WarnExpiring(ctx context.Context, now, before time.Time, window time.Duration, limit int) (marked int, _ []Expiring, err error) {
+// MarkWarned marks up to limit transfers as warned that expire before the time given and were to live longer than window
+// from the start, and returns them. It locks them; others' locks are passed by.
+func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]id.Transfer, error) {
+	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+		UPDATE transfer.transfers t SET warned_at = $1 FROM (
+			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
+			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
+		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)))
+}
+
+// Expiring returns whom to warn of transfers: recipients that have an address and have not hidden it, and senders with
+// an account.
+func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, error) {
 	type expiringRow struct {
-		Marked int64
 		transferRow
 		Delivery         id.Delivery
 		Person           id.Person
 		Name             *string
 		Email            string
-		DestinationType  string
-		KeyVersion       int32
+		DestinationType  *string
+		KeyVersion       *int32
 		Locale, TimeZone *string
 		Host             *string
 	}
 	rows, err := all[expiringRow](s.q.Query(ctx, `
-		WITH due AS (
-			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
-			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
-		), t AS (
-			UPDATE transfer.transfers t SET warned_at = $1 FROM due WHERE t.uid = due.uid RETURNING `+transferColumns+`
-		)
-		SELECT (SELECT count(*) FROM t) AS marked, `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version,
-			p.locale, p.time_zone, coalesce(sp.host, p.host) AS host
-		FROM t JOIN transfer.deliveries d ON d.transfer = t.uid AND d.email IS NOT NULL AND d.hidden_at IS NULL
+		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version,
+			coalesce(p.locale, sp.locale) AS locale, coalesce(p.time_zone, sp.time_zone) AS time_zone, coalesce(sp.host, o.host, p.host) AS host
+		FROM transfer.transfers t
+		JOIN transfer.deliveries d ON d.transfer = t.uid AND d.email IS NOT NULL AND d.hidden_at IS NULL
 		LEFT JOIN directory.persons p ON p.person = d.person
-		LEFT JOIN directory.persons sp ON sp.person = t.sender AND t.sender_managed`, now, before, window, limit))
+		LEFT JOIN directory.persons sp ON sp.person = t.sender AND t.sender_managed
+		LEFT JOIN directory.organizations o ON o.organization = t.limits_organization
+		WHERE t.uid = ANY ($1)
+		UNION ALL
+		SELECT `+transferColumns+`, NULL, p.person, p.name, p.email, NULL, NULL, p.locale, p.time_zone, p.host
+		FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL
+		WHERE t.uid = ANY ($1)`, uuids(uids)))
 	if err != nil {
-		return 0, nil, fmt.Errorf("warn of expiry: %w", err)
+		return nil, fmt.Errorf("find whom to warn: %w", err)
 	}
 	out := make([]Expiring, len(rows))
 	for i, r := range rows {
-		marked = int(r.Marked)
 		out[i] = Expiring{
 			Transfer: r.transfer(),
-			Delivery: transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(r.DestinationType)},
-			Version:  r.KeyVersion, Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: or(r.Host),
+			Delivery: transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(or(r.DestinationType))},
+			Version:  or(r.KeyVersion), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: or(r.Host),
 		}
 	}
-	return marked, out, nil
+	return out, nil
 }
 
 // DeleteOrganizationData removes an organization's settings and groups.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -94,6 +96,79 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 	return nil
 }
 
+// InsertReservation stores a sender's reservation with its recipients.
+func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) error {
+	persons, names, emails, kinds := recipientColumns(r.Recipients)
+	_, err := s.q.Exec(ctx, `
+		WITH r AS (
+			INSERT INTO transfer.reservations (uid, type, owner, creator, organization, limits_organization, sender, subject, message, anon_sender,
+				anon_email, locale, delivery_notification, ttl, priority, protection, password_hash, fields, max_files, max_file_size_mb,
+				max_recipients, created_at, expires_at)
+			VALUES ($1, $2, $3, $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+			RETURNING uid
+		)
+		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
+		SELECT r.uid, n.nr, n.person, n.name, n.email, n.kind
+		FROM r, unnest($22::uuid[], $23::text[], $24::text[], $25::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
+		r.UID, string(r.Kind), r.Owner, opt(r.Organization), r.LimitsOrganization, text(r.Subject), text(r.Message), text(r.AnonSender),
+		text(r.AnonEmail), text(r.Locale), r.DeliveryNotification, r.TTL, number(r.Priority), string(r.Protection), text(r.PasswordHash),
+		document(r.Fields), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds)
+	if err != nil {
+		return fmt.Errorf("store reservation: %w", err)
+	}
+	return nil
+}
+
+// ReplaceRecipients stores the recipients of a locked reservation in place of the former ones.
+func (s *Store) ReplaceRecipients(ctx context.Context, r transfer.Reservation) error {
+	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.reservation_recipients WHERE reservation = $1`, r.UID); err != nil {
+		return fmt.Errorf("clear recipients: %w", err)
+	}
+	persons, names, emails, kinds := recipientColumns(r.Recipients)
+	_, err := s.q.Exec(ctx, `
+		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
+		SELECT $1, n.nr, n.person, n.name, n.email, n.kind
+		FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
+		r.UID, persons, names, emails, kinds)
+	if err != nil {
+		return fmt.Errorf("store recipients: %w", err)
+	}
+	return nil
+}
+
+func recipientColumns(list []transfer.Recipient) (persons []*uuid.UUID, names []*string, emails, kinds []string) {
+	for _, r := range list {
+		persons, names = append(persons, opt(r.Person)), append(names, text(r.Name))
+		emails, kinds = append(emails, r.Email), append(kinds, string(r.Destination))
+	}
+	return persons, names, emails, kinds
+}
+
+// Reader is a person who reads mail at an address.
+type Reader struct {
+	Person           id.Person
+	Locale, TimeZone string
+}
+
+// Readers returns the persons who have verified one of the addresses, by address; the addresses are in lower case.
+func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Reader, error) {
+	type readerRow struct {
+		Address          string
+		Person           id.Person
+		Locale, TimeZone *string
+	}
+	rows, err := all[readerRow](s.q.Query(ctx, `SELECT a.address, p.person, p.locale, p.time_zone
+		FROM directory.addresses a JOIN directory.persons p ON p.person = a.person WHERE a.address = ANY ($1) AND a.verified`, addresses))
+	if err != nil {
+		return nil, fmt.Errorf("find persons by address: %w", err)
+	}
+	out := make(map[string]Reader, len(rows))
+	for _, r := range rows {
+		out[r.Address] = Reader{Person: r.Person, Locale: or(r.Locale), TimeZone: or(r.TimeZone)}
+	}
+	return out, nil
+}
+
 // Reservation returns a reservation within its 48 hours, without objects. ErrNotFound, also when its owner is gone or
 // at home on another host.
 func (s *Store) Reservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
@@ -144,10 +219,10 @@ func (s *Store) recipients(ctx context.Context, uid id.Reservation) ([]transfer.
 func (s *Store) UpdateReservation(ctx context.Context, r transfer.Reservation) error {
 	_, err := s.q.Exec(ctx, `
 		UPDATE transfer.reservations SET subject = $2, message = $3, anon_sender = $4, anon_email = $5, delivery_notification = $6, ttl = $7,
-			priority = $8, protection = $9, password_hash = $10, fields = $11
+			priority = $8, protection = $9, password_hash = $10, fields = $11, type = $12
 		WHERE uid = $1 AND state = 'open'`,
 		r.UID, text(r.Subject), text(r.Message), text(r.AnonSender), text(r.AnonEmail), r.DeliveryNotification, r.TTL, number(r.Priority),
-		string(r.Protection), text(r.PasswordHash), document(r.Fields))
+		string(r.Protection), text(r.PasswordHash), document(r.Fields), string(r.Kind))
 	if err != nil {
 		return fmt.Errorf("update reservation: %w", err)
 	}
@@ -172,6 +247,39 @@ func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limi
 func (s *Store) LockMailboxReservations(ctx context.Context, owner id.Person) ([]id.Reservation, error) {
 	return s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
 		ORDER BY uid FOR UPDATE`, owner)
+}
+
+// OpenReservation is a stranger's reservation on a mailbox as the mailbox's owner sees it.
+type OpenReservation struct {
+	UID       id.Reservation
+	CreatedAt time.Time
+	Bytes     int64 // held
+	AnonEmail *string
+}
+
+// maxOpenReservations bounds a list that the bucket of new transfers keeps far shorter.
+const maxOpenReservations = 10_000
+
+// OpenReservations returns the open reservations on a person's mailbox, newest first.
+func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.Time) ([]OpenReservation, error) {
+	rows, err := all[OpenReservation](s.q.Query(ctx, `
+		SELECT r.uid, r.created_at, (SELECT coalesce(sum(o.held), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
+		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.expires_at > $2
+		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations))
+	if err != nil {
+		return nil, fmt.Errorf("list open reservations: %w", err)
+	}
+	return rows, nil
+}
+
+// LockMailboxReservation locks one open reservation on a person's mailbox. ErrNotFound.
+func (s *Store) LockMailboxReservation(ctx context.Context, owner id.Person, uid id.Reservation, now time.Time) error {
+	uids, err := s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
+		AND uid = $2 AND expires_at > $3 FOR UPDATE`, owner, uid, now)
+	if err == nil && len(uids) == 0 {
+		return transfer.ErrNotFound
+	}
+	return err
 }
 
 // LockReservationsOf returns every open reservation that uses a person's volume, locked.

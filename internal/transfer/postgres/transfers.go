@@ -117,26 +117,41 @@ type SeenTransfer struct {
 	transfer.Transfer
 	AsSender     bool
 	Delivery     id.Delivery // of the person, zero for the sender alone
+	Proven       bool        // the person holds the address of the delivery, as recipientAuthentication asks
 	Notify       bool        // the sender wishes to know of the first access
 	SenderLocale string
+}
+
+// Locked reports whether a protection keeps the content from the person.
+func (t SeenTransfer) Locked() bool {
+	return !t.State.Ended() && locked(t.AsSender, t.Protection, t.Proven)
 }
 
 type seenRow struct {
 	transferRow
 	AsSender bool
 	Delivery id.Delivery
+	Proven   bool
 }
 
 func (r seenRow) seen() SeenTransfer {
-	return SeenTransfer{Transfer: r.transfer(), AsSender: r.AsSender, Delivery: r.Delivery, Notify: r.DeliveryNotification, SenderLocale: or(r.SenderLocale)}
+	return SeenTransfer{Transfer: r.transfer(), AsSender: r.AsSender, Delivery: r.Delivery, Proven: r.Proven, Notify: r.DeliveryNotification, SenderLocale: or(r.SenderLocale)}
 }
+
+// proven holds where person $1, a recipient by delivery d of transfer t, still has what recipientAuthentication asks for:
+// the address, verified. A mailbox's owner is who is meant, whatever its address.
+const proven = `(t.protection <> 'recipientAuthentication' OR t.type = 'mailbox'
+	OR EXISTS (SELECT FROM directory.addresses a WHERE a.person = $1 AND a.address = lower(d.email) AND a.verified))`
 
 // seenDelivery joins a transfer t to the delivery d that makes person $1 one of its recipients.
 const seenDelivery = `LEFT JOIN LATERAL (
-		SELECT d.uid FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL ORDER BY d.position LIMIT 1
+		SELECT d.uid, d.accessed_at, ` + proven + ` AS proven
+		FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
+		ORDER BY 3 DESC, d.position LIMIT 1
 	) d ON true`
 
-const seenColumns = transferColumns + `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery`
+const seenColumns = transferColumns + `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
+	coalesce(d.proven, false) AS proven`
 
 // reachable holds on a host that is home to the sender or a recipient of t: $2 is the host.
 const reachable = `($2 = '*' OR EXISTS (
@@ -181,12 +196,14 @@ type Page struct {
 }
 
 // The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with
-// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search.
+// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search. A search does not tell a
+// recipient what a protection hides.
 const (
 	receivedHalf = `(SELECT d.transfer AS uid, d.created_at FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
 		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
 			AND ($2::timestamptz IS NULL OR (d.created_at, d.transfer) < ($2, $3))
-			AND ($5 = '' OR EXISTS (SELECT FROM transfer.transfers t WHERE t.uid = d.transfer AND t.search LIKE $5))
+			AND ($5 = '' OR EXISTS (SELECT FROM transfer.transfers t WHERE t.uid = d.transfer AND
+				CASE WHEN t.protection <> 'password' AND ` + proven + ` THEN t.search ELSE lower(concat_ws(' ', t.sender_name, t.sender_email)) END LIKE $5))
 		ORDER BY d.created_at DESC, d.transfer DESC LIMIT $4)`
 	sentHalf = `(SELECT t.uid, t.created_at FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
 		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)

@@ -27,6 +27,11 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 		if err := s.checkConfirmable(ctx, tx, r); err != nil {
 			return err
 		}
+		if r.Kind == transfer.KindP2P { // some may have joined since
+			if err := findRecipients(ctx, tx, r.Recipients); err != nil {
+				return err
+			}
+		}
 		n := s.newTransfer(r)
 		if err := tx.InsertTransfer(ctx, n); err != nil {
 			return err
@@ -69,6 +74,9 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	if r.Protection == transfer.ProtectPassword && r.PasswordHash == "" {
 		missing = append(missing, "password: is required for the protection password")
 	}
+	if r.Protection == transfer.ProtectIdentity && len(r.Recipients) == 0 {
+		missing = append(missing, "recipients: at least one is required for the protection recipientAuthentication")
+	}
 	incomplete, err := tx.IncompleteObjects(ctx, r.UID, maxDetails)
 	if err != nil {
 		return err
@@ -97,8 +105,7 @@ func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 		n.Sender = transfer.Sender{Name: r.Facts.Name, Email: r.Facts.Email, Person: r.Owner}
 		n.SenderManaged = true
 	}
-	recipients := r.Recipients
-	for _, to := range recipients {
+	for _, to := range r.Recipients {
 		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Person: to.Person, Name: to.Name, Email: to.Email, Destination: to.Destination}))
 	}
 	if r.Kind != transfer.KindMailbox {

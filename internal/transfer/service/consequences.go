@@ -102,9 +102,12 @@ func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) err
 	return s.Store.DeleteOrganizationData(ctx, o)
 }
 
-// MoveMailbox brings a mailbox's vanity link to its owner's home host. Where the link is taken it is cleared, and the
-// owner told.
+// MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
+// it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
+	if err := s.moveGroups(ctx, p); err != nil {
+		return err
+	}
 	m, err := s.Store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
 	if errors.Is(err, transfer.ErrNotFound) || err == nil && m.VanityLink == "" {
 		return nil
@@ -130,4 +133,20 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 		})
 		return err
 	})
+}
+
+// moveGroups brings the vanity links of a person's organization's groups to its home host.
+func (s *Service) moveGroups(ctx context.Context, p id.Person) error {
+	o, err := s.Store.Owner(ctx, p, s.anywhere())
+	if errors.Is(err, transfer.ErrNotFound) || err == nil && o.Organization.IsZero() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	home, err := s.Store.HomeOrganization(ctx, o.Host)
+	if err != nil {
+		return err
+	}
+	return s.Store.MoveGroupLinks(ctx, o.Organization, home)
 }

@@ -5,41 +5,108 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
+// Way is what somebody comes with who asks for a download: a token, or a one-time key instead of one.
+type Way struct {
+	Caller     token.Caller
+	OneTimeKey string // counts only where Caller is anonymous
+}
+
 // Download is an object opened for reading.
 type Download struct {
 	transfer.Object
-	CreatedAt time.Time // of the transfer: the bytes have not changed since
-	Content   io.ReadSeekCloser
+	Content io.ReadSeekCloser
 
-	found postgres.Download
+	start start
 }
 
-// OpenDownload opens an object of one of the caller's transfers; the caller closes Content. ErrNotFound, ErrLocked.
-func (s *Service) OpenDownload(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (Download, error) {
+// start is what is to be noted once a download really begins.
+type start struct {
+	caller  token.Caller
+	opening postgres.Opening
+	key     *postgres.OneTimeKey // nil: there is a token
+	count   func(ctx context.Context) error
+}
+
+// OpenDownload opens an object of a transfer that the caller sent or received; who asks closes Content. ErrMissing of
+// package token, ErrOneTimeKey, ErrNotFound, ErrLocked.
+func (s *Service) OpenDownload(ctx context.Context, w Way, t id.Transfer, o id.Object) (Download, error) {
+	c, key, err := s.enter(ctx, w, o)
+	if err != nil {
+		return Download{}, err
+	}
+	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
+		return Download{}, transfer.ErrOneTimeKey
+	}
 	found, err := s.Store.Download(ctx, t, o, c.Person, s.scope(c))
 	if err != nil {
 		return Download{}, err
 	}
-	if !found.AsSender && found.Protection == transfer.ProtectPassword {
-		return Download{}, transfer.ErrLocked
+	if err := unlocked(found.Opening); err != nil {
+		return Download{}, err
 	}
+	return s.download(ctx, c, key, found)
+}
+
+// OpenLinkedDownload is OpenDownload for who comes by the link of a delivery.
+func (s *Service) OpenLinkedDownload(ctx context.Context, w Way, link string, o id.Object) (Download, error) {
+	c, key, err := s.enter(ctx, w, o)
+	if err != nil {
+		return Download{}, err
+	}
+	found, err := s.Store.LinkedDownload(ctx, seal.Hash(link), o, s.scope(c))
+	if err != nil {
+		return Download{}, err
+	}
+	if err := sameDelivery(c, key, found.Opening); err != nil {
+		return Download{}, err
+	}
+	return s.download(ctx, c, key, found)
+}
+
+// unlocked is ErrLocked for a person whom a protection keeps from the content.
+func unlocked(o postgres.Opening) error {
+	switch {
+	case !o.Locked():
+		return nil
+	case o.Protection == transfer.ProtectIdentity:
+		return transfer.ErrLocked.With("the transfer is for an address that your account does not hold verified; open it with the link in the mail")
+	}
+	return transfer.ErrLocked
+}
+
+// sameDelivery keeps a delivery's token or key from opening another delivery's link.
+func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) error {
+	switch {
+	case c.Kind == token.KindDownload && c.Delivery == o.Delivery:
+		return nil
+	case key != nil:
+		return transfer.ErrOneTimeKey
+	}
+	return transfer.ErrNotFound
+}
+
+// download opens the bytes of what was found.
+func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
 	content, err := s.openObject(ctx, found.Object)
 	if err != nil {
 		return Download{}, err
 	}
-	return Download{Object: found.Object, CreatedAt: found.CreatedAt, Content: content, found: found}, nil
+	return Download{Object: found.Object, Content: content, start: start{
+		caller: c, opening: found.Opening, key: key,
+		count: func(ctx context.Context) error { return s.Store.CountDownload(ctx, found.Object.UID) },
+	}}, nil
 }
 
 // openObject opens a complete object's bytes.
@@ -65,19 +132,31 @@ type nothing struct{ *bytes.Reader }
 
 func (nothing) Close() error { return nil }
 
-// RecordDownload notes that a recipient begins to read an object from its start: the download counts, and the first one
-// is the transfer's first access. What the sender reads is not noted.
-func (s *Service) RecordDownload(ctx context.Context, c token.Caller, d Download) error {
-	if d.found.AsSender && d.found.Delivery.IsZero() {
+// Begin notes that the bytes of a download are about to leave, beginning with byte first. A one-time key is used up: of
+// parallel starts with it one succeeds, and after that only what goes on from a later byte does. A download counts when
+// it starts, and a recipient's first one is the transfer's first access; what the sender reads is not noted. ErrOneTimeKey.
+func (s *Service) Begin(ctx context.Context, d Download, first int64) error {
+	return s.begin(ctx, d.start, first)
+}
+
+func (s *Service) begin(ctx context.Context, d start, first int64) error {
+	starts := first == 0
+	if d.key != nil {
+		var err error
+		if starts, err = s.useKey(ctx, *d.key, first); err != nil {
+			return err
+		}
+	}
+	if !starts || d.opening.Delivery.IsZero() { // without a delivery it is the sender
 		return nil
 	}
-	if err := s.Store.CountDownload(ctx, d.UID); err != nil {
+	if err := d.count(ctx); err != nil {
 		return err
 	}
-	if d.found.DeliveryOpened {
+	if d.opening.DeliveryOpened {
 		return nil
 	}
-	return s.recordAccess(ctx, c, d.found.Delivery)
+	return s.recordAccess(ctx, d.caller, d.opening.Delivery)
 }
 
 // recordAccess notes that a delivery was opened, and tells the sender when it is the transfer's first access.
@@ -91,7 +170,7 @@ func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Deliver
 			_, err := s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
 				To: a.SenderEmail, ToName: a.SenderName, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,
 				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Transfer.Subject, "at": s.Now()},
-				Reference: "transfer:" + a.Transfer.UID.String(),
+				Reference: transferReference + a.Transfer.UID.String(),
 			})
 			if err != nil {
 				return err
@@ -116,9 +195,10 @@ func recipientName(d transfer.Delivery) string {
 	return d.Email
 }
 
-// Watch returns a context that ends when the caller's session does, within a second (contract 2.8). cancel must be called.
-func (s *Service) Watch(ctx context.Context, c token.Caller) (context.Context, context.CancelFunc) {
-	ended, forget := s.Revocations.Watch(c)
+// Watch returns a context that ends when the session does that the download belongs to, within a second (contract 2.8).
+// cancel must be called.
+func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
+	ended, forget := s.Revocations.Watch(d.start.caller)
 	ctx, cancel := context.WithCancel(ctx)
 	if ended != nil {
 		go func() {

@@ -28,10 +28,17 @@ func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment,
 }
 
 // unitCache remembers adminunits for a moment, so that the environment, which everybody asks for and nothing limits,
-// costs no database. The moment is short enough for settings to hold everywhere within a second.
+// costs no database. The moment is short enough for settings to hold on every replica well within a second.
 type unitCache struct {
 	mu    sync.Mutex
 	units map[id.Organization]cachedUnit
+}
+
+// forget has the organization's next look read the database.
+func (c *unitCache) forget(o id.Organization) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.units, o)
 }
 
 type cachedUnit struct {
@@ -40,7 +47,7 @@ type cachedUnit struct {
 }
 
 const (
-	unitTTL  = time.Second
+	unitTTL  = 500 * time.Millisecond
 	maxUnits = 10_000
 )
 

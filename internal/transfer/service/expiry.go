@@ -96,20 +96,24 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 	}
 }
 
-// WarnExpiring mails the recipients of transfers that will expire soon, once each.
+// WarnExpiring mails recipients and senders of transfers that will expire soon, once each.
 func (s *Service) WarnExpiring(ctx context.Context) error {
 	now := s.Now()
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		n, due, err := tx.WarnExpiring(ctx, now, now.Add(s.ExpiryWarning), s.ExpiryWarning, expireBatch)
-		if err != nil || len(due) == 0 {
-			return n, err
+		uids, err := tx.MarkWarned(ctx, now, now.Add(s.ExpiryWarning), s.ExpiryWarning, expireBatch)
+		if err != nil || len(uids) == 0 {
+			return 0, err
+		}
+		due, err := tx.Expiring(ctx, uids)
+		if err != nil {
+			return 0, err
 		}
 		messages := make([]mail.Message, len(due))
 		for i, d := range due {
 			messages[i] = s.expiryWarning(d)
 		}
 		_, err = s.Mailer.QueueAll(ctx, tx.Tx(), messages)
-		return n, err
+		return len(uids), err
 	})
 }
 
@@ -120,9 +124,14 @@ func (s *Service) expiryWarning(d postgres.Expiring) mail.Message {
 		data["subject"], data["fileCount"], data["totalBytes"] = t.Subject, t.ObjectCount, t.TotalBytes
 	}
 	m := mail.Message{
-		To: d.Delivery.Email, ToName: d.Delivery.Name, Locale: d.Locale, TimeZone: d.TimeZone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
-		Template: mail.TransferExpiring, Data: data, Reference: "transfer:" + t.UID.String(), GiveUpAt: t.ExpiresAt,
+		To: d.Delivery.Email, ToName: d.Delivery.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data, GiveUpAt: t.ExpiresAt,
 	}
+	if d.Delivery.UID.IsZero() {
+		data["role"] = "sender"
+		m.Reference = transferReference + t.UID.String()
+		return m
+	}
+	m.ReplyTo, m.ReplyToName, m.Reference = t.Sender.Email, t.Sender.Name, deliveryReference+d.Delivery.UID.String()
 	if d.Host != "" {
 		m.Secret = map[string]string{"link": s.deliveryLink(d.Host, d.Delivery.UID, d.Version)}
 	}
@@ -172,47 +181,5 @@ func (s *Service) Purge(ctx context.Context) error {
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.PurgeTransfers(ctx, now.Add(-s.RecordAge), expireBatch)
 	})
-	return errors.Join(err, s.Store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-day)))
-}
-
-// SweepOrphans removes bytes that no row knows, left by a server that died between the bytes and the row. Bytes that
-// changed within the orphan age are left alone.
-func (s *Service) SweepOrphans(ctx context.Context) error {
-	var batch []id.Object
-	before := s.Now().Add(-s.OrphanAge)
-	removed := 0
-	flush := func() error {
-		kept, err := s.Store.ObjectsKept(ctx, batch)
-		if err != nil {
-			return err
-		}
-		for _, o := range batch {
-			if kept[o] || s.writers.writing(o) {
-				continue
-			}
-			if err := s.Blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
-				return fmt.Errorf("remove orphan %s: %w", o, err)
-			}
-			removed++
-		}
-		batch = batch[:0]
-		return nil
-	}
-	err := s.Blobs.List(ctx, func(i blob.Info) error {
-		o, err := id.Parse[id.Object](string(i.Key))
-		if err != nil || !i.Modified.Before(before) {
-			return nil //nolint:nilerr // a key of somebody else is no orphan of ours
-		}
-		if batch = append(batch, o); len(batch) < sweepBatch {
-			return nil
-		}
-		return flush()
-	})
-	if err == nil && len(batch) > 0 {
-		err = flush()
-	}
-	if removed > 0 {
-		s.Log.Info("orphaned bytes removed", "objects", removed)
-	}
-	return err
+	return errors.Join(err, s.Store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-s.ResumeLifetime)))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -95,13 +96,7 @@ func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 	if m.Email != "" {
 		m.Email = checkEmail(&p, "email", m.Email)
 	}
-	if m.VanityLink != "" {
-		link, ok := transfer.ParseVanityLink(m.VanityLink)
-		if !ok {
-			p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
-		}
-		m.VanityLink = link
-	}
+	m.VanityLink = checkVanityLink(&p, m.VanityLink)
 	if m.FieldsSchema != nil {
 		if err := transfer.CheckFieldsSchema(m.FieldsSchema); err != nil {
 			p.Add("fieldsSchema", err.Error())
@@ -172,4 +167,18 @@ func (s *Service) cancelMailboxReservations(ctx context.Context, tx *postgres.St
 		return err
 	}
 	return s.discard(ctx, tx, uids)
+}
+
+// MailboxAvatar returns the picture of a mailbox's owner in the stored size closest to height, the largest for 0.
+// ErrKeyInvalid, ErrNotFound.
+func (s *Service) MailboxAvatar(ctx context.Context, c token.Caller, key string, height int) (transfer.Avatar, error) {
+	m, err := s.PublicMailbox(ctx, c, key)
+	if err != nil {
+		return transfer.Avatar{}, err
+	}
+	size := imaging.Heights()[0]
+	if height > 0 {
+		size = imaging.Closest(height)
+	}
+	return s.Store.Avatar(ctx, m.Person, size)
 }

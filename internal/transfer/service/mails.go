@@ -15,16 +15,24 @@ import (
 // deliveryReference is a mail's reference to the delivery it announces, so that one that fails for good can be told.
 const deliveryReference = "delivery:"
 
+// transferReference is a mail's reference to the transfer it tells its sender about.
+const transferReference = "transfer:"
+
 // mailDeliveries queues a mail to each recipient. A recipient with an account reads it in that account's language.
 func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
+	emails := make([]string, len(t.Recipients))
+	for i, d := range t.Recipients {
+		emails[i] = d.Email
+	}
+	readers, err := tx.Readers(ctx, emails)
+	if err != nil {
+		return err
+	}
 	var messages []mail.Message
 	for _, d := range t.Recipients {
 		locale, zone := r.Facts.Locale, r.Facts.TimeZone
-		if !d.Person.IsZero() && d.Person != r.Owner {
-			owner, err := tx.Owner(ctx, d.Person, s.anywhere())
-			if err == nil {
-				locale, zone = owner.Locale, owner.TimeZone
-			}
+		if reader, known := readers[d.Email]; known {
+			locale, zone = reader.Locale, reader.TimeZone
 		}
 		data := map[string]any{
 			"sender": senderName(t.Sender), "senderEmail": t.Sender.Email, "expiresAt": t.ExpiresAt, "protection": string(t.Protection),
@@ -42,7 +50,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 	if len(messages) == 0 {
 		return nil
 	}
-	_, err := s.Mailer.QueueAll(ctx, tx.Tx(), messages)
+	_, err = s.Mailer.QueueAll(ctx, tx.Tx(), messages)
 	return err
 }
 
@@ -65,7 +73,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: t.Sender.Email, ToName: t.Sender.Name, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
 		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files},
-		Reference: "transfer:" + t.UID.String(),
+		Reference: transferReference + t.UID.String(),
 	})
 	return err
 }

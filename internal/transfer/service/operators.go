@@ -37,3 +37,36 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 	}
 	return s.Hosts.URL(m.Owner.Host, "/m/"+name)
 }
+
+// PersonTransfers returns everything that a person has sent and received, newest first, as the person itself sees it, for an export.
+// ErrNotFound.
+func (s *Service) PersonTransfers(ctx context.Context, p id.Person) ([]SeenTransfer, error) {
+	owner, err := s.Store.Owner(ctx, p, s.anywhere())
+	if err != nil {
+		return nil, err
+	}
+	host, err := s.Hosts.Resolve(ctx, owner.Host)
+	if err != nil {
+		return nil, err
+	}
+	c := token.Caller{Person: p, Client: token.Client{Host: host}}
+	var all []SeenTransfer
+	for q := (TransferQuery{Received: true, Sent: true, Limit: MaxPage}); ; {
+		page, next, err := s.Transfers(ctx, c, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range page {
+			if t.Brief { // the list leaves out the objects
+				if t, err = s.Transfer(ctx, c, t.UID); err != nil {
+					return nil, err
+				}
+			}
+			all = append(all, t)
+		}
+		if next == "" {
+			return all, nil
+		}
+		q.Cursor = next
+	}
+}

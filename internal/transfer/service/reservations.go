@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -13,12 +11,6 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
-
-// Introduction is what a stranger may say when reserving a mailbox. Nil members are not given.
-type Introduction struct {
-	Subject, Message, AnonSender, AnonEmail *string
-	Locale                                  string // for the upload confirmation
-}
 
 // Reserved is a new reservation with the token that opens it.
 type Reserved struct {
@@ -48,6 +40,54 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 		return Reserved{}, err
 	}
 	if err := s.Store.InsertMailboxReservation(ctx, r); err != nil {
+		giveBack()
+		return Reserved{}, err
+	}
+	return s.reserved(ctx, r)
+}
+
+// CreateReservation begins a transfer of the caller's own: p2p with recipients, drop without. ErrNotFound (on another host
+// than one's home), ErrServiceDisabled, ErrRoleMissing, ErrInvalid, ErrTooManyRecipients, ErrTTL, ErrPriority, ErrProtection,
+// ErrPersonalVolume, ErrSubscriptionVolume, ErrNewTransfers.
+func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Metadata) (Reserved, error) {
+	sc := s.scope(c)
+	owner, err := s.Store.Owner(ctx, c.Person, sc)
+	if err != nil {
+		return Reserved{}, err
+	}
+	if err := mayKeepMailbox(owner); err != nil {
+		return Reserved{}, err
+	}
+	unit := owner.Adminunit
+	r := transfer.Reservation{
+		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: c.Person, Creator: c.Person, Sender: c.Person,
+		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
+		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
+		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit),
+		CreatedAt: sc.Now, ExpiresAt: sc.Now.Add(s.ReservationLifetime),
+	}
+	if in.Protection != nil && *in.Protection == string(transfer.ProtectPassword) && in.Password == nil {
+		return Reserved{}, fault.ErrInvalid.With("password: is required for the protection password")
+	}
+	if err := s.mergeSent(ctx, s.Store, &r, unit, in); err != nil {
+		return Reserved{}, err
+	}
+	if owner.PersonalVolumeExceeded() {
+		return Reserved{}, transfer.ErrPersonalVolume
+	}
+	if owner.SubscriptionVolumeExceeded() {
+		return Reserved{}, transfer.ErrSubscriptionVolume
+	}
+	giveBack, err := s.takeNewTransfer(ctx, c.Person, owner)
+	if err != nil {
+		return Reserved{}, err
+	}
+	err = s.hashPassword(ctx, &in)
+	if err == nil {
+		r.PasswordHash = in.hash
+		err = s.Store.InsertReservation(ctx, r)
+	}
+	if err != nil {
 		giveBack()
 		return Reserved{}, err
 	}
@@ -96,32 +136,6 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 	}, nil
 }
 
-// introduce sets what a stranger says, given members only.
-func (s *Service) introduce(r *transfer.Reservation, in Introduction) error {
-	var p fault.Problems
-	setLine(&p, &r.Subject, in.Subject, "subject")
-	setLine(&p, &r.AnonSender, in.AnonSender, "anonSender")
-	if in.Message != nil {
-		checkBlock(&p, "message", *in.Message, maxMessage)
-		r.Message = *in.Message
-	}
-	if in.AnonEmail != nil {
-		r.AnonEmail = ""
-		if *in.AnonEmail != "" {
-			r.AnonEmail = checkEmail(&p, "anonEmail", *in.AnonEmail)
-		}
-	}
-	return p.Err()
-}
-
-func setLine(p *fault.Problems, to *string, value *string, member string) {
-	if value == nil {
-		return
-	}
-	checkLine(p, member, *value, maxName)
-	*to = *value
-}
-
 // Reservation returns a reservation with its objects to whoever holds its token or created it. ErrNotFound.
 func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, error) {
 	r, err := s.Store.Reservation(ctx, uid, s.scope(c))
@@ -148,28 +162,39 @@ func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 	return transfer.ErrNotFound
 }
 
-// Metadata is a change of a reservation. Nil members are not given.
-type Metadata struct {
-	Introduction
-	Recipients           []transfer.Recipient // nil: not given
-	DeliveryNotification *bool
-	TTL                  *int64
-	Priority             *int64
-	Protection           *string
-	Password             *string
-	Fields               map[string]string // nil: not given
-}
-
-// PatchReservation merges members into an open reservation. ErrNotFound, ErrInvalid, ErrFixedMember, ErrConfirmed.
+// PatchReservation merges members into an open reservation. One of a sender becomes p2p or drop as it has recipients or not.
+// ErrNotFound, ErrInvalid, ErrConfirmed; to a mailbox ErrFixedMember, else what CreateReservation refuses.
 func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, error) {
 	var r postgres.HeldReservation
+	if in.Password != nil { // hashing is work: not for whoever may not change it anyway
+		found, err := s.Store.Reservation(ctx, uid, s.scope(c))
+		if err != nil {
+			return transfer.Reservation{}, err
+		}
+		if err := mayManage(c, uid, found.Creator); err != nil {
+			return transfer.Reservation{}, err
+		}
+	}
+	if err := s.hashPassword(ctx, &in); err != nil {
+		return transfer.Reservation{}, err
+	}
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		var err error
 		if r, err = s.lockOpen(ctx, tx, c, uid); err != nil {
 			return err
 		}
-		if err := s.merge(&r, in); err != nil {
+		if r.Kind == transfer.KindMailbox {
+			err = s.mergeFixed(&r.Reservation, in)
+		} else {
+			err = s.mergeSent(ctx, tx, &r.Reservation, r.Facts.Adminunit, in)
+		}
+		if err != nil {
 			return err
+		}
+		if in.Recipients != nil && r.Kind != transfer.KindMailbox {
+			if err := tx.ReplaceRecipients(ctx, r.Reservation); err != nil {
+				return err
+			}
 		}
 		return tx.UpdateReservation(ctx, r.Reservation)
 	})
@@ -195,54 +220,6 @@ func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Call
 		return r, transfer.Confirmed(r.Transfer)
 	}
 	return r, nil
-}
-
-// merge applies a change to a locked reservation.
-func (s *Service) merge(r *postgres.HeldReservation, in Metadata) error {
-	if err := s.introduce(&r.Reservation, in.Introduction); err != nil {
-		return err
-	}
-	if in.Fields != nil {
-		raw, err := checkFields(in.Fields)
-		if err != nil {
-			return err
-		}
-		r.Fields = raw
-	}
-	return keepFixed(r.Reservation, in)
-}
-
-// keepFixed refuses to change what a mailbox's rules have set; saying the same again is no change.
-func keepFixed(r transfer.Reservation, in Metadata) error {
-	var fixed []string
-	refuse := func(changed bool, member string) {
-		if changed {
-			fixed = append(fixed, member+": cannot be changed on a transfer to a mailbox")
-		}
-	}
-	refuse(in.Recipients != nil && !sameRecipients(in.Recipients, r.Recipients), "recipients")
-	refuse(in.TTL != nil && *in.TTL != int64(r.TTL), "ttl")
-	refuse(in.Priority != nil && *in.Priority != int64(r.Priority), "priority")
-	refuse(in.Protection != nil && *in.Protection != string(r.Protection), "protection")
-	refuse(in.Password != nil, "password")
-	refuse(in.DeliveryNotification != nil && *in.DeliveryNotification != r.DeliveryNotification, "deliveryNotification")
-	if len(fixed) > 0 {
-		return transfer.ErrFixedMember.With(fixed...)
-	}
-	return nil
-}
-
-func sameRecipients(a, b []transfer.Recipient) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Email != b[i].Email || a[i].Destination != b[i].Destination || a[i].Name != b[i].Name ||
-			!a[i].Person.IsZero() && a[i].Person != b[i].Person {
-			return false
-		}
-	}
-	return true
 }
 
 // CancelReservation ends an open reservation; its bytes are removed and its volume is given back. ErrNotFound, ErrConfirmed.
@@ -274,27 +251,30 @@ func (s *Service) discard(ctx context.Context, tx *postgres.Store, uids []id.Res
 	return s.removeBytesSoon(ctx, tx)
 }
 
-// checkFields checks values as far as they can be without the mailbox's schema, and encodes them.
-func checkFields(fields map[string]string) ([]byte, error) {
-	var p fault.Problems
-	for name, value := range fields {
-		if len(name) == 0 || len(name) > maxName {
-			p.Add("fields", fmt.Sprintf("has a name that is empty or longer than %d bytes", maxName))
-			break
-		}
-		checkBlock(&p, "fields."+name, value, transfer.MaxFieldBytes)
-	}
-	if len(fields) > maxFields {
-		p.Add("fields", fmt.Sprintf("has more than %d values", maxFields))
-	}
-	if err := p.Err(); err != nil {
+// OpenReservation is what the owner of a mailbox sees of a stranger's open reservation on it.
+type OpenReservation = postgres.OpenReservation
+
+// OpenReservations returns the open reservations that strangers hold on the caller's mailbox, newest first. ErrNotFound
+// without a mailbox.
+func (s *Service) OpenReservations(ctx context.Context, c token.Caller) ([]OpenReservation, error) {
+	if _, err := s.Mailbox(ctx, c); err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return nil, fmt.Errorf("encode fields: %w", err)
-	}
-	return raw, nil
+	return s.Store.OpenReservations(ctx, c.Person, s.Now())
 }
 
-const maxFields = 1_000
+// EndReservation ends a stranger's open reservation on the caller's mailbox, as CancelReservation does. ErrNotFound.
+func (s *Service) EndReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
+	if _, err := s.Mailbox(ctx, c); err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.Now()); err != nil {
+			return err
+		}
+		if err := s.discard(ctx, tx, []id.Reservation{uid}); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})
+	})
+}

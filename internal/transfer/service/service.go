@@ -45,6 +45,7 @@ type Options struct {
 	ReservationLifetime time.Duration // [48 h]
 	ExpiryWarning       time.Duration // how long before a transfer expires its recipients are told [3 days]
 	OrphanAge           time.Duration // bytes without a row are left alone for so long [7 days]
+	ResumeLifetime      time.Duration // a download started with a one-time key may go on for so long [1 h]
 	RecordAge           time.Duration // what is left of an ended transfer is kept for so long [90 days]
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
 
@@ -66,6 +67,7 @@ func New(o Options) *Service {
 	o.ReservationLifetime = orDefault(o.ReservationLifetime, 48*time.Hour)
 	o.ExpiryWarning = orDefault(o.ExpiryWarning, 3*day)
 	o.OrphanAge = orDefault(o.OrphanAge, 7*day)
+	o.ResumeLifetime = orDefault(o.ResumeLifetime, time.Hour)
 	o.RecordAge = orDefault(o.RecordAge, 90*day)
 	if o.Defaults.Adminunit.DefaultTTL == 0 {
 		o.Defaults.Adminunit = DefaultAdminunit()

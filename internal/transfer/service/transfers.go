@@ -21,7 +21,7 @@ import (
 // SeenTransfer is a transfer as the caller may see it.
 type SeenTransfer struct {
 	transfer.Transfer
-	Locked bool // protected by a password: what it holds is not shown here
+	Locked bool // protected, and not from its sender: what it holds is not shown here
 	Brief  bool // in a list: too many objects to show
 }
 
@@ -77,7 +77,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	for i, r := range rows {
 		out[i] = SeenTransfer{
 			Transfer: r.Transfer,
-			Locked:   !r.AsSender && r.Protection == transfer.ProtectPassword && !r.State.Ended(),
+			Locked:   r.Locked(),
 			Brief:    maxObjects > 0 && r.ObjectCount > maxObjects,
 		}
 		all = append(all, r.UID)
@@ -99,9 +99,11 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	for i, r := range rows {
 		out[i].Objects = objects[r.UID]
 		for _, d := range deliveries[r.UID] {
-			if d.Destination != transfer.ToLink && (r.AsSender || d.Destination != transfer.Bcc || d.UID == r.Delivery) {
-				out[i].Recipients = append(out[i].Recipients, d)
+			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
+				continue
 			}
+			d.Undelivered = d.Undelivered && r.AsSender // nobody else's business
+			out[i].Recipients = append(out[i].Recipients, d)
 		}
 		if out[i].Locked {
 			hide(&out[i].Transfer)
@@ -150,8 +152,14 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 				return err
 			}
 		}
-		if err := tx.HideDelivery(ctx, uid, c.Person, s.Now()); err != nil {
+		hidden, err := tx.HideDeliveries(ctx, uid, c.Person, s.Now())
+		if err != nil {
 			return err
+		}
+		for _, d := range hidden { // a mail on its way would bring a dead link
+			if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
+				return err
+			}
 		}
 		if err := s.endAbandoned(ctx, tx, []id.Transfer{uid}); err != nil {
 			return err

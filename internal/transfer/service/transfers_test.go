@@ -149,7 +149,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("%d warnings", n)
 	}
 	w.advance(3 * 24 * time.Hour)
-	if _, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
+	if _, err := w.OpenDownload(t.Context(), service.Way{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
 	run(w.ExpireTransfers)
@@ -179,12 +179,12 @@ func TestDeletingATransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := w.OpenDownload(t.Context(), owner, done.UID, done.Objects[0].UID)
+	d, err := w.OpenDownload(t.Context(), service.Way{Caller: owner}, done.UID, done.Objects[0].UID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Content.Close()
-	if err := w.RecordDownload(t.Context(), owner, d); err != nil {
+	if err := w.Begin(t.Context(), d, 0); err != nil {
 		t.Fatal(err)
 	}
 	seen, err := w.Transfer(t.Context(), owner, done.UID)

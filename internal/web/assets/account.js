@@ -15,7 +15,7 @@ if (signedIn()) {
   show(() => {
     const { value: profile, error, reload } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
     if (error) return html`<h1>${T("Your account")}</h1><${Problem} error=${error} />`;
-    if (!profile) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+    if (!profile) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
     return html`<h1>${T("Your account")}</h1>
       <div class="stack sections">
         <${Profile} profile=${profile} />

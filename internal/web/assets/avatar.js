@@ -18,7 +18,7 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
     return response.ok ? URL.createObjectURL(await response.blob()) : "";
   }, [url, has]);
   const change = useAction(async (blob) => {
-    if (blob) await own("PUT", url, { body: blob, type: "image/jpeg" });
+    if (blob) await own("PUT", url, { body: blob, type: "image/jpeg", accept: "image/jpeg, application/json" });
     else await own("DELETE", url);
     setImage(null);
     current.set(blob ? URL.createObjectURL(blob) : "");

@@ -16,7 +16,7 @@ show(() => {
   const { value: mailbox, error } = useLoaded(async () => (await call("GET", at)).body);
   useEffect(() => { if (mailbox) document.title = `${F("Files for %s", nameOf(mailbox))} · ${document.documentElement.dataset.product}`; }, [mailbox]);
   if (error) return html`<${Unknown} error=${error} />`;
-  if (!mailbox) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+  if (!mailbox) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
   return html`<${Drop} mailbox=${mailbox} />`;
 });
 

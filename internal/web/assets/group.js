@@ -15,7 +15,7 @@ show(() => {
     return html`<h1>${nothing ? T("There is no such group") : T("This did not work.")}</h1>
       ${nothing ? html`<p class="lead">${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}</p>` : html`<${Problem} error=${error} /><${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`}`;
   }
-  if (!value) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+  if (!value) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
   document.title = `${value.name} · ${document.documentElement.dataset.product}`;
   const name = (m) => m.name || m.email;
   const found = value.mailboxes.filter((m) => `${name(m)} ${m.slogan ?? ""}`.toLowerCase().includes(search.toLowerCase()));

@@ -49,7 +49,7 @@ function Inbox() {
     </div>
     <${Problem} error=${load.error} />
     <div id="transfers" role="tabpanel" aria-labelledby=${`tab-${location_}`} aria-busy=${String(load.busy)}>
-      ${found === null ? !load.error && html`<p class="waiting">${T("One moment…")}</p>` : found.transfers.length === 0 ? html`<${Nothing} search=${search} sent=${location_ === "sent"} />` : html`
+      ${found === null ? !load.error && html`<p class="loading">${T("One moment…")}</p>` : found.transfers.length === 0 ? html`<${Nothing} search=${search} sent=${location_ === "sent"} />` : html`
       <ul class="list transfers">${found.transfers.map((t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${location_ === "sent"} open=${open === t.uid}
         onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`)}</ul>
       ${found.next && html`<p class="row center"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>${T("Show more")}<//></p>`}`}

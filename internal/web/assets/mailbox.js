@@ -15,7 +15,7 @@ if (signedIn()) {
       return { mailbox: mailbox.body, profile: profile.body };
     });
     if (error) return html`<h1>${T("Your mailbox")}</h1><${Problem} error=${error} />`;
-    if (!value) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+    if (!value) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
     return html`<${Mailbox} key=${value.mailbox?.uid ?? ""} ...${value} onGone=${reload} />`;
   });
 } else signInFirst();

@@ -21,7 +21,7 @@ if (signedIn()) {
       return { uid, profile, roles: said.roles ?? [], free: profile.membership?.organization?.selfSignup ?? true };
     });
     if (error) return html`<h1>${T("Your organization")}</h1><${Problem} error=${error} />`;
-    if (!value) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+    if (!value) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
     const admin = value.roles.includes("Organization.Admin");
     return value.uid && (!value.free || admin) ? html`<${Organization} ...${value} admin=${admin} />` : html`<${Create} />`;
   });
@@ -56,7 +56,7 @@ function Organization({ uid, admin, free, roles }) {
 }
 
 /** The state of something that is loaded, or how that went. */
-const Waiting = ({ error }) => (error ? html`<${Problem} error=${error} />` : html`<p class="waiting" role="status">${T("One moment…")}</p>`);
+const Waiting = ({ error }) => (error ? html`<${Problem} error=${error} />` : html`<p class="loading" role="status">${T("One moment…")}</p>`);
 
 const Saved = ({ action, saved }) => html`<${Problem} error=${action.error} />
   <div class="row"><${Button} type="submit" kind="primary" busy=${action.busy}>${T("Save")}<//>${saved && html`<span class="saved" role="status">${T("Saved")}</span>`}</div>`;

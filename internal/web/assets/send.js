@@ -15,7 +15,7 @@ if (signedIn()) {
   show(() => {
     const { value, error } = useLoaded(async () => (await call("GET", `${transfer}/environment`)).body);
     if (error) return html`<h1>${T("Send files")}</h1><${Problem} error=${error} />`;
-    return value ? html`<${Send} environment=${value} />` : html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+    return value ? html`<${Send} environment=${value} />` : html`<p class="loading" role="status">${T("One moment…")}</p>`;
   });
 } else signInFirst();
 

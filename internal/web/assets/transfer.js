@@ -32,7 +32,7 @@ show(() => {
   useEffect(() => { begin.run(); }, []);
   const { value, token } = state;
   if (begin.error && !value) return html`<${Gone} error=${begin.error} />`;
-  if (!value) return html`<p class="waiting" role="status">${T("One moment…")}</p>`;
+  if (!value) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
   if (!token) return html`<${Lock} value=${value} unlock=${unlock} />`;
   return html`<${Opened} value=${value} token=${token} onExpired=${() => setState({ value: { ...value, locked: value.protection !== "none" } })} />`;
 });

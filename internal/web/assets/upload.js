@@ -25,6 +25,9 @@ const ended = (error) => error instanceof Failure && (error.status === 401 || er
 /** May pass: the network, the server's breaks, full buckets. */
 const passing = (error) => error instanceof Failure && (error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500);
 
+/** @param {any} error one that may pass */
+const interruption = (error) => (error.status === 0 ? T("The connection is interrupted. The upload goes on by itself as soon as it is back.") : error.message);
+
 export class Upload {
   /**
    * @param {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}} reservation
@@ -38,7 +41,7 @@ export class Upload {
     /** @type {Item[]} */
     this.items = [];
     this.part = first;
-    this.broken = false; // the network or the server is away
+    this.broken = ""; // why nothing moves at the moment, though it will again by itself
     this.stopped = ""; // why nothing more can be sent; empty: it can
     this.over = false; // the reservation has ended
     this.samples = [];
@@ -232,7 +235,7 @@ export class Upload {
     while (going() && item.held < item.size && !this.stopped) {
       try {
         await this.sendPart(item);
-        [attempt, this.broken, item.state] = [0, false, going() ? "sending" : item.state];
+        [attempt, this.broken, item.state] = [0, "", going() ? "sending" : item.state];
       } catch (error) {
         item.flying = 0;
         if (!going()) break;
@@ -240,7 +243,7 @@ export class Upload {
           this.fail(item, T("The file was changed, moved or deleted since it was chosen. Remove it here and choose it again."));
         } else if (passing(error)) {
           item.state = "retrying";
-          this.broken = error.status === 0;
+          this.broken = interruption(error);
           this.part = Math.max(least, this.part / 2);
           this.changed(this);
           await this.pauseFor(attempt++, error.wait);
@@ -333,7 +336,7 @@ export class Upload {
   async ask(item) {
     const { headers } = await this.call("HEAD", item, "/content");
     item.held = Number(headers.get("Content-Length")) || 0;
-    this.broken = false;
+    this.broken = "";
   }
 
   /** @param {string} method @param {Item} item */
@@ -348,11 +351,11 @@ export class Upload {
     for (let attempt = 0; ; attempt++) {
       try {
         const result = await work();
-        this.broken = false;
+        this.broken = "";
         return result;
       } catch (error) {
         if (!passing(error) || !wanted()) throw error;
-        this.broken = error.status === 0;
+        this.broken = interruption(error);
         this.changed(this);
         await this.pauseFor(attempt, error.wait);
       }

@@ -197,7 +197,7 @@ export function FileList({ upload }) {
       </div>
       <progress max="1" value=${share} aria-label=${T("All files")}></progress>
     </div>
-    ${upload.broken && html`<${Notice} kind="warn">${T("The connection is interrupted. The upload goes on by itself as soon as it is back.")}<//>`}
+    ${upload.broken && html`<${Notice} kind="warn">${upload.broken}<//>`}
     ${upload.stopped && html`<${Notice} kind="bad">${upload.stopped}<//>`}
     <ul class="list">${rows.map((item) => html`<${Row} key=${item.clientId} item=${item} upload=${upload} />`)}</ul>
     ${!all && upload.items.length > shown && html`<${Button} kind="quiet" onClick=${() => setAll(true)}>${F("Show all %s files", count(upload.items.length))}<//>`}

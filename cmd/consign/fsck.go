@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/consign-dev/consign/internal/app"
+	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// fsck compares every object on storage with its row; after a restore, --accept has orphans swept again.
+func fsck(ctx context.Context, env environment, args []string) error {
+	f := flags("fsck")
+	accept := f.Bool("accept", false, "")
+	if err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		result, err := a.Transfer.Fsck(ctx, func(found transferservice.Finding) error {
+			_, err := fmt.Fprintf(env.stdout, "%s %s: %s\n", found.Kind, found.Object, found.Detail)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(env.stdout, "%d objects, %d bytes read, %d findings\n", result.Objects, result.Bytes, result.Findings); err != nil {
+			return err
+		}
+		if *accept {
+			if err := a.Transfer.AcceptStorage(ctx); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(env.stdout, "accepted: orphans are removed again once they are old enough")
+			return err
+		}
+		if result.SweepOff {
+			if _, err := fmt.Fprintln(env.stdout, "database and storage are not of one moment, as after a restore: orphans are not removed until consign fsck --accept"); err != nil {
+				return err
+			}
+		}
+		if result.Findings > 0 {
+			return fmt.Errorf("%d objects are not as they should be", result.Findings)
+		}
+		return nil
+	})
+}

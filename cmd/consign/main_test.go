@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// output is what a command prints; several goroutines may.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+// String is what was printed so far.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// consign runs a command line and gives what it printed.
+func consign(ctx context.Context, environ []string, args ...string) (stdout, stderr string, err error) {
+	var out, diagnostics output
+	err = run(ctx, args, environ, &out, &diagnostics)
+	return out.String(), diagnostics.String(), err
+}
+
+// external are the settings of a server on a database of its own that exists already.
+func external(t *testing.T, database string) []string {
+	t.Helper()
+	return []string{
+		"CONSIGN_DATABASE_URL=" + database, "CONSIGN_PUBLIC_URL=http://localhost:8080", "CONSIGN_DATA_DIR=" + t.TempDir(),
+		"CONSIGN_SECRET_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)), "CONSIGN_BCRYPT_COST=4",
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"}, {"serve", "now"}, {"serve", "--fast"},
+		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"}, {"mailbox", "show", "a", "b"}, {"version", "1"}} {
+		_, _, err := consign(t.Context(), external(t, "postgres://127.0.0.1:1/none?connect_timeout=1"), args...)
+		if usage := usageError(""); !errors.As(err, &usage) {
+			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)
+		}
+	}
+	for _, args := range [][]string{{"help"}, {"--help"}} {
+		out, _, err := consign(t.Context(), nil, args...)
+		for _, c := range commands() {
+			if err != nil || !strings.Contains(out, "\n  "+c.name+" ") {
+				t.Errorf("consign %s does not name %s: %v", args[0], c.name, err)
+			}
+		}
+	}
+	for _, c := range commands() {
+		out, _, err := consign(t.Context(), nil, c.name, "--help")
+		if err != nil || !strings.HasPrefix(out, "usage: consign "+c.name) {
+			t.Errorf("consign %s --help: %v, %q", c.name, err, out)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if out, _, err := consign(t.Context(), nil, "version"); err != nil || out != "consign "+version+"\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))
+	out, _, err := consign(t.Context(), []string{
+		"CONSIGN_DATABASE_URL=postgres://consign:hunter2@db.example.com/consign", "CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_SECRET_KEY=" + secret,
+		"CONSIGN_SMTP_URL=smtps://user:hunter2@mail.example.com", "CONSIGN_REDIS_URL=redis://:hunter2@cache.example.com:6379/0", "HOME=/root",
+		"CONSIGN_STORAGE_URL=s3://consign?endpoint=https://s3.example.com&region=eu",
+	}, "config")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out, "hunter2") || strings.Contains(out, secret) || strings.Contains(out, "/root") {
+		t.Errorf("printed a secret, or what is not ours:\n%s", out)
+	}
+	for _, want := range []string{"CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_ACCESS_TOKEN_LIFETIME=10m", "CONSIGN_SECRET_KEY=****", "db.example.com", "CONSIGN_LISTEN=:8080"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing:\n%s", want, out)
+		}
+	}
+}
+
+// TestWrongSettings: every command says what is wrong, a sentence for each, and does nothing.
+func TestWrongSettings(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"config", "serve", "migrate", "audit", "healthcheck"} {
+		_, _, err := consign(t.Context(), []string{"CONSIGN_PUBLIC_ULR=https://x", "CONSIGN_BCRYPT_COST=many", "CONSIGN_REQUIRE_HTTPS=yes"}, command)
+		if err == nil {
+			t.Errorf("consign %s ran", command)
+			continue
+		}
+		for _, want := range []string{"CONSIGN_PUBLIC_ULR is not a setting; did you mean CONSIGN_PUBLIC_URL?", "CONSIGN_BCRYPT_COST", "CONSIGN_REQUIRE_HTTPS"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("consign %s does not say %q: %v", command, want, err)
+			}
+		}
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	environ := external(t, pgtest.EmptyURL(t))
+	status := func() (pending, applied int) {
+		t.Helper()
+		out, _, err := consign(t.Context(), environ, "migrate", "status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(out, "pending"), len(regexp.MustCompile(`\d\d:\d\d:\d\dZ\n`).FindAllString(out, -1))
+	}
+	if pending, applied := status(); pending < 6 || applied != 0 {
+		t.Errorf("before: %d pending, %d applied", pending, applied)
+	}
+	if _, _, err := consign(t.Context(), environ, "serve"); err == nil || !strings.Contains(err.Error(), "consign migrate up") || !strings.Contains(err.Error(), "--migrate") {
+		t.Errorf("serve on an outdated database: %v", err)
+	}
+	for range 2 {
+		if _, _, err := consign(t.Context(), environ, "migrate", "up"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pending, applied := status(); pending != 0 || applied < 6 {
+		t.Errorf("after: %d pending, %d applied", pending, applied)
+	}
+}
+
+// TestPersonAndMailbox goes through the commands that make and help people, on a database where nobody serves.
+func TestPersonAndMailbox(t *testing.T) {
+	t.Parallel()
+	environ := external(t, pgtest.URL(t))
+	do := func(args ...string) string {
+		t.Helper()
+		out, _, err := consign(t.Context(), environ, args...)
+		if err != nil {
+			t.Fatalf("consign %s: %v", strings.Join(args, " "), err)
+		}
+		return out
+	}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		if _, _, err := consign(t.Context(), environ, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("consign %s: %v, want %q", strings.Join(args, " "), err, want)
+		}
+	}
+	out := do("person", "create", "--name", "Ann", "--locale", "de_DE", "--time-zone", "Europe/Berlin", "Ann@Example.com")
+	match := regexp.MustCompile(`^uid: ([0-9a-f-]{36})\npassword: \S{20,}\n$`).FindStringSubmatch(out)
+	if match == nil {
+		t.Fatalf("created: %q", out)
+	}
+	for _, who := range []string{"ann@example.com", "ANN@example.com", match[1]} {
+		if out := do("person", "show", who); !strings.Contains(out, match[1]) || !strings.Contains(out, "ann@example.com, primary\n") || !strings.Contains(out, "Europe/Berlin") {
+			t.Errorf("show %s:\n%s", who, out)
+		}
+	}
+	refused("in use", "person", "create", "ann@example.com")
+	refused("email", "person", "create", "not an address")
+	refused("no such person", "person", "show", "bob@example.com")
+	do("person", "create", "--unverified", "bob@example.com")
+	if out := do("person", "show", "bob@example.com"); !strings.Contains(out, "not verified") {
+		t.Errorf("bob:\n%s", out)
+	}
+	do("person", "verify", "bob@example.com")
+	if out := do("person", "show", "bob@example.com"); strings.Contains(out, "not verified") {
+		t.Errorf("bob, verified:\n%s", out)
+	}
+	do("person", "end-sessions", "bob@example.com")
+	do("person", "reset-factors", "bob@example.com")
+
+	refused("does not exist", "mailbox", "show", "ann@example.com")
+	if out := do("mailbox", "create", "ann@example.com", "dr-ann"); !strings.Contains(out, "/m/dr-ann") {
+		t.Errorf("mailbox created:\n%s", out)
+	}
+	if out := do("mailbox", "show", match[1]); !strings.Contains(out, "/m/dr-ann") || !strings.Contains(out, "ann@example.com") {
+		t.Errorf("mailbox:\n%s", out)
+	}
+	refused("has a mailbox", "mailbox", "create", "ann@example.com", "other")
+	refused("taken", "mailbox", "create", "bob@example.com", "DR-Ann")
+	do("mailbox", "create", "bob@example.com")
+
+	for _, want := range []string{"person.create", "person.verify", "mailbox.put", "factor.reset"} {
+		if out := do("audit"); !strings.Contains(out, want) {
+			t.Errorf("the audit has no %s:\n%s", want, out)
+		}
+	}
+	if out := do("audit", "--limit", "1"); strings.Count(out, "\n") != 2 {
+		t.Errorf("audit --limit 1:\n%s", out)
+	}
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+const organizationUsage = "consign org: say create NAME, show ORG, set ORG name=value…, limits ORG name=value…, " +
+	"subscribe ORG --domain skp|spaces, host ORG HOSTNAME, or member ORG PERSON [--roles A,B|--remove]"
+
+// organization makes, shows and changes organizations. ORG is a uid, a hostname, the address of a member, or free.
+func organization(ctx context.Context, env environment, args []string) error {
+	if len(args) == 0 {
+		return parse(flags("org"), args, 1, 1)
+	}
+	switch action, rest := args[0], args[1:]; action {
+	case "create":
+		return createOrganization(ctx, env, rest)
+	case "subscribe":
+		return subscribe(ctx, env, rest)
+	case "member":
+		return setMember(ctx, env, rest)
+	case "show", "set", "limits", "host":
+		return changeOrganization(ctx, env, action, rest)
+	case "-h", "--help":
+		return parse(flags("org"), args, 0, 0)
+	}
+	return usageError(organizationUsage)
+}
+
+func changeOrganization(ctx context.Context, env environment, action string, args []string) error {
+	f := flags("org " + action)
+	least, most := 2, 1000
+	switch action {
+	case "show":
+		least, most = 1, 1
+	case "host":
+		least, most = 2, 2
+	}
+	if err := parse(f, args, least, most); err != nil {
+		return err
+	}
+	which, rest := f.Arg(0), f.Args()[1:]
+	return withApp(ctx, env, func(a *app.App) error {
+		switch action {
+		case "set":
+			return a.Identity.SetOrganization(ctx, which, rest)
+		case "limits":
+			return a.Identity.SetLimits(ctx, which, rest)
+		case "host":
+			return a.Identity.SetHostname(ctx, which, rest[0])
+		}
+		return showOrganization(ctx, env, a, which)
+	})
+}
+
+func createOrganization(ctx context.Context, env environment, args []string) error {
+	f := flags("org create")
+	locale, zone := f.String("locale", "", ""), f.String("time-zone", "", "")
+	names, err := parseMixed(f, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 1 {
+		return usageError(organizationUsage)
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		o, err := a.Identity.OpenOrganization(ctx, service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "uid: %s\n", o.UID)
+		return err
+	})
+}
+
+func subscribe(ctx context.Context, env environment, args []string) error {
+	f := flags("org subscribe")
+	domain, product, name := f.String("domain", "", ""), f.String("product", "", ""), f.String("name", "", "")
+	status, expires := f.String("status", "", ""), f.String("expires", "", "")
+	which, err := parseMixed(f, args)
+	if err != nil {
+		return err
+	}
+	if len(which) != 1 || *domain == "" {
+		return usageError(organizationUsage)
+	}
+	n := service.NewSubscription{Domain: *domain, Product: *product, Name: *name, Status: *status}
+	if *expires != "" {
+		at, err := time.Parse(time.RFC3339, *expires)
+		if err != nil {
+			return usageError("consign org subscribe: --expires takes a time like 2026-12-31T23:59:59Z")
+		}
+		n.ExpiresAt = &at
+	}
+	return withApp(ctx, env, func(a *app.App) error { return a.Identity.Subscribe(ctx, which[0], n) })
+}
+
+func setMember(ctx context.Context, env environment, args []string) error {
+	f := flags("org member")
+	roles, remove := f.String("roles", identity.RoleTransferUse, ""), f.Bool("remove", false, "")
+	names, err := parseMixed(f, args)
+	if err != nil {
+		return err
+	}
+	if len(names) != 2 {
+		return usageError(organizationUsage)
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		if *remove {
+			return a.Identity.DropMember(ctx, names[0], names[1])
+		}
+		return a.Identity.SetMember(ctx, names[0], names[1], list(*roles))
+	})
+}
+
+func showOrganization(ctx context.Context, env environment, a *app.App, which string) error {
+	o, err := a.Identity.ShowOrganization(ctx, which)
+	if err != nil {
+		return err
+	}
+	return table(env.stdout, func(row func(...any)) {
+		row("uid", o.UID)
+		row("name", o.Profile.Name)
+		row("free", o.Free)
+		row("externalUid", o.ExternalUID)
+		row("mfaRequired", o.MFARequired)
+		row("locale", o.Profile.Locale)
+		row("timeZone", o.Profile.TimeZone)
+		row("hostname", o.Profile.Hostname)
+		row("inactiveHostnames", strings.Join(o.Profile.InactiveHostnames, ", "))
+		if o.Claim.Host != "" {
+			row("unproved hostname", fmt.Sprintf("%s, until %s has a TXT record %s", o.Claim.Host, o.Claim.Record(), o.Claim.Key))
+		}
+		for _, s := range o.Subscriptions {
+			row("subscription", fmt.Sprintf("%s %s (%s) %s", s.Domain, s.ProductID, s.DisplayName, s.Status))
+		}
+		showLimits(row, o.Limits)
+		for _, m := range o.Members {
+			row("member", fmt.Sprintf("%s %s: %s", m.UID, m.Email, strings.Join(m.Roles, ", ")))
+		}
+	})
+}
+
+func showLimits(row func(...any), l identity.Limits) {
+	const gigabyte = 1e9
+	row("serviceEnabled", l.ServiceEnabled)
+	row("users", l.Users)
+	row("transferVolumeGb", float64(l.TransferVolumeBytes)/gigabyte)
+	row("storageVolumeGb", float64(l.StorageVolumeBytes)/gigabyte)
+	row("gdprContract", l.GDPRContract)
+	row("secureSpaces", l.SecureSpaces)
+	row("mimeTypeFilter", l.MimeTypeFilter)
+	row("newTransferLimit", l.NewTransferLimit)
+	row("newTransferDrainRate", l.NewTransferDrainRate)
+	row("newTransferReceiversLimit", l.NewTransferReceiversLimit)
+	row("adminPortal", l.AdminPortal)
+	row("mailboxGroups", l.MailboxGroups)
+	row("changeHostname", l.ChangeHostname)
+}
+
+// invitation issues a shared invitation, for the free organization unless another is named, and prints its key.
+func invitation(ctx context.Context, env environment, args []string) error {
+	f := flags("invitation")
+	shared, roles := f.Bool("shared", false, ""), f.String("roles", identity.RoleTransferUse, "")
+	words, err := parseMixed(f, args)
+	if err != nil {
+		return err
+	}
+	if len(words) == 1 {
+		words = append(words, service.FreeOrganization)
+	}
+	if len(words) != 2 || words[0] != "create" || !*shared {
+		return usageError("consign invitation: say create --shared [ORG] [--roles A,B]; invitations to an address are the administrators' of the organization")
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		i, err := a.Identity.InviteShared(ctx, words[1], list(*roles))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "key: %s\n", i.Key)
+		return err
+	})
+}
+
+// list reads words between commas; nothing is no word.
+func list(words string) []string {
+	all := strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.Concat([]string{}, all)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestOperateBesideServer starts the server on nothing, as a newcomer does, and runs operators' commands beside it: they join its
+// private Postgres, and what they change the server follows.
+func TestOperateBesideServer(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "consign-serve-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // as root, Postgres runs as another user, who must get there
+		t.Fatal(err)
+	}
+	port, admin := freePort(t), freePort(t)
+	base := "http://localhost:" + port
+	environ := []string{"CONSIGN_DATA_DIR=" + filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL=" + base, "CONSIGN_LISTEN=127.0.0.1:" + port,
+		"CONSIGN_ADMIN_LISTEN=127.0.0.1:" + admin, "CONSIGN_BCRYPT_COST=4", "CONSIGN_LOG_FORMAT=text"}
+	if _, _, err := consign(t.Context(), environ, "healthcheck"); err == nil {
+		t.Error("healthy before it runs")
+	}
+
+	var out, log output
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, []string{"serve", "--demo"}, environ, &out, &log) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("serve ended with %v\n%s", err, log.String())
+		}
+	}()
+	waitFor(t, "ready", func() bool { return get(t, base+"/readyz") == http.StatusOK })
+	waitFor(t, "greeting", func() bool { return strings.Contains(out.String(), "/api/") })
+	for _, want := range []string{base + "/m/demo", "owner@example.com, password ", filepath.Join(dir, "var", "mail"), "is ready at " + base} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the greeting does not say %q:\n%s", want, out.String())
+		}
+	}
+
+	do := func(args ...string) string {
+		t.Helper()
+		text, diagnostics, err := consign(t.Context(), environ, args...)
+		if err != nil {
+			t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, diagnostics)
+		}
+		return text
+	}
+	do("healthcheck")
+	if text := do("person", "show", "owner@example.com"); !strings.Contains(text, "Olivia Owner") {
+		t.Errorf("the demo's owner:\n%s", text)
+	}
+	if text := do("mailbox", "show", "owner@example.com"); !strings.Contains(text, base+"/m/demo") {
+		t.Errorf("the demo's mailbox:\n%s", text)
+	}
+	if text := do("audit"); !strings.Contains(text, "person.create") {
+		t.Errorf("audit:\n%s", text)
+	}
+
+	do("maintenance", "on")
+	waitFor(t, "maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusServiceUnavailable })
+	do("maintenance", "off")
+	waitFor(t, "the end of maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusOK })
+
+	kids := regexp.MustCompile(`(?m)^\S+ +session`)
+	before := len(kids.FindAllString(do("keys", "list"), -1))
+	if text := do("keys", "rotate"); !strings.Contains(text, "which signs from") {
+		t.Errorf("keys rotate: %s", text)
+	}
+	if after := len(kids.FindAllString(do("keys", "list"), -1)); after != before+1 {
+		t.Errorf("%d session keys after rotation, %d before", after, before)
+	}
+
+	if text := do("mail", "test", "ann@example.com"); text == "" {
+		t.Error("mail test says nothing")
+	}
+	do("person", "create", "--unverified", "bob@example.com")
+	mails := regexp.MustCompile(`(?m)^([0-9a-f-]{36}) .*verify-email +bob@example.com +sent`)
+	waitFor(t, "the mail to Bob", func() bool { return mails.MatchString(do("mail", "list")) })
+	uid := mails.FindStringSubmatch(do("mail", "list"))[1]
+	if _, _, err := consign(t.Context(), environ, "mail", "retry", uid); err == nil || !strings.Contains(err.Error(), "already sent") {
+		t.Errorf("mail retry of one that was sent: %v", err)
+	}
+	waitFor(t, "the link of Bob's mail in the log", func() bool { return strings.Contains(log.String(), base+"/confirm/") })
+
+	// Its Postgres dies: the server starts it again and goes on.
+	killPostgres(t, filepath.Join(dir, "var", "postgres", "data", "postmaster.pid"))
+	answers := map[int]bool{}
+	waitFor(t, "the mailbox again", func() bool {
+		status := get(t, base+"/transfer/v2/public/mailbox/demo")
+		answers[status] = true
+		return status == http.StatusOK && get(t, base+"/readyz") == http.StatusOK
+	})
+	for status := range answers {
+		if status != http.StatusOK && status != http.StatusServiceUnavailable && status != http.StatusTooManyRequests {
+			t.Errorf("while Postgres was away the mailbox answered %d", status)
+		}
+	}
+	if do("mailbox", "show", "owner@example.com"); strings.Contains(log.String(), "status=500") {
+		t.Errorf("something answered 500:\n%s", log.String())
+	}
+}
+
+// killPostgres kills a cluster's server the hard way.
+func killPostgres(t *testing.T, pidFile string) {
+	t.Helper()
+	raw, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}
+
+// get is the status of a GET, 0 when there is no answer.
+func get(t *testing.T, target string) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

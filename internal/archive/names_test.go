@@ -1,0 +1,109 @@
+package archive_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/consign-dev/consign/internal/archive"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ in, want []string }{
+		{[]string{"plan.pdf", "Pläne/Brücke 1.pdf"}, []string{"plan.pdf", "Pläne/Brücke 1.pdf"}},
+		{[]string{"../../etc/passwd", `..\..\boot.ini`, "/etc/shadow", "a/./b//c"}, []string{"etc/passwd", "boot.ini", "etc/shadow", "a/b/c"}},
+		{[]string{`C:\Windows\x.dll`, "c:evil", "C:..", "D:E:x", "a/C:/b", `\\server\share\f`}, []string{"Windows/x.dll", "evil", "file", "x", "a/b", "server/share/f"}},
+		{[]string{"..", ".", "", "...", ".. ", " ", "a/.. /b"}, []string{"file", "file (2)", "file (3)", "file (4)", "file (5)", "file (6)", "a/b"}},
+		{[]string{"CON", "con.txt", "aux .h", "COM1", "com¹.x", "COM10", "nul/x", "LPT9.tar.gz", "console"},
+			[]string{"_CON", "_con.txt", "_aux .h", "_COM1", "_com¹.x", "COM10", "_nul/x", "_LPT9.tar.gz", "console"}},
+		{[]string{"a.txt", "a.txt", "A.TXT", "a.txt.", "a (2).txt"}, []string{"a.txt", "a (2).txt", "A (3).TXT", "a (2).txt.", "a (2) (2).txt"}},
+		{[]string{"é", "e\u0301", ".bashrc", ".bashrc"}, []string{"é", "e\u0301 (2)", ".bashrc", ".bashrc (2)"}},
+		{[]string{"a", "a/b", "a/b", "x/y", "x"}, []string{"a", "a (2)/b", "a (2)/b (2)", "x/y", "x (2)"}},
+		{[]string{strings.Repeat("😀", 255) + ".jpeg"}, []string{strings.Repeat("😀", 62) + ".jpeg"}},
+		{[]string{"-rf", "~", "12:30", "*?"}, []string{"-rf", "~", "12:30", "*?"}},
+	} {
+		got := archive.Names(c.in)
+		// What Windows trims makes two names one; which of them is numbered how is not the point.
+		if c.in[0] == "a.txt" {
+			checkUnpackable(t, got)
+			continue
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%q: %s", c.in, diff)
+		}
+	}
+	for name, want := range map[string]string{
+		`C:\Pläne/"1"; x.bin`: `"1"; x.bin`, "a/..": "a", "..": "file", "C:evil.txt": "evil.txt", "x/nul.txt": "_nul.txt",
+	} {
+		if got := archive.FileName(name); got != want {
+			t.Errorf("FileName(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// checkUnpackable fails when two names meet, one is a folder of another, or one leads out.
+func checkUnpackable(t *testing.T, names []string) {
+	t.Helper()
+	key := func(s string) string {
+		parts := strings.Split(strings.ToLower(s), "/")
+		for i := range parts {
+			parts[i] = strings.TrimRight(parts[i], ". ")
+		}
+		return strings.Join(parts, "/")
+	}
+	files := map[string]bool{}
+	for _, n := range names {
+		if files[key(n)] {
+			t.Fatalf("%q is there twice in %q", n, names)
+		}
+		files[key(n)] = true
+		if path.IsAbs(n) || path.Clean("/"+n) != "/"+n || strings.Contains(n, `\`) {
+			t.Fatalf("%q leads elsewhere", n)
+		}
+		for part := range strings.SplitSeq(n, "/") {
+			if len(part) > 255 || strings.Trim(part, ". ") == "" {
+				t.Fatalf("%q has the segment %q", n, part)
+			}
+		}
+	}
+	for _, n := range names {
+		for dir := path.Dir(n); dir != "."; dir = path.Dir(dir) {
+			if files[key(dir)] {
+				t.Fatalf("%q is a file and the folder of %q", dir, n)
+			}
+		}
+	}
+}
+
+func FuzzNames(f *testing.F) {
+	f.Add("../a\n..\\b\nC:c\nCON\na\na/b\nA")
+	f.Add("x/\nx\nx.\nx \n" + strings.Repeat("ü", 400))
+	f.Fuzz(func(t *testing.T, all string) {
+		in := strings.Split(strings.ToValidUTF8(all, "?"), "\n")
+		out := archive.Names(in)
+		if len(out) != len(in) {
+			t.Fatalf("%d names became %d", len(in), len(out))
+		}
+		checkUnpackable(t, out)
+	})
+}
+
+func TestManyEqualNames(t *testing.T) {
+	t.Parallel()
+	in := make([]string, 10_000)
+	for i := range in {
+		in[i] = "report.pdf"
+	}
+	began := time.Now()
+	out := archive.Names(in)
+	if out[9_999] != "report (10000).pdf" {
+		t.Errorf("got %s", out[9_999])
+	}
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("10,000 equal names took %s", took)
+	}
+}

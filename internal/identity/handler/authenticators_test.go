@@ -1,0 +1,492 @@
+package handler_test
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"image/png"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// codeOf is the code of the present for a key as a person types it.
+func codeOf(t testing.TB, s *testkit.Server, key string) string {
+	t.Helper()
+	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return credential.TOTPCode(secret, s.Clock.Now().Unix()/30)
+}
+
+// enrol registers and verifies TOTP over HTTP; the person goes on with the new tokens. It returns the path and the key.
+func enrol(t testing.TB, p *testkit.Person) (path, key string) {
+	t.Helper()
+	s := p.Server
+	resp := p.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	path, key = s.Identity+"/profile/authenticators/"+resp.String("uid"), resp.String("key")
+	carryOn(p, p.Post(path+"/verify", credentials(p.Email, "totp", codeOf(t, s, key))).Want(http.StatusNoContent))
+	return path, key
+}
+
+// password is the path of a person's bcrypt authenticator.
+func password(t testing.TB, p *testkit.Person) string {
+	t.Helper()
+	list := p.Get(p.Server.Identity + "/profile/authenticators").Want(http.StatusOK)
+	if list.String("authenticators.0.type") != "bcrypt" {
+		t.Fatalf("authenticators are %s", list.Body)
+	}
+	return p.Server.Identity + "/profile/authenticators/" + list.String("authenticators.0.uid")
+}
+
+func TestRegisterTOTP(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	other := ann.Login()
+	all := s.Identity + "/profile/authenticators"
+	list := ann.Get(all).Want(http.StatusOK)
+	if len(list.Value("authenticators").([]any)) != 1 || list.Value("authenticators.0.verified") != true || list.Number("authenticators.0.cardinality") != 1 {
+		t.Errorf("authenticators are %s", list.Body)
+	}
+	resp := ann.Post(all, map[string]any{"type": "totp", "name": "Phone"}).Want(http.StatusCreated)
+	one := all + "/" + resp.String("uid")
+	if resp.Header.Get("Location") != s.URL+one || resp.Value("verified") != false || resp.String("name") != "Phone" || resp.Number("cardinality") != 1 {
+		t.Errorf("registered %s", resp.Body)
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(resp.String("dataUri"), "data:image/png;base64,"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(bytes.NewReader(raw)); err != nil {
+		t.Errorf("dataUri holds no PNG: %v", err)
+	}
+	if got := ann.Get(one).Want(http.StatusOK); got.Value("key") != nil || got.Value("dataUri") != nil || got.Value("verified") != false {
+		t.Errorf("GET shows %s", got.Body)
+	}
+	if list := ann.Get(all); len(list.Value("authenticators").([]any)) != 1 {
+		t.Errorf("an authenticator that is not verified is listed: %s", list.Body)
+	}
+	// Until it is verified, the password is enough.
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+
+	code := codeOf(t, s, resp.String("key"))
+	verify := one + "/verify"
+	ann.Post(verify, credentials("ann@example.com", "totp", "00000x")).WantError(identity.ErrVerificationFailed)
+	ann.Post(verify, credentials("bob@example.com", "totp", code)).WantError(identity.ErrVerificationFailed)
+	ann.Post(verify, credentials("ann@example.com", "recovery", code)).WantError(fault.ErrInvalid)
+	ann.Post(verify, credentials("ann@example.com", "sms", code)).WantError(identity.ErrUnsupportedType)
+	ann.Post(verify, credentials("nonsense", "totp", code)).WantError(fault.ErrInvalid)
+	ann.Post(verify, map[string]any{}).WantError(fault.ErrInvalid)
+	s.SignUp("bob@example.com").Post(verify, credentials("bob@example.com", "totp", code)).WantError(identity.ErrAuthenticatorNotFound)
+	before := claimsOf(t, ann.ID)
+	verified := ann.Post(verify, credentials("ANN@example.com", "totp", code)).Want(http.StatusNoContent)
+	after := claimsOf(t, bearer(verified))
+	if after["authLevel"] != 2.0 || after["sid"] != before["sid"] || after["exp"] != before["exp"] || after["auth_time"] != before["auth_time"] {
+		t.Errorf("from %v to %v", before, after)
+	}
+	for _, p := range []*testkit.Person{ann, other} {
+		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	}
+	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	other.Refresh() // its session goes on
+	carryOn(ann, verified)
+	if m := s.Mail.Wait(t, "ann@example.com", "Phone", 1); !strings.Contains(m.Subject, "authenticator app was added") {
+		t.Errorf("the mail says %q", m.Subject)
+	}
+	if list := ann.Get(all); len(list.Value("authenticators").([]any)) != 2 || list.Value("authenticators.1.verified") != true {
+		t.Errorf("authenticators are %s", list.Body)
+	}
+	ann.Post(all, map[string]any{"type": "totp"}).WantError(identity.ErrTypeRegistered)
+
+	// The step that verified is used up; a test of the authenticator uses one up too.
+	first := s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+	mfa := s.Stranger().As(first.String("token"))
+	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code)).WantError(identity.ErrCredentials)
+	s.Clock.Advance(30 * time.Second)
+	code = codeOf(t, s, resp.String("key"))
+	if again := ann.Post(verify, credentials("ann@example.com", "totp", code)).Want(http.StatusNoContent); bearer(again) != "" {
+		t.Error("a test brings a new token")
+	}
+	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code)).WantError(identity.ErrCredentials)
+	s.Clock.Advance(30 * time.Second)
+	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", codeOf(t, s, resp.String("key")))).Want(http.StatusOK)
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	all := s.Identity + "/profile/authenticators"
+	for _, kind := range []string{"sms", "u2f", "TOTP", "x"} {
+		ann.Post(all, map[string]any{"type": kind}).WantError(identity.ErrUnsupportedType)
+	}
+	for _, body := range []map[string]any{{}, {"type": 1}, {"type": nil}, {"type": "totp", "name": "a\nb"}, {"type": "totp", "pubKey": "quiet heron"}, {"type": "recovery", "pubKey": ""}} {
+		ann.Post(all, body).WantError(fault.ErrInvalid)
+	}
+	ann.Post(all, map[string]any{"type": "bcrypt", "pubKey": "quiet-heron-17-lagoon"}).WantError(identity.ErrTypeRegistered)
+	s.SignUpUnconfirmed("bob@example.com").Get(all).WantError(token.ErrUnverified)
+
+	s.Clock.Advance(15 * time.Minute)
+	ann.Refresh()
+	ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	s.Clock.Advance(time.Second)
+	ann.Post(all, map[string]any{"type": "totp"}).WantError(identity.ErrSessionNotYoung)
+	ann.Post(all, map[string]any{"type": "recovery"}).WantError(identity.ErrSessionNotYoung)
+	s.Clock.Advance(180 * 24 * time.Hour)
+	ann = ann.Login()
+	ann.Post(all, map[string]any{"type": "recovery"}).WantError(identity.ErrEmailNotRecent)
+	// A reset proves the address anew.
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	ann.ID = s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK).String("token")
+	ann.Refresh()
+	ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.persons SET federated_issuer = 'https://idp.example.com', federated_subject = '1'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"bcrypt", "totp", "recovery"} {
+		ann.Post(all, map[string]any{"type": kind}).WantError(identity.ErrFederated)
+	}
+}
+
+// TestPrimaryDecidesOnProof makes an address primary that was verified long ago.
+func TestPrimaryDecidesOnProof(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	confirm(ann, addEmail(t, ann, "old@example.com")).Want(http.StatusNoContent)
+	s.Clock.Advance(179 * 24 * time.Hour)
+	ann = ann.Login()
+	confirm(ann, addEmail(t, ann, "new@example.com")).Want(http.StatusNoContent)
+	s.Clock.Advance(2 * 24 * time.Hour)
+	for _, c := range []struct {
+		address string
+		want    int
+	}{{"old@example.com", http.StatusForbidden}, {"new@example.com", http.StatusCreated}} {
+		ann.Email = c.address
+		ann = ann.Login()
+		ann.Post(s.Identity+"/profile/emails/"+c.address+"/primary", nil).Want(http.StatusNoContent)
+		ann.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "totp"}).Want(c.want)
+	}
+}
+
+func TestRegisterTOTPAgain(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	all := s.Identity + "/profile/authenticators"
+	lost := ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	kept := ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	ann.Get(all + "/" + lost.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
+	ann.Post(all+"/"+lost.String("uid")+"/verify", credentials("ann@example.com", "totp", codeOf(t, s, lost.String("key")))).WantError(identity.ErrAuthenticatorNotFound)
+	ann.Delete(all + "/" + kept.String("uid")).Want(http.StatusNoContent)
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK) // nothing has changed for access
+	ann.Delete(all + "/" + kept.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
+	for _, path := range []string{"/" + id.New[id.Authenticator]().String(), "/nonsense"} {
+		ann.Get(all + path).WantError(identity.ErrAuthenticatorNotFound)
+		ann.Put(all+path, map[string]any{}).WantError(identity.ErrAuthenticatorNotFound)
+		ann.Delete(all + path).WantError(identity.ErrAuthenticatorNotFound)
+		ann.Post(all+path+"/verify", credentials("ann@example.com", "totp", "123456")).WantError(identity.ErrAuthenticatorNotFound)
+	}
+}
+
+// TestVerifyRace sends one code many times at once: it verifies once.
+func TestVerifyRace(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	all := s.Identity + "/profile/authenticators"
+	resp := ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	body := credentials("ann@example.com", "totp", codeOf(t, s, resp.String("key")))
+	answers := make(chan *testkit.Response, 10)
+	for range 10 {
+		go func() {
+			r, err := ann.Try(t.Context(), "POST", all+"/"+resp.String("uid")+"/verify", body)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- r
+		}()
+	}
+	won := 0
+	for range 10 {
+		switch r := <-answers; {
+		case r == nil:
+		case r.Status == http.StatusNoContent && bearer(r) != "":
+			won++
+		case r.Status != http.StatusForbidden && r.Status != http.StatusUnauthorized:
+			t.Errorf("status %d: %s", r.Status, r.Body)
+		}
+	}
+	if won != 1 {
+		t.Errorf("one code verified %d times", won)
+	}
+}
+
+// TestCredentialBucket guesses codes: after ten a guess costs 15 s.
+func TestCredentialBucket(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"))
+	ann := s.SignUp("ann@example.com")
+	one := password(t, ann)
+	for i := range 10 {
+		if i%2 == 0 {
+			ann.Post(one+"/verify", credentials("ann@example.com", "bcrypt", "guess")).WantError(identity.ErrVerificationFailed)
+		} else {
+			ann.Put(one, map[string]any{"pubKey": "quiet-heron-17-lagoon", "authKey": "guess"}).WantError(identity.ErrKeyChange)
+		}
+	}
+	refused := ann.Post(one+"/verify", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
+	if refused.Header.Get("Retry-After") != "15" {
+		t.Errorf("headers are %v", refused.Header)
+	}
+	ann.Put(one, map[string]any{"name": "Password"}).Want(http.StatusOK) // which guesses nothing
+	s.Clock.Advance(15 * time.Second)
+	ann.Post(one+"/verify", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusNoContent)
+}
+
+func TestRecoveryCodes(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	all := s.Identity + "/profile/authenticators"
+	first := ann.Post(all, map[string]any{"type": "recovery", "name": "Paper"}).Want(http.StatusCreated)
+	codes := strings.Fields(first.String("key"))
+	if len(codes) != 10 || len(codes[0]) != 10 || first.Value("verified") != true || first.Number("cardinality") != 10 || first.Value("dataUri") != nil {
+		t.Errorf("registered %s", first.Body)
+	}
+	s.Mail.Wait(t, "ann@example.com", "New recovery codes", 1)
+	eventually(t, "the end of access", func() bool { return ann.Get(all).Status == http.StatusUnauthorized })
+	ann.Refresh()
+	// Recovery codes alone ask for no second factor.
+	if c := claimsOf(t, ann.Login().ID); c["authLevel"] != 1.0 {
+		t.Errorf("a login gives %v", c)
+	}
+	second := ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+	ann.Get(all + "/" + first.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
+	enrol(t, ann)
+	login := s.Identity + "/auth/login"
+	mfa := func() *testkit.Person {
+		s.Clock.Advance(time.Minute)
+		resp := s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+		if have := claimsOf(t, resp.String("token"))["authenticators"]; !slices.Equal(have.([]any), []any{"totp", "recovery"}) {
+			t.Errorf("the mfa token names %v", have)
+		}
+		return s.Stranger().As(resp.String("token"))
+	}
+	one := mfa()
+	one.Post(login, credentials("ann@example.com", "recovery", codes[0])).WantError(identity.ErrCredentials) // of the first set
+	codes = strings.Fields(second.String("key"))
+	spoken := strings.ToLower(codes[0][:5] + "-" + codes[0][5:])
+	full := one.Post(login, credentials("ann@example.com", "recovery", spoken)).Want(http.StatusOK)
+	if c := claimsOf(t, full.String("token")); c["authLevel"] != 2.0 {
+		t.Errorf("a recovery code gives %v", c)
+	}
+	mfa().Post(login, credentials("ann@example.com", "recovery", codes[0])).WantError(identity.ErrCredentials)
+	ann.Refresh()
+	recovery := all + "/" + second.String("uid")
+	if left := ann.Get(recovery).Number("cardinality"); left != 9 {
+		t.Errorf("%v codes are left", left)
+	}
+	ann.Post(recovery+"/verify", credentials("ann@example.com", "recovery", codes[1])).Want(http.StatusNoContent)
+	ann.Post(recovery+"/verify", credentials("ann@example.com", "recovery", codes[1])).WantError(identity.ErrVerificationFailed)
+	s.Clock.Advance(2 * time.Minute)
+	for _, c := range codes[2:] {
+		ann.Post(recovery+"/verify", credentials("ann@example.com", "recovery", c)).Want(http.StatusNoContent)
+	}
+	ann.Get(recovery).WantError(identity.ErrAuthenticatorNotFound) // it goes with its last code
+}
+
+func TestRenameAuthenticator(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	one := password(t, ann)
+	before := ann.Get(one)
+	s.Clock.Advance(time.Minute)
+	after := ann.Put(one, map[string]any{"name": "My password", "type": "bcrypt"}).Want(http.StatusOK)
+	if after.String("name") != "My password" || after.String("updatedAt") != before.String("updatedAt") {
+		t.Errorf("renamed to %s", after.Body)
+	}
+	if same := ann.With("Content-Type", "application/json").Put(one, after.Body).Want(http.StatusOK); !bytes.Equal(same.Body, after.Body) {
+		t.Errorf("what GET answers, sent back, makes %s", same.Body)
+	}
+	if unset := ann.Put(one, map[string]any{"name": ""}).Want(http.StatusOK); unset.Value("name") != nil {
+		t.Errorf("without name it is %s", unset.Body)
+	}
+	totp, _ := enrol(t, ann)
+	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
+	for _, body := range []map[string]any{{"name": "a\nb"}, {"name": 1}, {"type": "bcrypt"}, {"pubKey": "quiet-heron-17-lagoon", "authKey": testkit.Password}} {
+		ann.Put(totp, body).WantError(fault.ErrInvalid)
+	}
+	s.SignUp("bob@example.com").Put(totp, map[string]any{"name": "Mine"}).WantError(identity.ErrAuthenticatorNotFound)
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	other := ann.Login()
+	one := password(t, ann)
+	const next = "quiet-heron-17-lagoon"
+	ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange)
+	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)
+	for _, bad := range []any{"", "short", "password123", 1, strings.Repeat("quiet ", 13)} {
+		ann.Put(one, map[string]any{"pubKey": bad, "authKey": testkit.Password}).WantError(fault.ErrInvalid)
+	}
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	before := ann.Get(one)
+	s.Clock.Advance(time.Minute)
+	after := ann.Put(one, map[string]any{"pubKey": next, "authKey": testkit.Password, "name": "New"}).Want(http.StatusOK)
+	if after.String("name") != "New" || after.String("updatedAt") == before.String("updatedAt") || after.String("uid") != before.String("uid") {
+		t.Errorf("from %s to %s", before.Body, after.Body)
+	}
+	for _, p := range []*testkit.Person{ann, other} {
+		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	}
+	other.As(other.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	ann.Refresh()
+	s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).WantError(identity.ErrKeyNotFound)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", next)).Want(http.StatusOK)
+	s.Mail.Wait(t, "ann@example.com", "Your password was changed", 1)
+	ann.Delete(one).WantError(identity.ErrCannotUnregister)
+}
+
+func TestSetPasswordAfterReset(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	one := password(t, ann)
+	reset := func(n int) *testkit.Person {
+		s.Clock.Advance(time.Minute)
+		s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+		key := s.Mail.Wait(t, "ann@example.com", "/reset/", n).Key(t, "/reset/")
+		p := s.Stranger().As("")
+		p.Email, p.ID = ann.Email, s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK).String("token")
+		p.Refresh()
+		return p
+	}
+	p := reset(1)
+	if claimsOf(t, p.Access)["setPassword"] != true {
+		t.Fatalf("the access token says %v", claimsOf(t, p.Access))
+	}
+	answers := make(chan int, 8)
+	for range 8 {
+		go func() {
+			r, err := p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
+			if err != nil {
+				t.Error(err)
+				answers <- 0
+				return
+			}
+			answers <- r.Status
+		}()
+	}
+	set := 0
+	for range 8 {
+		switch status := <-answers; status {
+		case http.StatusOK:
+			set++
+		case http.StatusForbidden, http.StatusUnauthorized:
+		default:
+			t.Errorf("status %d", status)
+		}
+	}
+	if set != 1 {
+		t.Errorf("the password was set %d times", set)
+	}
+	p.Refresh()
+	if claimsOf(t, p.Access)["setPassword"] == true {
+		t.Error("setPassword outlives its use")
+	}
+	s.Clock.Advance(time.Minute)
+	p.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
+
+	// An access token that says setPassword may outlive the time for it.
+	late := reset(2)
+	s.Clock.Advance(9 * time.Minute)
+	late.Refresh()
+	s.Clock.Advance(6*time.Minute + time.Second)
+	if claimsOf(t, late.Access)["setPassword"] != true {
+		t.Fatal("the token was to say setPassword")
+	}
+	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
+	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour", "authKey": "quiet-heron-17-lagoon"}).Want(http.StatusOK)
+}
+
+func TestDeleteFactor(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	totp, _ := enrol(t, ann)
+	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
+	s.SignUp("bob@example.com").Delete(totp).WantError(identity.ErrAuthenticatorNotFound)
+	if claimsOf(t, ann.Access)["authLevel"] != 2.0 {
+		t.Errorf("access is %v", claimsOf(t, ann.Access))
+	}
+	ann.Delete(totp).Want(http.StatusNoContent)
+	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	ann.Refresh()
+	if claimsOf(t, ann.Access)["authLevel"] != 1.0 {
+		t.Errorf("without the factor access is %v", claimsOf(t, ann.Access))
+	}
+	ann.Get(totp).WantError(identity.ErrAuthenticatorNotFound)
+	s.Mail.Wait(t, "ann@example.com", "authenticator app was removed", 1)
+	if c := claimsOf(t, ann.Login().ID); c["scope"] != "idtoken" {
+		t.Errorf("a login gives %v", c)
+	}
+	recovery := ann.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+	ann.Delete(s.Identity + "/profile/authenticators/" + recovery.String("uid")).Want(http.StatusNoContent)
+	s.Mail.Wait(t, "ann@example.com", "recovery codes of your account were removed", 1)
+}
+
+// TestFactorRequired is a member of an organization that demands two factors: registering one is what is open to it.
+func TestFactorRequired(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	found(ann, "Vault")
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.organizations SET mfa_required = true WHERE NOT free`); err != nil {
+		t.Fatal(err)
+	}
+	ann.Refresh()
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	for _, path := range []string{"/profile/emails", "/profile/avatar", "/invitations"} {
+		ann.Get(s.Identity + path).WantError(token.ErrFactorRequired)
+	}
+	ann.Put(s.Identity+"/profile", map[string]any{}).WantError(token.ErrFactorRequired)
+	ann.Delete(s.Identity + "/profile").WantError(token.ErrFactorRequired)
+	totp, _ := enrol(t, ann)
+	ann.Get(s.Identity + "/profile/emails").Want(http.StatusOK)
+	ann.Delete(totp).Want(http.StatusNoContent)
+	ann.Refresh()
+	ann.Get(s.Identity + "/profile/emails").WantError(token.ErrFactorRequired)
+}
+
+func TestFactorMailSpeaksTheLanguage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Identity+"/profile", map[string]any{"locale": "fr_FR"}).Want(http.StatusOK)
+	enrol(t, ann)
+	if m := s.Mail.Wait(t, "ann@example.com", "authentification", 1); strings.Contains(m.Subject, "added") {
+		t.Errorf("the subject is %q", m.Subject)
+	}
+}

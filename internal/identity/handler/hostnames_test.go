@@ -1,0 +1,184 @@
+package handler_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// zone is a DNS whose TXT records a test sets.
+type zone struct {
+	mu      sync.Mutex
+	records map[string]string
+}
+
+func (z *zone) set(name, value string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if z.records == nil {
+		z.records = map[string]string{}
+	}
+	z.records[name] = value
+}
+
+func (z *zone) lookup(_ context.Context, name string) ([]string, error) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if v, ok := z.records[name]; ok {
+		return []string{"v=spf1 -all", v}, nil
+	}
+	return nil, errors.New("no such host")
+}
+
+// profile is a profile with hostnames.
+func profile(hostname string, inactive ...string) map[string]any {
+	p := map[string]any{"name": "Acme", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": slices.Concat([]string{}, inactive)}
+	if hostname != "" {
+		p["hostname"] = hostname
+	}
+	return p
+}
+
+func TestHostnames(t *testing.T) {
+	t.Parallel()
+	w := newThree(t, testkit.Env("CONSIGN_BASE_DOMAIN", "base.test"))
+	ops, path := w.s.App.Identity, w.acme.path+"/profile"
+	put := func(p map[string]any) *testkit.Response { t.Helper(); return w.ann.Put(path, p) }
+	limit := func(c company, value string) {
+		t.Helper()
+		must(t, ops.SetLimits(t.Context(), c.uid, []string{"changeHostname=" + value}))
+	}
+
+	put(profile("acme.base.test")).WantError(identity.ErrHostnameRefused) // noChange
+	limit(w.acme, "pro")
+	for _, refused := range []string{"base.test", "a.b.base.test", "acme.test", "localhost", "xbase.test"} {
+		put(profile(refused)).WantError(identity.ErrHostnameRefused)
+	}
+	first := put(profile("Acme.Base.Test")).Want(http.StatusOK)
+	if first.String("hostname") != "acme.base.test" || first.Header.Get("Link") != "" {
+		t.Errorf("the profile is %s", first.Body)
+	}
+	eventually(t, "the host", func() bool {
+		return w.s.Stranger().With("Host", "acme.base.test").Get(w.s.Identity+"/environment").String("organizationProfile.uid") == w.acme.uid
+	})
+	second := put(profile("new.base.test")).Want(http.StatusOK)
+	if second.String("hostname") != "new.base.test" || second.String("inactiveHostnames.0") != "acme.base.test" {
+		t.Errorf("the profile is %s", second.Body)
+	}
+	put(profile("", "acme.base.test", "other.base.test")).WantError(identity.ErrInactiveHostnames)
+	if kept := put(profile("", "acme.base.test")).Want(http.StatusOK); kept.String("hostname") != "new.base.test" {
+		t.Errorf("a profile without hostname lost it: %s", kept.Body)
+	}
+	back := put(profile("acme.base.test", "acme.base.test")).Want(http.StatusOK)
+	if back.String("hostname") != "acme.base.test" || back.String("inactiveHostnames.0") != "new.base.test" {
+		t.Errorf("the profile is %s", back.Body)
+	}
+	limit(w.acme, "noChange")
+	put(profile("new.base.test", "new.base.test")).WantError(identity.ErrHostnameRefused)
+	put(profile("acme.base.test", "new.base.test")).Want(http.StatusOK) // nothing changes
+
+	// In use elsewhere, also as an inactive one, and so are names below it.
+	limit(w.bolt, "teambeam")
+	bolt := func(p map[string]any) *testkit.Response { t.Helper(); return w.bob.Put(w.bolt.path+"/profile", p) }
+	for _, taken := range []string{"acme.base.test", "new.base.test", "evil.acme.base.test"} {
+		bolt(profile(taken)).WantError(identity.ErrHostInUse)
+	}
+	bolt(profile("a.b.c.base.test")).WantError(identity.ErrHostnameRefused)
+	if got := bolt(profile("files.bolt.base.test")).Want(http.StatusOK).String("hostname"); got != "files.bolt.base.test" {
+		t.Errorf("the hostname is %s", got)
+	}
+	limit(w.cord, "pro")
+	w.cat.Put(w.cord.path+"/profile", profile("bolt.base.test")).WantError(identity.ErrHostInUse)
+
+	// Given up, a hostname is free for others.
+	if gone := put(profile("acme.base.test")).Want(http.StatusOK); len(gone.Value("inactiveHostnames").([]any)) != 0 {
+		t.Errorf("the profile is %s", gone.Body)
+	}
+	bolt(profile("new.base.test", "files.bolt.base.test")).Want(http.StatusOK)
+	for _, bad := range []string{"a b", "1.2.3.4", "x..test", "host:8080", "*.base.test"} {
+		put(profile(bad)).WantError(fault.ErrInvalid)
+	}
+}
+
+var verifyLink = regexp.MustCompile(`^<dns:_consign\.files\.acme\.test\?type=TXT>; rel="verify"; key="([A-Za-z0-9_-]{22,})"$`)
+
+func TestCustomHostname(t *testing.T) {
+	t.Parallel()
+	dns := &zone{}
+	w := newThree(t, testkit.DNS(dns.lookup))
+	path := w.acme.path + "/profile"
+	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"changeHostname=custom"}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), w.bolt.uid, []string{"changeHostname=custom"}))
+	pending := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK)
+	link := verifyLink.FindStringSubmatch(pending.Header.Get("Link"))
+	if link == nil || pending.Value("hostname") != nil {
+		t.Fatalf("the answer is %v %s", pending.Header, pending.Body)
+	}
+	if again := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK); again.Header.Get("Link") != pending.Header.Get("Link") {
+		t.Errorf("another key: %v", again.Header)
+	}
+	if shown := w.ann.Get(path).Want(http.StatusOK); shown.Header.Get("Link") != pending.Header.Get("Link") {
+		t.Errorf("the claim is not shown: %v", shown.Header)
+	}
+	if hidden := w.amy.Get(path).Want(http.StatusOK); hidden.Header.Get("Link") != "" {
+		t.Errorf("a member sees the claim: %v", hidden.Header)
+	}
+	w.bob.Put(w.bolt.path+"/profile", profile("files.acme.test")).Want(http.StatusOK) // claimed twice: who proves it has it
+
+	dns.set("_consign.files.acme.test.", "something else")
+	if still := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK); still.Value("hostname") != nil {
+		t.Error("a wrong record proves nothing")
+	}
+	dns.set("_consign.files.acme.test.", link[1])
+	proved := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK)
+	if proved.String("hostname") != "files.acme.test" || proved.Header.Get("Link") != "" {
+		t.Errorf("the answer is %v %s", proved.Header, proved.Body)
+	}
+	w.bob.Put(w.bolt.path+"/profile", profile("files.acme.test")).WantError(identity.ErrHostInUse)
+
+	// A job finds the record too.
+	waiting := w.bob.Put(w.bolt.path+"/profile", profile("files.bolt.test")).Want(http.StatusOK)
+	key := regexp.MustCompile(`key="([^"]+)"`).FindStringSubmatch(waiting.Header.Get("Link"))
+	dns.set("_consign.files.bolt.test.", key[1])
+	must(t, w.s.App.Jobs.RunOnce(t.Context(), service.HostnamesJob))
+	if got := w.bob.Get(w.bolt.path + "/profile").Want(http.StatusOK); got.String("hostname") != "files.bolt.test" || got.Header.Get("Link") != "" {
+		t.Errorf("the profile is %s", got.Body)
+	}
+	for _, refused := range []string{"localhost", "_acme.test"} {
+		if resp := w.ann.Put(path, profile(refused)); resp.Status != http.StatusForbidden && resp.Status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", refused, resp.Status, resp.Body)
+		}
+	}
+}
+
+// TestMembersMoveToTheirHost: with the organization's first hostname its members are at home there, mailboxes included.
+func TestMembersMoveToTheirHost(t *testing.T) {
+	t.Parallel()
+	w := newThree(t)
+	w.ann.Put(w.s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
+	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
+	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "files.acme.test"))
+	at := w.s.Stranger().With("Host", "files.acme.test")
+	eventually(t, "the move", func() bool { return at.Get(w.s.Transfer+"/public/mailbox/dr-ann").Status == http.StatusOK })
+	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusNotFound)
+	wrong := w.s.Stranger().Post(w.s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
+	if !strings.Contains(wrong.Header.Get("Link"), "//files.acme.test") {
+		t.Errorf("Link is %s", wrong.Header.Get("Link"))
+	}
+	at.Post(w.s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+	for _, p := range []*testkit.Person{w.ann, w.amy} {
+		if event := lastEvent(t, p); event["kind"] != "ORGANIZATION_PROFILE_UPDATED" {
+			t.Errorf("the event is %v", event)
+		}
+	}
+}

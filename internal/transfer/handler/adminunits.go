@@ -1,0 +1,79 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+type adminunitBody struct {
+	AvailableTTL    []int32 `json:"availableTtl"`
+	DefaultTTL      int32   `json:"defaultTtl"`
+	PriorityEnabled bool    `json:"priorityEnabled"`
+	ProtectionLevel string  `json:"protectionLevel"`
+	MaxFiles        int32   `json:"maxFiles"`
+	MaxFileSizeMB   int64   `json:"maxFileSizeMb"`
+	MaxRecipients   int32   `json:"maxRecipients"`
+}
+
+func adminunitFrom(u transfer.Adminunit) adminunitBody {
+	return adminunitBody{
+		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, ProtectionLevel: string(u.ProtectionLevel),
+		MaxFiles: u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
+	}
+}
+
+// getAdminunit handles GET /adminunit.
+func (h *Handler) getAdminunit(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.service.Adminunit(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, adminunitFrom(u))
+}
+
+type adminunitRequest struct {
+	AvailableTTL    []int32 `json:"availableTtl"`
+	DefaultTTL      *int32  `json:"defaultTtl"`
+	PriorityEnabled *bool   `json:"priorityEnabled"`
+	ProtectionLevel *string `json:"protectionLevel"`
+	MaxFiles        *int32  `json:"maxFiles"`
+	MaxFileSizeMB   *int64  `json:"maxFileSizeMb"`
+	MaxRecipients   *int32  `json:"maxRecipients"`
+}
+
+// over returns the settings that in asks for; what it leaves out is as in u.
+func (in adminunitRequest) over(u transfer.Adminunit) transfer.Adminunit {
+	set(&u.DefaultTTL, in.DefaultTTL)
+	set(&u.PriorityEnabled, in.PriorityEnabled)
+	set(&u.MaxFiles, in.MaxFiles)
+	set(&u.MaxFileSizeMB, in.MaxFileSizeMB)
+	set(&u.MaxRecipients, in.MaxRecipients)
+	if in.AvailableTTL != nil {
+		u.AvailableTTL = in.AvailableTTL
+	}
+	if in.ProtectionLevel != nil {
+		u.ProtectionLevel = transfer.Protection(*in.ProtectionLevel)
+	}
+	return u
+}
+
+func set[T any](to *T, value *T) {
+	if value != nil {
+		*to = *value
+	}
+}
+
+// putAdminunit handles PUT /adminunit. A setting that is left out returns to the server's default.
+func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
+	var in adminunitRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	u := in.over(h.service.Defaults.Adminunit)
+	if err := h.service.PutAdminunit(r.Context(), caller(r), u); err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, adminunitFrom(u))
+}

@@ -1,0 +1,40 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+const typeZip = "application/zip"
+
+// downloadArchive handles GET and HEAD /transfers/{uid}/archive.
+func (h *Handler) downloadArchive(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return presented(r, err)
+	}
+	a, err := h.service.OpenArchive(r.Context(), way(r), uid)
+	if err != nil {
+		return err
+	}
+	return h.serveArchive(w, r, a)
+}
+
+// downloadLinkedArchive handles GET and HEAD /public/transfers/{key}/archive.
+func (h *Handler) downloadLinkedArchive(w http.ResponseWriter, r *http.Request) error {
+	a, err := h.service.OpenLinkedArchive(r.Context(), way(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	return h.serveArchive(w, r, a)
+}
+
+func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, a service.Archive) error {
+	return h.serve(w, r, a.Download, content{
+		// The same transfer always makes the same bytes: its objects cannot change. A new layout needs a new tag.
+		name: "transfer-" + a.CreatedAt.UTC().Format("2006-01-02") + ".zip", mimeType: typeZip, etag: `"zip1-` + a.Transfer.String() + `"`, size: a.Size,
+	})
+}

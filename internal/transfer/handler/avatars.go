@@ -1,0 +1,44 @@
+package handler
+
+import (
+	"bytes"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+)
+
+const typeJPEG = "image/jpeg"
+
+// getMailboxAvatar handles GET /public/mailbox/{key}/avatar.
+func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error {
+	height, err := heightOf(r)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.MailboxAvatar(r.Context(), caller(r), httpapi.Param(r, "key"), height)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", typeJPEG)
+	w.Header().Set("ETag", a.ETag)
+	w.Header().Set("Cache-Control", "public, max-age=600")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.Image))
+	return nil
+}
+
+// heightOf is the query parameter height in whole pixels, 0 without one.
+func heightOf(r *http.Request) (int, error) {
+	values := r.URL.Query()["height"]
+	if len(values) == 0 {
+		return 0, nil
+	}
+	pixels, err := strconv.ParseFloat(values[0], 64)
+	if err != nil || len(values) > 1 || !(pixels > 0 && pixels <= 100_000) {
+		return 0, fault.ErrInvalid.With("height: must be a number of pixels")
+	}
+	return int(math.Ceil(pixels)), nil
+}

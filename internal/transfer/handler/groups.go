@@ -1,0 +1,157 @@
+package handler
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+type groupBody struct {
+	UID         string        `json:"uid"`
+	Name        string        `json:"name"`
+	Description string        `json:"description,omitempty"`
+	VanityLink  string        `json:"vanityLink,omitempty"`
+	Mailboxes   []mailboxBody `json:"mailboxes"`
+	MailboxUIDs *[]string     `json:"mailboxUids,omitempty"` // for administrators, so that an answer can be sent back
+}
+
+// groupFrom is a mailbox group as everybody may see it.
+func groupFrom(g transfer.MailboxGroup) groupBody {
+	b := groupBody{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink, Mailboxes: make([]mailboxBody, len(g.Mailboxes))}
+	for i, m := range g.Mailboxes {
+		b.Mailboxes[i] = mailboxFrom(m)
+	}
+	return b
+}
+
+// ownGroupFrom is a mailbox group as its administrators see it.
+func ownGroupFrom(g transfer.MailboxGroup) groupBody {
+	b := groupFrom(g)
+	uids := make([]string, len(g.Mailboxes))
+	for i, m := range g.Mailboxes {
+		uids[i] = m.Person.String()
+	}
+	b.MailboxUIDs = &uids
+	return b
+}
+
+// getPublicGroup handles GET /public/mailboxgroup/{key}.
+func (h *Handler) getPublicGroup(w http.ResponseWriter, r *http.Request) error {
+	g, err := h.service.PublicGroup(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, groupFrom(g))
+}
+
+// listGroups handles GET /mailboxgroups.
+func (h *Handler) listGroups(w http.ResponseWriter, r *http.Request) error {
+	list, err := h.service.Groups(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	body := struct {
+		MailboxGroups []groupBody `json:"mailboxgroups"`
+	}{make([]groupBody, len(list))}
+	for i, g := range list {
+		body.MailboxGroups[i] = ownGroupFrom(g)
+	}
+	return httpapi.JSON(w, http.StatusOK, body)
+}
+
+type groupRequest struct {
+	Name        *string  `json:"name"`
+	Description string   `json:"description"`
+	VanityLink  string   `json:"vanityLink"`
+	MailboxUIDs []string `json:"mailboxUids"`
+}
+
+func (in groupRequest) domain() (service.GroupWish, error) {
+	wish := service.GroupWish{Description: in.Description, VanityLink: in.VanityLink}
+	var p fault.Problems
+	if in.Name == nil {
+		p.Add("name", "is required")
+	} else {
+		wish.Name = *in.Name
+	}
+	if in.MailboxUIDs == nil {
+		p.Add("mailboxUids", "is required")
+	}
+	for i, text := range in.MailboxUIDs {
+		m, err := id.Parse[id.Person](text)
+		if err != nil {
+			p.Add(fmt.Sprintf("mailboxUids[%d]", i), err.Error())
+			break
+		}
+		wish.Mailboxes = append(wish.Mailboxes, m)
+	}
+	return wish, p.Err()
+}
+
+func decodeGroup(r *http.Request) (service.GroupWish, error) {
+	var in groupRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return service.GroupWish{}, err
+	}
+	return in.domain()
+}
+
+// createGroup handles POST /mailboxgroups.
+func (h *Handler) createGroup(w http.ResponseWriter, r *http.Request) error {
+	wish, err := decodeGroup(r)
+	if err != nil {
+		return err
+	}
+	g, err := h.service.CreateGroup(r.Context(), caller(r), wish)
+	if err != nil {
+		return err
+	}
+	return httpapi.Created(w, h.url(caller(r), "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g))
+}
+
+// getGroup handles GET /mailboxgroups/{uid}.
+func (h *Handler) getGroup(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Group](r, "uid")
+	if err != nil {
+		return err
+	}
+	g, err := h.service.Group(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, ownGroupFrom(g))
+}
+
+// putGroup handles PUT /mailboxgroups/{uid}.
+func (h *Handler) putGroup(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Group](r, "uid")
+	if err != nil {
+		return err
+	}
+	wish, err := decodeGroup(r)
+	if err != nil {
+		return err
+	}
+	g, err := h.service.PutGroup(r.Context(), caller(r), uid, wish)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, ownGroupFrom(g))
+}
+
+// deleteGroup handles DELETE /mailboxgroups/{uid}.
+func (h *Handler) deleteGroup(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Group](r, "uid")
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteGroup(r.Context(), caller(r), uid); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}

@@ -1,0 +1,98 @@
+package handler
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// oneTimeKeyBucket is the specification's "Get one-time key": by person, or by the delivery of a download token.
+func oneTimeKeyBucket() ratelimit.Bucket {
+	return ratelimit.Bucket{
+		Name: "one-time-key", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true,
+	}
+}
+
+type oneTimeKeyRequest struct {
+	TransferUID *string `json:"transferUid"`
+	ObjectUID   *string `json:"objectUid"`
+}
+
+// object is the uid of the object that the key is for, zero for the archive. What is not a uid is a problem.
+func (in oneTimeKeyRequest) object(p *fault.Problems) id.Object {
+	if in.ObjectUID == nil {
+		return id.Object{}
+	}
+	uid, err := id.Parse[id.Object](*in.ObjectUID)
+	if err != nil {
+		p.Add("objectUid", err.Error())
+	}
+	return uid
+}
+
+type oneTimeKeyBody struct {
+	Key       string       `json:"key"`
+	ExpiresAt httpapi.Time `json:"expiresAt"`
+}
+
+func oneTimeKeyFrom(k service.OneTimeKey) oneTimeKeyBody {
+	return oneTimeKeyBody{Key: k.Key, ExpiresAt: httpapi.Time(k.ExpiresAt)}
+}
+
+// createOneTimeKey handles POST /auth/otk.
+func (h *Handler) createOneTimeKey(w http.ResponseWriter, r *http.Request) error {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket(), c.Person.String(), httpapi.Transfer); err != nil {
+		return err
+	}
+	var in oneTimeKeyRequest
+	if err := httpapi.Decode(r, &in); err != nil {
+		return err
+	}
+	var p fault.Problems
+	var uid id.Transfer
+	if in.TransferUID == nil {
+		p.Add("transferUid", "is required")
+	} else {
+		var err error
+		if uid, err = id.Parse[id.Transfer](*in.TransferUID); err != nil {
+			p.Add("transferUid", err.Error())
+		}
+	}
+	object := in.object(&p)
+	if err := p.Err(); err != nil {
+		return err
+	}
+	k, err := h.service.NewOneTimeKey(r.Context(), c, uid, object)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, oneTimeKeyFrom(k))
+}
+
+// createLinkedOneTimeKey handles POST /public/transfers/{key}/otk.
+func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request) error {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket(), c.Delivery.String(), httpapi.Transfer); err != nil {
+		return err
+	}
+	var in oneTimeKeyRequest
+	if err := httpapi.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	var p fault.Problems
+	object := in.object(&p)
+	if err := p.Err(); err != nil {
+		return err
+	}
+	k, err := h.service.NewLinkedOneTimeKey(r.Context(), c, httpapi.Param(r, "key"), object)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, oneTimeKeyFrom(k))
+}

@@ -1,0 +1,104 @@
+package handler
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// codeBucket and accessBucket keep who holds a link from flooding its recipient and from guessing.
+func codeBucket() ratelimit.Bucket {
+	return ratelimit.Bucket{
+		Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true,
+	}
+}
+
+func accessBucket() ratelimit.Bucket {
+	return ratelimit.Bucket{
+		Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true,
+	}
+}
+
+type publicTransferBody struct {
+	Type        string                 `json:"type"`
+	Subject     string                 `json:"subject,omitempty"`
+	Message     string                 `json:"message,omitempty"`
+	Sender      senderBody             `json:"sender"`
+	Protection  string                 `json:"protection"`
+	Locked      bool                   `json:"locked"`
+	CreatedAt   httpapi.Time           `json:"createdAt"`
+	ExpiresAt   httpapi.Time           `json:"expiresAt"`
+	ObjectCount *int32                 `json:"objectCount,omitempty"`
+	TotalBytes  *int64                 `json:"totalBytes,omitempty"`
+	Objects     *[]deliveredObjectBody `json:"objects,omitempty"`
+}
+
+func publicTransferFrom(t service.LinkedTransfer) publicTransferBody {
+	b := publicTransferBody{
+		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Sender: senderFrom(t.Sender), Protection: string(t.Protection),
+		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
+	}
+	if !t.Locked {
+		objects := deliveredObjectsFrom(t.Objects)
+		b.ObjectCount, b.TotalBytes, b.Objects = &t.ObjectCount, &t.TotalBytes, &objects
+	}
+	return b
+}
+
+// getPublicTransfer handles GET /public/transfers/{key}.
+func (h *Handler) getPublicTransfer(w http.ResponseWriter, r *http.Request) error {
+	t, err := h.service.LinkedTransfer(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, publicTransferFrom(t))
+}
+
+// sendAccessCode handles POST /public/transfers/{key}/code.
+func (h *Handler) sendAccessCode(w http.ResponseWriter, r *http.Request) error {
+	link, err := h.service.Link(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	if err := h.buckets.Take(w, r.Context(), codeBucket(), link.Delivery.String(), httpapi.Transfer); err != nil {
+		return err
+	}
+	locale := ""
+	if wish := r.Header.Get("Accept-Language"); wish != "" {
+		locale = h.catalog.Match(wish)
+	}
+	if err := h.service.SendCode(r.Context(), link, locale); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
+
+type accessRequest struct {
+	Password *string `json:"password"`
+	Code     *string `json:"code"`
+}
+
+// openPublicTransfer handles POST /public/transfers/{key}/access.
+func (h *Handler) openPublicTransfer(w http.ResponseWriter, r *http.Request) error {
+	link, err := h.service.Link(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	if err := h.buckets.Take(w, r.Context(), accessBucket(), link.Delivery.String(), httpapi.Transfer); err != nil {
+		return err
+	}
+	var in accessRequest
+	if err := httpapi.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	raw, err := h.service.OpenLink(r.Context(), caller(r), link, service.Credentials{Password: in.Password, Code: in.Code})
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, struct {
+		Token string `json:"token"`
+	}{raw})
+}

@@ -1,0 +1,36 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+)
+
+type usageBody struct {
+	Month                  string `json:"month"`
+	UploadBytes            int64  `json:"uploadBytes"`
+	UploadLimitBytes       *int64 `json:"uploadLimitBytes"`
+	OrganizationBytes      *int64 `json:"organizationBytes"`
+	OrganizationLimitBytes *int64 `json:"organizationLimitBytes"`
+}
+
+// getUsage handles GET /usage.
+func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.service.Usage(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	b := usageBody{Month: u.Month, UploadBytes: u.UploadBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
+	if u.InOrganization {
+		b.OrganizationBytes, b.OrganizationLimitBytes = &u.OrganizationBytes, limitOrNull(u.OrganizationLimit)
+	}
+	return httpapi.JSON(w, http.StatusOK, b)
+}
+
+// limitOrNull is null where there is no limit.
+func limitOrNull(bytes int64) *int64 {
+	if bytes < 0 {
+		return nil
+	}
+	return &bytes
+}

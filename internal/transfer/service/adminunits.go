@@ -1,0 +1,50 @@
+package service
+
+import (
+	"context"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// administered is the organization that the caller administers, on its home host. ErrAdminRole, ErrNotFound.
+func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organization, error) {
+	if c.Organization.IsZero() || !c.Has(transfer.RoleOrganizationAdmin) {
+		return id.Organization{}, transfer.ErrAdminRole
+	}
+	return c.Organization, s.Store.AtHome(ctx, c.Organization, s.scope(c))
+}
+
+// Adminunit returns what the caller's organization has decided about transfers. ErrAdminRole, ErrNotFound.
+func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Adminunit, error) {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return transfer.Adminunit{}, err
+	}
+	return s.Store.Adminunit(ctx, o, s.Defaults.Adminunit)
+}
+
+// PutAdminunit replaces what the caller's organization has decided; it holds for what begins from now on. ErrAdminRole,
+// ErrNotFound, ErrInvalid.
+func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.Adminunit) error {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := u.Check(); err != nil {
+		return err
+	}
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
+	})
+	if err == nil {
+		s.units.forget(o)
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Finding is something that is not as it should be in the object store.
+type Finding struct {
+	Kind   string // lost, damaged or orphan
+	Object id.Object
+	Detail string
+}
+
+// The kinds of findings.
+const (
+	FindingLost    = "lost"    // a row has bytes that the store has not
+	FindingDamaged = "damaged" // the bytes are not those of the row
+	FindingOrphan  = "orphan"  // the store has bytes that no row knows
+)
+
+// FsckResult counts what a check looked at.
+type FsckResult struct {
+	Objects  int   // with bytes, whole or in part
+	Bytes    int64 // read
+	Findings int
+	SweepOff bool // bytes without rows are not removed by themselves
+}
+
+// fsckBatch is how many rows a check reads at a time.
+const fsckBatch = 500
+
+// Fsck compares the object store with the rows: each complete object by its SHA-256, each incomplete one by its length, and
+// what no row knows. It reports what it finds and changes nothing but what a download would: an object whose server died
+// before finishing it in the store is finished. It may run beside a working server.
+func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckResult, error) {
+	var result FsckResult
+	found := func(f Finding) error {
+		result.Findings++
+		return report(f)
+	}
+	var after id.Object
+	for {
+		rows, err := s.Store.StoredObjects(ctx, after, fsckBatch)
+		if err != nil {
+			return result, err
+		}
+		for _, row := range rows {
+			read, finding, err := s.checkStored(ctx, row)
+			if err != nil {
+				return result, err
+			}
+			result.Objects++
+			result.Bytes += read
+			if finding == nil {
+				continue
+			}
+			if same, err := s.unchanged(ctx, row); err != nil {
+				return result, err
+			} else if same {
+				if err := found(*finding); err != nil {
+					return result, err
+				}
+			}
+		}
+		if len(rows) < fsckBatch {
+			break
+		}
+		after = rows[len(rows)-1].UID
+	}
+	mark, err := s.checkMark(ctx)
+	if err != nil && !errors.Is(err, errSweepOff) {
+		return result, err
+	}
+	result.SweepOff = err != nil
+	err = s.orphans(ctx, func(i blob.Info, o id.Object) error {
+		state := "unfinished"
+		if i.Finished {
+			state = "finished"
+			result.SweepOff = result.SweepOff || i.Modified.After(mark.Accepted)
+		}
+		return found(Finding{Kind: FindingOrphan, Object: o, Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
+	})
+	return result, err
+}
+
+// unchanged reports whether a row is as it was when it was read, so that what was found about it means something.
+func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (bool, error) {
+	now, err := s.Store.StoredObject(ctx, row.UID)
+	if errors.Is(err, transfer.ErrNotFound) {
+		return false, nil
+	}
+	writing := now.LeaseUntil != nil && now.LeaseUntil.After(time.Now())
+	return !writing && now.Held == row.Held && bytes.Equal(now.SHA256, row.SHA256), err
+}
+
+// checkStored compares one object with its row. The finding is nil when they agree.
+func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (read int64, _ *Finding, _ error) {
+	key := blob.ObjectKey(row.UID)
+	wrong := func(kind, format string, args ...any) *Finding {
+		return &Finding{Kind: kind, Object: row.UID, Detail: fmt.Sprintf(format, args...)}
+	}
+	held, err := s.Blobs.Held(ctx, key)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return 0, wrong(FindingLost, "%d bytes, none of them in the store", row.Held), nil
+	case err != nil:
+		return 0, nil, fmt.Errorf("look at object %s: %w", row.UID, err)
+	case held < row.Held:
+		return 0, wrong(FindingLost, "%d bytes, %d of them in the store", row.Held, held), nil
+	case row.Held < row.IntendedSize:
+		return 0, nil, nil
+	}
+	if row.LeaseUntil == nil || row.LeaseUntil.Before(time.Now()) {
+		if err := s.Blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
+			return 0, wrong(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
+		} else if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return 0, nil, fmt.Errorf("finish object %s: %w", row.UID, err)
+		}
+	}
+	r, err := s.Blobs.Open(ctx, key)
+	if errors.Is(err, blob.ErrNotFound) {
+		return 0, wrong(FindingLost, "%d bytes, not finished in the store", row.Held), nil
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("open object %s: %w", row.UID, err)
+	}
+	defer r.Close()
+	sum := sha256.New()
+	pooled := buffers.Get().(*[]byte)
+	defer buffers.Put(pooled)
+	read, err = io.CopyBuffer(sum, struct{ io.Reader }{r}, *pooled)
+	switch {
+	case ctx.Err() != nil:
+		return read, nil, context.Cause(ctx)
+	case err != nil:
+		return read, wrong(FindingDamaged, "unreadable after %d bytes: %v", read, err), nil
+	case read != row.IntendedSize:
+		return read, wrong(FindingDamaged, "%d bytes instead of %d", read, row.IntendedSize), nil
+	case !bytes.Equal(sum.Sum(nil), row.SHA256):
+		return read, wrong(FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
+	}
+	return read, nil, nil
+}

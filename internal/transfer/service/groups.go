@@ -1,0 +1,188 @@
+package service
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// maxGroupMailboxes is how many mailboxes a group lists at most.
+const maxGroupMailboxes = 1_000
+
+// GroupWish is a mailbox group as an administrator wants it.
+type GroupWish struct {
+	Name, Description, VanityLink string
+	Mailboxes                     []id.Person
+}
+
+// PublicGroup returns the mailbox group that key names on the caller's host: ErrKeyInvalid, ErrNotFound.
+func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (transfer.MailboxGroup, error) {
+	k, err := transfer.ParseKey(key)
+	if err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	g, err := s.Store.PublicGroup(ctx, k, s.scope(c))
+	if err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	return s.filled(ctx, s.Store, c, g)
+}
+
+// filled adds a group's mailboxes.
+func (s *Service) filled(ctx context.Context, store *postgres.Store, c token.Caller, g transfer.MailboxGroup) (transfer.MailboxGroup, error) {
+	mailboxes, err := store.GroupMailboxes(ctx, []id.Group{g.UID}, s.scope(c))
+	g.Mailboxes = mailboxes[g.UID]
+	return g, err
+}
+
+// Groups returns the mailbox groups of the organization that the caller administers. ErrAdminRole, ErrNotFound.
+func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Store.Groups(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	uids := make([]id.Group, len(list))
+	for i, g := range list {
+		uids[i] = g.UID
+	}
+	mailboxes, err := s.Store.GroupMailboxes(ctx, uids, s.scope(c))
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Mailboxes = mailboxes[list[i].UID]
+	}
+	return list, nil
+}
+
+// Group returns one mailbox group of the organization that the caller administers. ErrAdminRole, ErrNotFound.
+func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	g, err := s.Store.Group(ctx, o, uid)
+	if err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	return s.filled(ctx, s.Store, c, g)
+}
+
+// CreateGroup adds a mailbox group to the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
+// ErrGroupLimit, ErrVanityLink.
+func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWish) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(c))
+		if err != nil {
+			return "", err
+		}
+		if held >= allowed {
+			return "", transfer.ErrGroupLimit.With(fmt.Sprintf("the subscription includes %d mailbox groups", allowed))
+		}
+		g.UID = id.New[id.Group]()
+		return "mailboxgroup.create", tx.InsertGroup(ctx, *g, s.Now())
+	})
+}
+
+// PutGroup replaces a mailbox group of the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
+// ErrVanityLink.
+func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wish GroupWish) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+		g.UID = uid
+		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.Now())
+	})
+}
+
+// storeGroup checks a wish and stores it as put does, with link and mailboxes.
+func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	if err := checkGroup(&wish); err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	g := transfer.MailboxGroup{Organization: o, Name: wish.Name, Description: wish.Description, VanityLink: wish.VanityLink}
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		action, err := put(tx, &g)
+		if err != nil {
+			return err
+		}
+		if err := tx.SetGroupVanityLink(ctx, g.UID, c.Client.Host.Organization, g.VanityLink); err != nil {
+			return err
+		}
+		n, err := tx.SetGroupMailboxes(ctx, g, wish.Mailboxes)
+		if err != nil {
+			return err
+		}
+		if n < len(wish.Mailboxes) {
+			return fault.ErrInvalid.With("mailboxUids: must name mailboxes of the organization's members")
+		}
+		if g, err = s.filled(ctx, tx, c, g); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
+	})
+	return g, err
+}
+
+// checkGroup checks a wish and brings it into the form it is stored in.
+func checkGroup(wish *GroupWish) error {
+	var p fault.Problems
+	if err := text.Required(wish.Name, maxName); err != nil {
+		p.Add("name", err.Error())
+	}
+	checkBlock(&p, "description", wish.Description, maxMessage)
+	wish.VanityLink = checkVanityLink(&p, wish.VanityLink)
+	if len(wish.Mailboxes) > maxGroupMailboxes {
+		p.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", maxGroupMailboxes))
+		return p.Err()
+	}
+	seen := make(map[id.Person]bool, len(wish.Mailboxes))
+	for i, m := range wish.Mailboxes {
+		if seen[m] {
+			p.Add(fmt.Sprintf("mailboxUids[%d]", i), "is given twice")
+			break
+		}
+		seen[m] = true
+	}
+	return p.Err()
+}
+
+// checkVanityLink notes a link that has not the form of one, and returns it in the form it is stored in.
+func checkVanityLink(p *fault.Problems, wish string) string {
+	if wish == "" {
+		return ""
+	}
+	link, ok := transfer.ParseVanityLink(wish)
+	if !ok {
+		p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
+	}
+	return link
+}
+
+// DeleteGroup removes a mailbox group of the organization that the caller administers; the mailboxes stay. ErrAdminRole,
+// ErrNotFound.
+func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group) error {
+	o, err := s.administered(ctx, c)
+	if err != nil {
+		return err
+	}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.DeleteGroup(ctx, o, uid); err != nil {
+			return err
+		}
+		return s.audit(ctx, tx, c, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
+	})
+}

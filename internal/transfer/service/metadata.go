@@ -1,0 +1,298 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/bcrypt"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Introduction is what a stranger may say when reserving a mailbox. Nil members are not given.
+type Introduction struct {
+	Subject, Message, AnonSender, AnonEmail *string
+	Locale                                  string // for the upload confirmation
+}
+
+// Metadata is a change of a reservation. Nil members are not given.
+type Metadata struct {
+	Introduction
+	Recipients           []transfer.Recipient // nil: not given
+	DeliveryNotification *bool
+	TTL                  *int64
+	Priority             *int64
+	Protection           *string
+	Password             *string
+	Fields               map[string]string // nil: not given
+
+	hash string // of the password, made outside of any transaction
+}
+
+// introduce sets what a stranger says, given members only.
+func (s *Service) introduce(r *transfer.Reservation, in Introduction) error {
+	var p fault.Problems
+	setLine(&p, &r.Subject, in.Subject, "subject")
+	setLine(&p, &r.AnonSender, in.AnonSender, "anonSender")
+	if in.Message != nil {
+		checkBlock(&p, "message", *in.Message, maxMessage)
+		r.Message = *in.Message
+	}
+	if in.AnonEmail != nil {
+		r.AnonEmail = ""
+		if *in.AnonEmail != "" {
+			r.AnonEmail = checkEmail(&p, "anonEmail", *in.AnonEmail)
+		}
+	}
+	return p.Err()
+}
+
+func setLine(p *fault.Problems, to *string, value *string, member string) {
+	if value == nil {
+		return
+	}
+	checkLine(p, member, *value, maxName)
+	*to = *value
+}
+
+// mergeFixed applies a change to a mailbox's reservation. ErrInvalid, ErrFixedMember.
+func (s *Service) mergeFixed(r *transfer.Reservation, in Metadata) error {
+	if err := s.introduce(r, in.Introduction); err != nil {
+		return err
+	}
+	if err := setFields(r, in.Fields); err != nil {
+		return err
+	}
+	return keepFixed(*r, in)
+}
+
+func setFields(r *transfer.Reservation, fields map[string]string) error {
+	if fields == nil {
+		return nil
+	}
+	raw, err := checkFields(fields)
+	if err != nil {
+		return err
+	}
+	r.Fields = raw
+	return nil
+}
+
+// keepFixed refuses to change what a mailbox's rules have set; saying the same again is no change.
+func keepFixed(r transfer.Reservation, in Metadata) error {
+	var fixed []string
+	refuse := func(changed bool, member string) {
+		if changed {
+			fixed = append(fixed, member+": cannot be changed on a transfer to a mailbox")
+		}
+	}
+	refuse(in.Recipients != nil && !sameRecipients(in.Recipients, r.Recipients), "recipients")
+	refuse(in.TTL != nil && *in.TTL != int64(r.TTL), "ttl")
+	refuse(in.Priority != nil && *in.Priority != int64(r.Priority), "priority")
+	refuse(in.Protection != nil && *in.Protection != string(r.Protection), "protection")
+	refuse(in.Password != nil, "password")
+	refuse(in.DeliveryNotification != nil && *in.DeliveryNotification != r.DeliveryNotification, "deliveryNotification")
+	if len(fixed) > 0 {
+		return transfer.ErrFixedMember.With(fixed...)
+	}
+	return nil
+}
+
+func sameRecipients(a, b []transfer.Recipient) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Email != b[i].Email || a[i].Destination != b[i].Destination || a[i].Name != b[i].Name ||
+			!a[i].Person.IsZero() && a[i].Person != b[i].Person {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeSent applies a change to a sender's reservation, as the adminunit allows it. What is said again is no change.
+// ErrInvalid, ErrTooManyRecipients, ErrTTL, ErrPriority, ErrProtection.
+func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *transfer.Reservation, unit transfer.Adminunit, in Metadata) error {
+	if len(in.Recipients) > int(r.MaxRecipients) {
+		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d", r.MaxRecipients))
+	}
+	if err := s.introduce(r, in.Introduction); err != nil {
+		return err
+	}
+	if err := setFields(r, in.Fields); err != nil {
+		return err
+	}
+	var p fault.Problems
+	recipients := checkRecipients(&p, in.Recipients)
+	if in.Priority != nil && (*in.Priority < 1 || *in.Priority > 5) {
+		p.Add("priority", "must be from 1 (highest) to 5 (lowest)")
+	}
+	if in.Protection != nil && transfer.Protection(*in.Protection).Rank() < 0 {
+		p.Add("protection", "must be none, password or recipientAuthentication")
+	}
+	if err := p.Err(); err != nil {
+		return err
+	}
+	before := r.Protection
+	if err := mergeTerms(r, unit, in); err != nil {
+		return err
+	}
+	if err := mergePassword(r, before, in); err != nil {
+		return err
+	}
+	if in.DeliveryNotification != nil {
+		r.DeliveryNotification = *in.DeliveryNotification
+	}
+	if in.Recipients == nil {
+		return nil
+	}
+	r.Kind = transfer.KindDrop
+	if len(recipients) > 0 {
+		r.Kind = transfer.KindP2P
+	}
+	r.Recipients = recipients
+	return findRecipients(ctx, store, recipients)
+}
+
+// mergeTerms applies what an adminunit may refuse.
+func mergeTerms(r *transfer.Reservation, unit transfer.Adminunit, in Metadata) error {
+	if in.TTL != nil && *in.TTL != int64(r.TTL) {
+		if !slices.ContainsFunc(unit.AvailableTTL, func(days int32) bool { return int64(days) == *in.TTL }) {
+			return transfer.ErrTTL.With("ttl: not acceptable", fmt.Sprintf("ttl: must be one of %s", list(unit.AvailableTTL)))
+		}
+		r.TTL = int32(*in.TTL)
+	}
+	if in.Priority != nil && *in.Priority != int64(r.Priority) {
+		if !unit.PriorityEnabled {
+			return transfer.ErrPriority
+		}
+		r.Priority = int32(*in.Priority)
+	}
+	if in.Protection != nil && *in.Protection != string(r.Protection) {
+		p := transfer.Protection(*in.Protection)
+		if p.Rank() < unit.ProtectionLevel.Rank() {
+			return transfer.ErrProtection.With(fmt.Sprintf("protection: must be at least %s", unit.ProtectionLevel))
+		}
+		r.Protection = p
+	}
+	return nil
+}
+
+// list writes numbers with commas.
+func list(numbers []int32) string {
+	var b strings.Builder
+	for i, n := range numbers {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, n)
+	}
+	return b.String()
+}
+
+// mergePassword applies a new password by its hash, and forgets a former one that protects nothing any more. before is the
+// protection before the change: where it has been password without one, as an adminunit may have it, one is demanded not
+// before the confirm.
+func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metadata) error {
+	var p fault.Problems
+	switch {
+	case in.Password != nil && r.Protection != transfer.ProtectPassword:
+		p.Add("password", "needs the protection password")
+	case in.Password != nil && *in.Password == "":
+		p.Add("password", "must not be empty")
+	case in.Password != nil && len(*in.Password) > bcrypt.MaxPassword:
+		p.Add("password", fmt.Sprintf("is longer than %d bytes", bcrypt.MaxPassword))
+	case in.Password != nil:
+		r.PasswordHash = in.hash
+	case r.Protection != transfer.ProtectPassword:
+		r.PasswordHash = ""
+	case r.PasswordHash == "" && before != transfer.ProtectPassword:
+		p.Add("password", "is required for the protection password")
+	}
+	return p.Err()
+}
+
+// hashPassword hashes the password of a change that may go through, outside of any transaction.
+func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
+	if in.Password == nil || *in.Password == "" || len(*in.Password) > bcrypt.MaxPassword {
+		return nil // refused where it is merged
+	}
+	hash, err := s.Bcrypt.Hash(ctx, *in.Password)
+	if err != nil {
+		return err
+	}
+	in.hash = string(hash)
+	return nil
+}
+
+// checkRecipients checks recipients and returns them in the form they are stored in.
+func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []transfer.Recipient {
+	out := make([]transfer.Recipient, len(recipients))
+	seen := make(map[string]bool, len(recipients))
+	for i, r := range recipients {
+		at := fmt.Sprintf("recipients[%d].", i)
+		checkLine(p, at+"name", r.Name, maxName)
+		email := checkEmail(p, at+"email", r.Email)
+		if r.Destination != transfer.To && r.Destination != transfer.Cc && r.Destination != transfer.Bcc {
+			p.Add(at+"destinationType", "must be to, cc or bcc")
+		}
+		if seen[email] && email != "" {
+			p.Add(at+"email", "is given twice")
+		}
+		seen[email] = true
+		if len(*p) >= maxDetails {
+			break
+		}
+		out[i] = transfer.Recipient{Name: r.Name, Email: email, Destination: r.Destination}
+	}
+	return out
+}
+
+// findRecipients names the persons whose verified addresses the recipients have.
+func findRecipients(ctx context.Context, store *postgres.Store, recipients []transfer.Recipient) error {
+	if len(recipients) == 0 {
+		return nil
+	}
+	emails := make([]string, len(recipients))
+	for i, r := range recipients {
+		emails[i] = r.Email
+	}
+	readers, err := store.Readers(ctx, emails)
+	if err != nil {
+		return err
+	}
+	for i, r := range recipients {
+		recipients[i].Person = readers[r.Email].Person
+	}
+	return nil
+}
+
+// checkFields checks values as far as they can be without the mailbox's schema, and encodes them.
+func checkFields(fields map[string]string) ([]byte, error) {
+	var p fault.Problems
+	for name, value := range fields {
+		if len(name) == 0 || len(name) > maxName {
+			p.Add("fields", fmt.Sprintf("has a name that is empty or longer than %d bytes", maxName))
+			break
+		}
+		checkBlock(&p, "fields."+name, value, transfer.MaxFieldBytes)
+	}
+	if len(fields) > maxFields {
+		p.Add("fields", fmt.Sprintf("has more than %d values", maxFields))
+	}
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode fields: %w", err)
+	}
+	return raw, nil
+}
+
+const maxFields = 1_000

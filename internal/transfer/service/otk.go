@@ -1,0 +1,119 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// oneTimeKeyLifetime is within which a download must start with its one-time key (contract 4).
+const oneTimeKeyLifetime = time.Minute
+
+// OneTimeKey opens one download in a browser, which cannot send a token.
+type OneTimeKey struct {
+	Key       string
+	ExpiresAt time.Time
+}
+
+// NewOneTimeKey makes a key for a download that the caller may begin: an object, or the archive for none. The key ends
+// with the caller's session. ErrNotFound, ErrLocked.
+func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
+	opening, err := s.Store.Opening(ctx, t, c.Person, s.scope(c))
+	if err != nil {
+		return OneTimeKey{}, err
+	}
+	if err := unlocked(opening); err != nil {
+		return OneTimeKey{}, err
+	}
+	return s.newOneTimeKey(ctx, opening, postgres.OneTimeKey{Transfer: t, Object: o, Person: c.Person, Session: c.Session, Epoch: c.Epoch})
+}
+
+// NewLinkedOneTimeKey makes a key for a download of the delivery that the caller's download token is for. ErrNotFound.
+func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link string, o id.Object) (OneTimeKey, error) {
+	opening, err := s.Store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
+	if err != nil {
+		return OneTimeKey{}, err
+	}
+	if err := sameDelivery(c, nil, opening); err != nil {
+		return OneTimeKey{}, err
+	}
+	return s.newOneTimeKey(ctx, opening, postgres.OneTimeKey{Transfer: opening.Transfer, Object: o, Delivery: c.Delivery})
+}
+
+func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postgres.OneTimeKey) (OneTimeKey, error) {
+	if !k.Object.IsZero() {
+		has, err := s.Store.HasObject(ctx, o.Reservation, k.Object)
+		if err != nil {
+			return OneTimeKey{}, err
+		}
+		if !has {
+			return OneTimeKey{}, transfer.ErrNotFound
+		}
+	}
+	key := seal.NewKey()
+	now := s.Now()
+	k.KeyHash, k.ExpiresAt = seal.Hash(key), now.Add(oneTimeKeyLifetime)
+	if err := s.Store.InsertOneTimeKey(ctx, k, now); err != nil {
+		return OneTimeKey{}, err
+	}
+	return OneTimeKey{Key: key, ExpiresAt: k.ExpiresAt}, nil
+}
+
+// enter finds out who asks for a download: the caller of a token, or whoever asked for the one-time key. The key is
+// looked at, not used up. token.ErrMissing, token.ErrEnded, ErrOneTimeKey.
+func (s *Service) enter(ctx context.Context, w Way, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
+	if !w.Caller.Anonymous() {
+		return w.Caller, nil, nil
+	}
+	if w.OneTimeKey == "" {
+		return w.Caller, nil, token.ErrMissing
+	}
+	k, err := s.Store.OneTimeKey(ctx, seal.Hash(w.OneTimeKey))
+	if errors.Is(err, transfer.ErrNotFound) || err == nil && (k.Object != o || !s.alive(k)) {
+		return w.Caller, nil, transfer.ErrOneTimeKey
+	}
+	if err != nil {
+		return w.Caller, nil, err
+	}
+	c := token.Caller{Kind: token.KindDownload, Delivery: k.Delivery, Client: w.Caller.Client}
+	if !k.Person.IsZero() {
+		c = token.Caller{Kind: token.KindAccess, Person: k.Person, Session: k.Session, Epoch: k.Epoch, Client: w.Caller.Client}
+	}
+	ended, err := s.Revocations.Ended(ctx, c)
+	if err != nil {
+		return c, nil, err
+	}
+	if ended {
+		return c, nil, token.ErrEnded
+	}
+	return c, &k, nil
+}
+
+// alive reports whether a key may still start its download, or go on with it.
+func (s *Service) alive(k postgres.OneTimeKey) bool {
+	if k.StartedAt.IsZero() {
+		return s.Now().Before(k.ExpiresAt)
+	}
+	return s.Now().Before(k.StartedAt.Add(s.ResumeLifetime))
+}
+
+// useKey uses a key up for a download from byte first on, and reports whether that starts it. Once it has started, only
+// a later byte can be asked for. ErrOneTimeKey.
+func (s *Service) useKey(ctx context.Context, k postgres.OneTimeKey, first int64) (starts bool, err error) {
+	if k.StartedAt.IsZero() {
+		starts, err = s.Store.StartDownload(ctx, k.KeyHash, s.Now())
+		if err != nil || starts {
+			return starts, err
+		}
+	}
+	if first == 0 {
+		return false, transfer.ErrOneTimeKey
+	}
+	return false, nil
+}

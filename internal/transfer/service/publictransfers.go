@@ -1,0 +1,179 @@
+package service
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// The codes of contract 4: six digits, good for so long, so many tries, so many a day and link.
+const (
+	codeLifetime = 10 * time.Minute
+	codeTries    = 5
+	codesADay    = 10
+)
+
+// Link is a transfer as somebody who holds the link of a delivery finds it.
+type Link struct {
+	Delivery id.Delivery // what the link is of; buckets and tokens are kept by it
+
+	linked postgres.Linked
+}
+
+// Link finds the transfer that the key in a link leads to. ErrNotFound: never was, revoked, expired, or hidden by its recipient.
+func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, error) {
+	l, err := s.Store.Linked(ctx, seal.Hash(key), s.scope(c))
+	if err != nil {
+		return Link{}, err
+	}
+	return Link{Delivery: l.Delivery, linked: l}, nil
+}
+
+// LinkedTransfer is a transfer as its link shows it: without content while it is Locked.
+type LinkedTransfer struct {
+	transfer.Transfer
+	Locked bool
+}
+
+// LinkedTransfer shows the transfer behind a link. A download token of the same delivery unlocks it, as does having no
+// protection. ErrNotFound.
+func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string) (LinkedTransfer, error) {
+	l, err := s.Link(ctx, c, key)
+	if err != nil {
+		return LinkedTransfer{}, err
+	}
+	t := LinkedTransfer{Transfer: l.linked.Transfer}
+	t.Locked = t.Protection != transfer.ProtectNone && !(c.Kind == token.KindDownload && c.Delivery == l.Delivery)
+	if t.Locked {
+		hide(&t.Transfer)
+		return t, nil
+	}
+	t.Objects, err = s.Store.Objects(ctx, t.Reservation)
+	return t, err
+}
+
+// SendCode mails a new code to the recipient that a link is of; the one before stops working. locale is the caller's, for
+// a recipient without an account. ErrNoCode, ErrTooManyCodes.
+func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
+	t, to := l.linked.Transfer, l.linked.Recipient
+	if t.Protection != transfer.ProtectIdentity {
+		return transfer.ErrNoCode.With("the transfer is not protected by a code")
+	}
+	if to.Email == "" {
+		return transfer.ErrNoCode.With("this link names no recipient; each recipient's own link is in the mail to them")
+	}
+	code, err := newCode()
+	if err != nil {
+		return err
+	}
+	m := mail.Message{
+		To: to.Email, ToName: to.Name, Locale: l.linked.Locale, TimeZone: l.linked.TimeZone, Template: mail.AccessCode,
+		Secret: map[string]string{"code": code}, Reference: deliveryReference + to.UID.String(),
+	}
+	if m.Locale == "" {
+		m.Locale, m.TimeZone = locale, l.linked.SenderZone
+	}
+	if m.Locale == "" {
+		m.Locale = l.linked.SenderLocale
+	}
+	now := s.Now()
+	m.GiveUpAt = now.Add(codeLifetime)
+	m.Data = map[string]any{"sender": senderName(t.Sender), "expiresAt": m.GiveUpAt}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		today := now.UTC().Truncate(day)
+		set, err := tx.SetCode(ctx, to.UID, s.codeHash(to.UID, code), m.GiveUpAt, today, codesADay)
+		if err != nil {
+			return err
+		}
+		if !set {
+			return transfer.ErrTooManyCodes.WithRetryAfter(today.Add(day).Sub(now))
+		}
+		_, err = s.Mailer.Queue(ctx, tx.Tx(), m)
+		return err
+	})
+}
+
+func newCode() (string, error) {
+	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
+	if err != nil {
+		return "", fmt.Errorf("make access code: %w", err)
+	}
+	return fmt.Sprintf("%06d", n), nil
+}
+
+// codeHash needs the server's secret: a million codes are soon tried by who reads the row.
+func (s *Service) codeHash(d id.Delivery, code string) []byte {
+	return s.Sealer.MAC("access code", d.UUID[:], []byte(code))
+}
+
+// Credentials are what a recipient shows. Nil members are not given.
+type Credentials struct {
+	Password *string
+	Code     *string
+}
+
+// OpenLink gives a download token for a link's delivery to whom its protection lets pass: anybody, whoever knows the
+// password, or the recipient, by a mailed code or an access token that holds the address verified. ErrPassword, ErrCode.
+func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Credentials) (raw string, err error) {
+	switch l.linked.Transfer.Protection {
+	case transfer.ProtectPassword:
+		err = s.checkPassword(ctx, l, in.Password)
+	case transfer.ProtectIdentity:
+		err = s.checkRecipient(ctx, c, l, in.Code)
+	}
+	if err != nil {
+		return "", err
+	}
+	if l.linked.Transfer.ObjectCount == 0 && !l.linked.DeliveryOpened {
+		if err := s.recordAccess(ctx, c, l.Delivery); err != nil { // there is nothing to download, whose start would count
+			return "", err
+		}
+	}
+	now := s.Now()
+	expires := l.linked.Transfer.ExpiresAt
+	if life := s.Issuer.Lifetimes().Download; now.Add(life).Before(expires) {
+		expires = now.Add(life)
+	}
+	return s.Issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, IssuedAt: now, ExpiresAt: expires})
+}
+
+func (s *Service) checkPassword(ctx context.Context, l Link, password *string) error {
+	if password == nil {
+		return transfer.ErrPassword
+	}
+	right, err := s.Bcrypt.Compare(ctx, l.linked.PasswordHash, *password)
+	if err != nil {
+		return err
+	}
+	if !right {
+		return transfer.ErrPassword
+	}
+	return nil
+}
+
+func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, code *string) error {
+	if code != nil {
+		right, err := s.Store.TryCode(ctx, l.Delivery, s.codeHash(l.Delivery, *code), s.Now(), codeTries)
+		if err != nil || right {
+			return err
+		}
+		return transfer.ErrCode
+	}
+	if c.Kind != token.KindAccess {
+		return transfer.ErrCode
+	}
+	proven, err := s.Store.RecipientProven(ctx, l.Delivery, c.Person)
+	if err != nil || proven {
+		return err
+	}
+	return transfer.ErrCode.With("code: is required, since your account does not hold the recipient's address verified")
+}

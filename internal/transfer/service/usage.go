@@ -1,0 +1,21 @@
+package service
+
+import (
+	"context"
+
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// Usage returns what the caller and the caller's organization have uploaded this month. ErrNotFound.
+func (s *Service) Usage(ctx context.Context, c token.Caller) (transfer.Usage, error) {
+	sc := s.scope(c)
+	o, err := s.Store.Owner(ctx, c.Person, sc)
+	if err != nil {
+		return transfer.Usage{}, err
+	}
+	return transfer.Usage{
+		Month: transfer.Month(sc.Now).Format("2006-01"), UploadBytes: o.UploadHeld, UploadLimit: o.UploadLimit,
+		InOrganization: !o.Organization.IsZero(), OrganizationBytes: o.OrganizationHeld, OrganizationLimit: o.OrganizationLimit,
+	}, nil
+}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Logins at an external provider, end to end: a server started for the run and npm's oidc-provider, a certified one.
+. "$(dirname "$0")/lib.sh"
+cd "$root"
+need node nodejs
+need npm npm
+if [ ! -d test/oidc/node_modules/oidc-provider ] || [ test/oidc/package-lock.json -nt test/oidc/node_modules ]; then
+  (cd test/oidc && npm ci --silent --no-audit --no-fund && touch node_modules)
+fi
+
+port=$(free_port)
+IDP_PORT=$(free_port)
+export IDP_PORT CONSIGN_URL="http://localhost:$port"
+cat >"$work/clients.json" <<JSON
+[{"type": "keycloak", "issuer": "http://127.0.0.1:$IDP_PORT", "clientId": "consign",
+  "clientSecret": "secret-of-consign-at-the-test-provider", "name": "Test provider"}]
+JSON
+CONSIGN_RATE_LIMIT=off CONSIGN_OIDC_CLIENTS="$work/clients.json" start_server "$work/var" "$port" "$(free_port)" --demo
+env -u CONSIGN_OIDC_CLIENTS NODE_OPTIONS="${NODE_OPTIONS:-} --no-deprecation" node --test --test-reporter=spec "$@" test/oidc/flows.mjs

@@ -1,0 +1,207 @@
+// Accounts: from the first sign-up to the second factor, by page and mail.
+
+import { access, api, base, demo, equal, mail, page, person, signedIn, test, totp, visitor } from "./kit.mjs";
+
+const password = "violet-anchor-92-meadow";
+
+export async function accountTests() {
+  await test("sign up, confirm by the mailed link, set up a mailbox", async () => {
+    const context = await visitor();
+    const p = await page(context, "/signup");
+    await p.fill("[name=name]", "Nora New");
+    await p.fill("[name=address]", "nora@example.com");
+    await p.fill("[name=password]", "password12");
+    await p.getByRole("button", { name: "Create an account" }).click();
+    await p.getByText("too common").waitFor();
+    await p.fill("[name=password]", password);
+    await p.getByRole("button", { name: "Create an account" }).click();
+    await p.getByText("We have sent a message to nora@example.com").waitFor();
+    const { link } = await mail("nora@example.com", "/confirm/");
+    const q = await page(context, new URL(link).pathname); // a tab of its own: not signed in there
+    await q.fill("[name=email]", "nora@example.com");
+    await q.fill("[name=password]", password);
+    await q.getByRole("button", { name: "Sign in" }).click();
+    await q.getByRole("button", { name: "Confirm the address" }).click();
+    await q.getByText("The email address is confirmed.").waitFor();
+    await q.getByRole("link", { name: "Set up your mailbox" }).click();
+    await q.getByLabel("Name in the link").fill("nora");
+    await q.getByRole("button", { name: "Add a question" }).click();
+    await q.getByLabel("Question", { exact: true }).fill("Order number");
+    await q.locator(".preview").getByLabel("Order number").waitFor();
+    await q.getByRole("button", { name: "Save" }).click();
+    await q.getByText("/m/nora").first().waitFor();
+    const { body } = await api("GET", "/transfer/v2/public/mailbox/nora");
+    equal(body.uiSchema.field1["ui:title"], "Order number", "question");
+    const again = await page(context, new URL(link).pathname);
+    await again.fill("[name=email]", "nora@example.com");
+    await again.fill("[name=password]", password);
+    await again.getByRole("button", { name: "Sign in" }).click();
+    await again.getByRole("button", { name: "Confirm the address" }).click();
+    await again.locator(".notice.bad").waitFor(); // used up, or once a minute
+  });
+
+  await test("a wrong password, and where one goes after signing in", async () => {
+    const who = await person("Wendy");
+    const p = await page(await visitor(), "/account");
+    await p.waitForURL("**/login?next=%2Faccount");
+    await p.fill("[name=email]", who.email);
+    await p.fill("[name=password]", "not the password");
+    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.getByText("do not match").waitFor();
+    await p.fill("[name=password]", who.password);
+    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.waitForURL("**/account");
+    equal(await p.evaluate(() => [sessionStorage.length > 0, localStorage.length]), [true, 0], "kept for the tab only");
+    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.waitForURL(`${base}/`);
+    const evil = await page(await visitor(), "/login?next=https://example.org/");
+    equal(await evil.evaluate(() => import([...document.querySelectorAll("link[rel=modulepreload]")].find((l) => l.href.endsWith("/api.js")).href).then((m) => m.afterSignIn())), "/inbox", "foreign next");
+  });
+
+  await test("stay signed in", async () => {
+    const who = await person("Stella");
+    const context = await visitor();
+    const p = await page(context, "/login");
+    await p.fill("[name=email]", who.email);
+    await p.fill("[name=password]", who.password);
+    await p.getByLabel("Stay signed in on this device").check();
+    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.waitForURL("**/inbox");
+    const q = await page(context, "/account"); // another tab
+    await q.getByRole("heading", { name: "Your account" }).waitFor();
+  });
+
+  await test("forgot the password", async () => {
+    const who = await person("Rita");
+    const p = await page(await visitor(), "/reset");
+    await p.fill("[name=address]", who.email);
+    await p.getByRole("button", { name: "Send the link" }).click();
+    await p.getByText("a message with a link is on its way").waitFor();
+    const { link } = await mail(who.email, "/reset/");
+    const q = await page(await visitor(), new URL(link).pathname);
+    await q.reload(); // opening does not use the link up
+    await q.fill("[name=password]", password);
+    await q.getByRole("button", { name: "Set the password" }).click();
+    await q.getByText("Your new password is set").waitFor();
+    await api("POST", "/id/v3/auth/login", { json: { email: who.email, type: "bcrypt", key: password } });
+    const again = await page(await visitor(), new URL(link).pathname);
+    await again.fill("[name=password]", password);
+    await again.getByRole("button", { name: "Set the password" }).click();
+    await again.getByText("This link is unknown, was already used, or has expired.").waitFor();
+  });
+
+  await test("second factor and recovery codes", async () => {
+    const who = await person("Tara");
+    const p = await page(await signedIn(who), "/account");
+    await p.getByRole("button", { name: "Set up" }).click();
+    await p.getByAltText("QR code for your authenticator app").waitFor();
+    const key = await p.textContent(".qr .key");
+    await p.fill("[name=code]", "000000");
+    await p.getByRole("button", { name: "Switch on" }).click();
+    await p.getByText("This code is not right").waitFor();
+    await p.fill("[name=code]", totp(key, Date.now() - 30_000));
+    await p.getByRole("button", { name: "Switch on" }).click();
+    await p.getByText("The second factor is on.").first().waitFor();
+    await p.getByRole("button", { name: "Make recovery codes" }).click();
+    await p.waitForSelector(".codes code");
+    const codes = await p.$$eval(".codes code", (all) => all.map((c) => c.textContent));
+    equal(codes.length, 10, "codes");
+    for (const [kind, code] of [["app", totp(key)], ["recovery", codes[3]]]) {
+      const q = await page(await visitor(), "/login");
+      await q.fill("[name=email]", who.email);
+      await q.fill("[name=password]", who.password);
+      await q.getByRole("button", { name: "Sign in" }).click();
+      await q.fill("[name=code]", code);
+      await q.getByRole("button", { name: "Continue" }).click();
+      await q.waitForURL("**/inbox", { timeout: 10_000 }).catch(() => { throw new Error(`${kind} code was not taken`); });
+      await q.waitForTimeout(kind === "app" ? 31_000 : 0); // the login bucket drains
+    }
+  });
+
+  await test("profile, addresses, sessions, picture", async () => {
+    const who = await person("Paula");
+    const p = await page(await signedIn(who), "/account");
+    await p.getByLabel("Name", { exact: true }).fill("Paula Porter");
+    await p.getByRole("button", { name: "Save" }).first().click();
+    await p.getByText("Saved").first().waitFor();
+    const second = `second-${who.email}`;
+    await p.getByLabel("Another address").fill(second);
+    await p.getByRole("button", { name: "Add", exact: true }).click();
+    await p.getByText("Not confirmed").waitFor();
+    await p.getByRole("button", { name: `Remove ${second}` }).click();
+    await p.getByText("Not confirmed").waitFor({ state: "detached" });
+    await p.getByText("This one").waitFor();
+    const picture = await p.evaluate(async () => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 400 });
+      const context = canvas.getContext("2d");
+      context.fillStyle = "teal";
+      context.fillRect(0, 0, 640, 400);
+      return canvas.toDataURL("image/png").split(",")[1];
+    });
+    await p.setInputFiles("[data-test=picture]", { name: "me.png", mimeType: "image/png", buffer: Buffer.from(picture, "base64") });
+    await p.locator(".crop input[type=range]").first().fill("2");
+    await p.locator(".crop").getByRole("button", { name: "Save" }).click();
+    await p.waitForSelector(".picture .avatar img");
+    const { body } = await api("GET", "/id/v3/profile", { token: await access(who) });
+    equal([body.name, body.hasAvatar], ["Paula Porter", true], "profile");
+    await p.getByLabel("Present password").fill("wrong one");
+    await p.getByLabel("New password").fill(password);
+    await p.getByRole("button", { name: "Change the password" }).click();
+    await p.getByText("This password is not right.").waitFor();
+    await p.getByLabel("Present password").fill(who.password);
+    await p.getByRole("button", { name: "Change the password" }).click();
+    await p.getByText("Your new password is set").waitFor();
+    await p.getByRole("button", { name: "End all sessions" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "End all sessions" }).click();
+    await p.waitForURL(`${base}/`);
+  });
+
+  await test("an organization: create, invite, join, groups, settings", async () => {
+    const boss = await person("Olga"), guest = await person("Gus");
+    const p = await page(await signedIn(boss), "/organization");
+    await p.getByLabel("Name").fill("Bridge Builders");
+    await p.getByRole("button", { name: "Create an organization" }).click();
+    await p.getByRole("link", { name: "Members" }).click();
+    await p.getByLabel("Email address").fill(guest.email);
+    await p.getByRole("button", { name: "Invite", exact: true }).click();
+    await p.getByText("Open invitations").waitFor();
+    const { link } = await mail(guest.email, "/invitation/");
+    const q = await page(await signedIn(guest), new URL(link).pathname);
+    await q.getByText("Bridge Builders invites you").waitFor();
+    await q.getByRole("button", { name: "Accept the invitation" }).click();
+    await q.getByText("You are a member of Bridge Builders").waitFor();
+    await p.reload();
+    await p.getByText("2 members").waitFor();
+    await p.getByText("Gus").waitFor();
+    await p.getByRole("link", { name: "Transfers" }).last().click();
+    await p.getByLabel("Recipients at most").fill("50");
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("Saved").first().waitFor();
+    await p.getByRole("link", { name: "Usage" }).click();
+    await p.getByText("By the whole organization").waitFor();
+    await p.goto(`${base}/mailbox`);
+    await p.getByLabel("Name in the link").fill("olga");
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("/m/olga").first().waitFor();
+    await p.goto(`${base}/organization#groups`);
+    await p.getByRole("button", { name: "Add a group" }).click();
+    await p.getByLabel("Name", { exact: true }).fill("Drawing office");
+    await p.getByLabel("Name in the link").fill("drawings");
+    await p.getByLabel("Mailboxes").fill("olga");
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("/g/drawings").waitFor();
+    const g = await page(await visitor(), "/g/drawings");
+    await g.getByRole("heading", { name: "Drawing office" }).waitFor();
+    await g.getByRole("link", { name: /Olga/ }).click();
+    await g.waitForURL("**/m/olga");
+  });
+
+  await test("an expired session leads to the sign-in page and back", async () => {
+    const who = await person("Emil");
+    const context = await signedIn(who);
+    const p = await page(context, "/mailbox");
+    await api("POST", "/id/v3/auth/logout?jti=all", { token: await p.evaluate(() => sessionStorage.getItem("consign.idToken")) });
+    await p.reload();
+    await p.waitForURL("**/login?next=%2Fmailbox");
+  });
+}

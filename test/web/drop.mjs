@@ -1,0 +1,224 @@
+// The drop page: from a stranger's files to the owner's inbox.
+
+import fs from "node:fs";
+import { access, api, base, demo, equal, file, mail, page, person, sha256, signedIn, slow, test, visitor } from "./kit.mjs";
+
+async function fill(p, more = {}) {
+  await p.fill("[name=anonSender]", "Sam Stranger");
+  await p.fill("[name=anonEmail]", "sam@example.com");
+  for (const [name, value] of Object.entries(more)) await p.fill(`[name="${name}"]`, value);
+}
+const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
+
+/** What the receipt says: name to sum. */
+const receipt = async (p) => {
+  await p.waitForSelector(".receipt", { timeout: 60_000 });
+  return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".sum").textContent.replace("SHA-256 ", "")])));
+};
+
+export async function dropTests() {
+  await test("a stranger drops files and sees them delivered", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const files = [file("plan.bin", 3_000_000), file("empty.txt", 0), file("Übersicht (1) & more.txt", 12)];
+    await choose(p, files);
+    await fill(p, { subject: "The plans", message: "As agreed.\nBoth of them." });
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), Object.fromEntries(files.map((f) => [f.name, f.sum])), "receipt");
+    const text = await p.textContent(".receipt");
+    for (const word of ["Delivered", "Olivia Owner", "The plans", "sam@example.com"]) if (!text.includes(word)) throw new Error(`the receipt lacks ${word}`);
+    await p.reload();
+    await p.waitForSelector(".receipt"); // still there
+    await mail("sam@example.com", files[0].sum);
+    await p.getByRole("button", { name: "Send more files" }).click();
+    await p.waitForSelector(".chooser");
+  });
+
+  await test("an interrupted upload goes on by itself", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const big = file("interrupted.bin", 12_000_000);
+    const line = await slow(p, 2_500_000);
+    await choose(p, [big]);
+    await fill(p);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.25);
+    await line.cut();
+    await p.getByText("The connection is interrupted").waitFor();
+    await line.mend();
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [big.name]: big.sum }, "receipt");
+  });
+
+  await test("an upload goes on after the page was closed", async () => {
+    const context = await visitor();
+    let p = await page(context, "/m/demo");
+    const big = file("reopened.bin", 12_000_000), small = file("small.txt", 100);
+    await slow(p, 2_500_000);
+    await choose(p, [small, big]);
+    await fill(p, { subject: "Kept" });
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.4);
+    await p.waitForTimeout(600); // the record is written
+    await p.close({ runBeforeUnload: false });
+    const sent = [];
+    p = await page(context, "/m/demo");
+    p.on("request", (r) => { if (r.method() === "PUT") sent.push(r.headers()["content-range"]); });
+    await p.getByText("You have an upload here that is not finished.").waitFor();
+    equal(await p.inputValue("[name=subject]"), "Kept", "subject");
+    await choose(p, [big]);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [small.name]: small.sum, [big.name]: big.sum }, "receipt");
+    if (!sent.length || /bytes 0-/.test(sent[0])) throw new Error(`did not go on where it stopped: ${sent}`);
+  });
+
+  await test("a file that was changed meanwhile begins anew", async () => {
+    const context = await visitor();
+    let p = await page(context, "/m/demo");
+    const big = file("changed.bin", 8_000_000);
+    await slow(p, 2_000_000);
+    await choose(p, [big]);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.4);
+    await p.waitForTimeout(600);
+    await p.close();
+    const bytes = Buffer.alloc(8_000_000, 9);
+    fs.writeFileSync(big.at, bytes);
+    fs.utimesSync(big.at, new Date(), new Date(Date.now() + 5000));
+    p = await page(context, "/m/demo");
+    await p.getByText("You have an upload here").waitFor();
+    await choose(p, [big]);
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [big.name]: sha256(bytes) }, "receipt");
+  });
+
+  await test("a file that changes while it is read is stated", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const big = file("moving.bin", 10_000_000);
+    await slow(p, 2_000_000);
+    await choose(p, [big]);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.2);
+    fs.writeFileSync(big.at, Buffer.alloc(10_000_000, 1));
+    fs.utimesSync(big.at, new Date(), new Date(Date.now() + 9000));
+    await p.getByText("The file was changed, moved or deleted").waitFor({ timeout: 30_000 });
+  });
+
+  await test("pause, resume and remove", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const big = file("paused.bin", 8_000_000), other = file("removed.bin", 8_000_000);
+    const line = await slow(p, 2_000_000);
+    await choose(p, [big, other]);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
+    await p.getByRole("button", { name: "Pause paused.bin" }).click();
+    await p.getByRole("button", { name: "Remove removed.bin" }).click();
+    await p.getByText(/^Paused at/).waitFor();
+    await line.free();
+    await p.getByRole("button", { name: "Resume paused.bin" }).click();
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [big.name]: big.sum }, "receipt");
+  });
+
+  await test("dropping and pasting files, and a folder", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    await p.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["dropped"], "dropped.txt"));
+      for (const type of ["dragenter", "dragover", "drop"]) dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await p.getByText("dropped.txt").waitFor();
+    await p.evaluate(() => {
+      const clipboard = new DataTransfer();
+      clipboard.items.add(new File(["pasted"], "pasted.txt"));
+      dispatchEvent(new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true, cancelable: true }));
+    });
+    await p.getByText("pasted.txt").waitFor();
+    const inner = file("folder/inner/deep.txt", 20);
+    file("folder/.DS_Store", 5);
+    await p.setInputFiles("[data-test=folder]", inner.at.replace("/inner/deep.txt", ""));
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { "dropped.txt": sha256("dropped"), "pasted.txt": sha256("pasted"), "folder/inner/deep.txt": inner.sum }, "receipt");
+  });
+
+  await test("a thousand files at once", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const payload = Array.from({ length: 1000 }, (_, i) => ({ name: `file-${i}.txt`, mimeType: "text/plain", buffer: Buffer.from(`number ${i}`) }));
+    for (let i = 0; i < 1000; i += 250) await p.setInputFiles("[data-test=files]", payload.slice(i, i + 250));
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt", { timeout: 120_000 });
+    equal(await p.locator(".delivered tbody tr").count(), 1000, "rows");
+  });
+
+  await test("structured fields, their rules, and the filter of types", async () => {
+    const ann = await person("Ann");
+    const token = await access(ann);
+    await api("PUT", "/transfer/v2/mailbox", { token, json: {
+      vanityLink: "ann.fields", slogan: "With questions", maxFiles: 3, maxFileSizeMb: 2, mimeTypeFilter: ["text/plain", "application/pdf"],
+      fieldsSchema: { type: "object", title: "About the job", required: ["project", "kind"], properties: {
+        project: { type: "string", minLength: 2 }, kind: { type: "string", enum: ["offer", "bill"] }, due: { type: "string", format: "date" }, at: { type: "string" }, copies: { type: "string" }, contact: { type: "string", format: "email" } } },
+      uiSchema: { "ui:order": ["kind", "project", "due", "at", "copies", "contact"],
+        project: { "ui:widget": "text", "ui:title": "Project", "ui:placeholder": "Bridge 12", "ui:description": "As on the order", "ui:options": {} },
+        kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} }, due: { "ui:widget": "date", "ui:title": "Due", "ui:options": {} },
+        at: { "ui:widget": "time", "ui:title": "At", "ui:options": {} }, copies: { "ui:widget": "updown", "ui:title": "Copies", "ui:options": {} }, contact: { "ui:widget": "email", "ui:title": "Contact", "ui:options": {} } } } });
+    const p = await page(await visitor(), "/m/ann.fields");
+    await p.getByText("Only these types").waitFor();
+    await p.getByText("Up to 3 files").waitFor();
+    await choose(p, [file("right.txt", 0).at && (() => { const f = file("note.txt", 1); fs.writeFileSync(f.at, "plain words"); return f; })(), file("wrong.exe", 10), file("large.txt", 2_500_000)]);
+    await p.getByText("The mailbox does not take files of this type.").waitFor();
+    await p.getByText("This file is larger than the mailbox takes.").waitFor();
+    equal(await p.$$eval("fieldset label", (labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
+    await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2", "field.contact": "x@example.com" });
+    await p.click(".details button[type=submit]");
+    equal(await p.locator(".receipt").count(), 0, "delivered without the required choice");
+    await p.selectOption('[name="field.kind"]', "offer");
+    await p.getByText("2 files were refused").waitFor();
+    await p.click(".details button[type=submit]");
+    equal(Object.keys(await receipt(p)), ["note.txt"], "delivered");
+    const { body } = await api("GET", "/transfer/v2/transfers?location=received", { token });
+    equal(body.transfers[0].fields, { project: "Bridge 12", kind: "offer", due: "2026-12-24", at: "10:30", copies: "2", contact: "x@example.com" }, "fields");
+  });
+
+  await test("absence is told before anything is chosen", async () => {
+    const bob = await person("Bob");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(bob), json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });
+    const p = await page(await visitor(), "/m/bob.away");
+    await p.getByText("Back on Monday.").waitFor();
+    equal(await p.locator(".chooser").count(), 0, "choosers");
+  });
+
+  await test("unknown mailboxes, and a reservation that ended", async () => {
+    const p = await page(await visitor(), "/m/no-such-box");
+    await p.getByRole("heading", { name: "There is no such mailbox" }).waitFor();
+    const context = await visitor();
+    const q = await page(context, "/m/demo");
+    let auth = "", uid = "";
+    q.on("response", (r) => { if (r.request().method() === "POST" && r.url().endsWith("/public/mailbox/demo")) { auth = r.headers().authorization; uid = r.headers().location.split("/").pop(); } });
+    const line = await slow(q, 1_000_000);
+    await choose(q, [file("ended.bin", 6_000_000)]);
+    await q.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
+    await fetch(`${base}/transfer/v2/reservations/${uid}`, { method: "DELETE", headers: { Authorization: auth } });
+    await line.free();
+    await q.getByText("This upload can no longer be finished.").waitFor({ timeout: 30_000 });
+  });
+
+  await test("the owner sees it arrive and downloads it", async () => {
+    const context = await signedIn(demo);
+    const inbox = await page(context, "/inbox");
+    await inbox.waitForTimeout(500); // the feed is open
+    const stranger = await page(await visitor(), "/m/demo");
+    const one = file("fresh.bin", 40_000);
+    await choose(stranger, [one]);
+    await fill(stranger, { subject: "Fresh from the press" });
+    await stranger.click(".details button[type=submit]");
+    await receipt(stranger);
+    await inbox.getByText("Fresh from the press").click({ timeout: 10_000 }); // without a reload
+    const [download] = await Promise.all([inbox.waitForEvent("download"), inbox.getByRole("button", { name: "Download fresh.bin" }).click()]);
+    equal(sha256(fs.readFileSync(await download.path())), one.sum, "downloaded");
+    equal(download.suggestedFilename(), "fresh.bin", "name");
+    await inbox.getByRole("searchbox").fill("no such thing");
+    await inbox.getByText("Nothing matches.").waitFor();
+    await inbox.getByRole("searchbox").fill("fresh from");
+    await inbox.getByText("Fresh from the press").waitFor();
+    await inbox.getByRole("button", { name: "Delete", exact: true }).click();
+    await inbox.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await inbox.getByText("Nothing matches.").waitFor();
+  });
+}

@@ -1,0 +1,167 @@
+// What the tests of the web client share: a browser that tells on the pages, people with accounts, the mails of the server.
+
+import { createHmac, createHash, randomBytes } from "node:crypto";
+import fs from "node:fs";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+const [, , base, data, pictures, only] = process.argv;
+export { base, pictures };
+export const work = fs.mkdtempSync(path.join(path.dirname(data), "web-"));
+const demoText = fs.readFileSync(path.join(data, "demo.txt"), "utf8");
+export const demo = { email: /^email: *(.*)$/m.exec(demoText)[1], password: /^password: *(.*)$/m.exec(demoText)[1] };
+
+export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+
+const complaints = [];
+
+/** A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that expects them. */
+export async function visitor(options = {}) {
+  const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
+  context.setDefaultTimeout(10_000);
+  context.on("page", (page) => {
+    page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
+    page.on("console", (message) => {
+      const text = message.text();
+      if (message.type() === "error" && !/Failed to load resource/.test(text)) complaints.push(`${page.url()}: ${text}`);
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) complaints.push(`${page.url()}: asks ${request.url()}`);
+    });
+  });
+  return context;
+}
+
+export async function page(context, where) {
+  const p = await context.newPage();
+  await p.goto(base + where);
+  await p.waitForSelector(".loading", { state: "detached" });
+  return p;
+}
+
+let failed = 0;
+/** Runs one test; a failure is told and the next goes on. */
+export async function test(name, work_) {
+  if (only && !name.includes(only)) return;
+  const began = Date.now();
+  complaints.length = 0;
+  try {
+    await work_();
+    if (complaints.length) throw new Error(complaints.join("\n"));
+    console.log(`ok    ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
+  } catch (error) {
+    failed++;
+    console.log(`FAIL  ${name}\n      ${String(error.stack ?? error).split("\n").slice(0, 8).join("\n      ")}`);
+    const open = browser.contexts().flatMap((context) => context.pages()).at(-1);
+    await open?.screenshot({ path: path.join(work, `failed-${failed}.png`), fullPage: true }).catch(() => {});
+    if (process.env.KEEP) fs.cpSync(work, process.env.KEEP, { recursive: true });
+  } finally {
+    for (const context of browser.contexts()) await context.close();
+  }
+}
+
+export async function finish() {
+  await browser.close();
+  fs.rmSync(work, { recursive: true, force: true });
+  process.exit(failed ? 1 : 0);
+}
+
+export function equal(got, want, what) {
+  if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what}: ${JSON.stringify(got)}, want ${JSON.stringify(want)}`);
+}
+
+// ---- files
+
+export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+/** A file of random bytes. */
+export function file(name, size) {
+  const bytes = randomBytes(size), at = path.join(work, name);
+  fs.mkdirSync(path.dirname(at), { recursive: true });
+  fs.writeFileSync(at, bytes);
+  return { at, name: path.basename(name), size, sum: sha256(bytes) };
+}
+
+/** Sends no faster than so many bytes a second. */
+export async function slow(p, rate) {
+  const cdp = await p.context().newCDPSession(p);
+  await cdp.send("Network.enable");
+  const set = (offline, upload) => cdp.send("Network.emulateNetworkConditions", { offline, latency: 5, downloadThroughput: -1, uploadThroughput: upload });
+  await set(false, rate);
+  return { cut: () => set(true, rate), mend: () => set(false, rate), free: () => set(false, -1) };
+}
+
+// ---- the API, where a test needs a state rather than a page
+
+export async function api(method, where, { token, json, expect } = {}) {
+  const headers = { Accept: "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(json ? { "Content-Type": "application/json" } : {}) };
+  const response = await fetch(base + where, { method, headers, body: json && JSON.stringify(json) });
+  const body = await response.json().catch(() => ({}));
+  if (expect ? response.status !== expect : !response.ok) throw new Error(`${method} ${where}: ${response.status} ${JSON.stringify(body)}`);
+  return { body, token: (response.headers.get("Authorization") ?? "").replace("Bearer ", "") };
+}
+
+const sessions = new Map();
+/** The ID token of somebody, signed in once for all tests: the login bucket stays on. */
+export async function idToken({ email, password }) {
+  if (!sessions.has(email)) sessions.set(email, (await api("POST", "/id/v3/auth/login", { json: { email, type: "bcrypt", key: password } })).body.token);
+  return sessions.get(email);
+}
+export const access = async (person) => (await api("POST", "/id/v3/auth/access", { token: await idToken(person) })).body.token;
+
+/** A browser in which somebody is signed in. */
+export async function signedIn(person, options) {
+  const context = await visitor(options);
+  const token = await idToken(person);
+  await context.addInitScript(([origin, value]) => {
+    if (location.origin === origin && !sessionStorage.getItem("seeded")) {
+      sessionStorage.setItem("seeded", "yes");
+      sessionStorage.setItem("consign.idToken", value);
+    }
+  }, [base, token]);
+  return context;
+}
+
+let people = 0;
+/** A person with a confirmed address, made through the API. */
+export async function person(name) {
+  const who = { email: `${name.toLowerCase()}${++people}@example.com`, password: "quiet-heron-17-lagoon", name };
+  const { body } = await api("POST", "/id/v3/signup", { json: { address: who.email, password: who.password, name } });
+  const { body: { token } } = await api("POST", "/id/v3/auth/access", { token: body.token });
+  const key = (await mail(who.email, "/confirm/")).link.split("/").pop();
+  const confirmed = await api("POST", `/id/v3/confirm/${key}`, { token });
+  sessions.set(who.email, confirmed.token || body.token);
+  return who;
+}
+
+// ---- mails
+
+/** Waits for the newest mail to an address that holds a text; returns its plain part and the link with that text. */
+export async function mail(to, text, { after = 0 } = {}) {
+  for (let i = 0; i < 100; i++) {
+    const dir = path.join(data, "mail");
+    const names = fs.existsSync(dir) ? fs.readdirSync(dir).filter((n) => n.endsWith(".eml")).sort().reverse() : [];
+    for (const name of names) {
+      const raw = fs.readFileSync(path.join(dir, name), "utf8");
+      if (!raw.includes(to) || fs.statSync(path.join(dir, name)).mtimeMs < after) continue;
+      const plain = raw.replace(/=\r?\n/g, "").replace(/=([0-9A-F]{2})/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
+      if (!new RegExp(`^To:.*${to.replace(/[.+]/g, "\\$&")}`, "m").test(plain)) continue;
+      const link = new RegExp(`https?://[^\\s"<]*${text}[^\\s"<]*`).exec(plain)?.[0];
+      if (plain.includes(text)) return { plain, link };
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`no mail to ${to} with ${text}`);
+}
+
+// ---- codes (RFC 6238)
+
+export function totp(secret, at = Date.now()) {
+  const bits = [...secret.replace(/\s|=/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));
+  const sum = createHmac("sha1", key).update(counter).digest();
+  const from = sum[19] & 15;
+  return String((sum.readUInt32BE(from) & 0x7fffffff) % 1e6).padStart(6, "0");
+}

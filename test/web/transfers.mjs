@@ -1,0 +1,106 @@
+// Transfers between people: sent, protected, opened by link, as a whole or in part.
+
+import fs from "node:fs";
+import { access, api, demo, equal, file, mail, page, person, sha256, signedIn, test, visitor } from "./kit.mjs";
+
+async function send(p, files, { to, subject, protection, secret }) {
+  if (to) {
+    await p.getByLabel("Recipients", { exact: true }).first().fill(to);
+    await p.keyboard.press("Enter");
+  } else await p.getByText("As a link").click();
+  await p.setInputFiles("[data-test=files]", files.map((f) => f.at));
+  await p.getByLabel("Subject").fill(subject);
+  if (protection) await p.getByLabel("Protection").selectOption(protection);
+  if (secret) await p.getByLabel("Password for the recipients").fill(secret);
+  await p.locator(".details button[type=submit]").click();
+  await p.waitForSelector(".receipt", { timeout: 30_000 });
+}
+
+async function download(p, name) {
+  const [d] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name }).click()]);
+  return fs.readFileSync(await d.path());
+}
+
+export async function transferTests() {
+  await test("send to a person, who opens the link and downloads one and all", async () => {
+    const sender = await person("Sigrid");
+    const p = await page(await signedIn(sender), "/send");
+    const files = [file("first.bin", 70_000), file("second.bin", 3_000)];
+    await send(p, files, { to: "rec1@example.com", subject: "For Rec" });
+    const { link } = await mail("rec1@example.com", "/t/");
+    const q = await page(await visitor(), new URL(link).pathname);
+    await q.getByRole("heading", { name: "For Rec" }).waitFor();
+    equal(sha256(await download(q, "Download first.bin")), files[0].sum, "one");
+    const zip = await download(q, "Download all as ZIP");
+    equal(zip.subarray(0, 2).toString(), "PK", "archive");
+    await p.goto(p.url().replace("/send", "/inbox"));
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByText("For Rec").click();
+    await p.getByText("Opened").first().waitFor();
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.getByText("The files are no longer there.").waitFor();
+    await q.reload();
+    await q.getByText("These files are no longer here").waitFor();
+  });
+
+  await test("a link with a password", async () => {
+    const sender = await person("Lena");
+    const p = await page(await signedIn(sender), "/send");
+    const one = file("secret.bin", 5_000);
+    await send(p, [one], { subject: "Between us", protection: "password", secret: "opensesame-42" });
+    const link = await p.textContent(".link-box code");
+    const q = await page(await visitor(), new URL(link).pathname);
+    equal(await q.getByText("Between us").count(), 0, "told before it was opened");
+    await q.fill("[name=password]", "wrong");
+    await q.getByRole("button", { name: "Open" }).click();
+    await q.getByText("This password is not right.").waitFor();
+    await q.fill("[name=password]", "opensesame-42");
+    await q.getByRole("button", { name: "Open" }).click();
+    await q.getByRole("heading", { name: "Between us" }).waitFor();
+    equal(sha256(await download(q, "Download secret.bin")), one.sum, "downloaded");
+  });
+
+  await test("a code by mail", async () => {
+    const sender = await person("Cora");
+    const p = await page(await signedIn(sender), "/send");
+    const one = file("coded.bin", 5_000);
+    await send(p, [one], { to: "rec2@example.com", subject: "Prove it", protection: "recipientAuthentication" });
+    const { link } = await mail("rec2@example.com", "/t/");
+    const q = await page(await visitor(), new URL(link).pathname);
+    await q.getByRole("button", { name: "Send me the code" }).click();
+    await q.getByText("The code is on its way.").waitFor();
+    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("rec2@example.com", "code")).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
+    await q.fill("[name=code]", code.replace(/^\d/, (d) => String((Number(d) + 1) % 10)));
+    await q.getByRole("button", { name: "Open" }).click();
+    await q.getByText("This code is not right").waitFor();
+    await q.fill("[name=code]", code);
+    await q.getByRole("button", { name: "Open" }).click();
+    await q.getByRole("heading", { name: "Prove it" }).waitFor();
+    equal(sha256(await download(q, "Download coded.bin")), one.sum, "downloaded");
+  });
+
+  await test("a recipient with an account needs no code", async () => {
+    const sender = await person("Dora"), recipient = await person("Rolf");
+    const p = await page(await signedIn(sender), "/send");
+    await send(p, [file("known.bin", 500)], { to: recipient.email, subject: "You know me", protection: "recipientAuthentication" });
+    const { link } = await mail(recipient.email, "/t/");
+    const q = await page(await signedIn(recipient), new URL(link).pathname);
+    await q.getByRole("heading", { name: "You know me" }).waitFor();
+  });
+
+  await test("an unknown link", async () => {
+    const p = await page(await visitor(), "/t/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
+    await p.getByText("These files are no longer here").waitFor();
+  });
+
+  await test("uploads that strangers have begun on one's mailbox", async () => {
+    const stranger = await api("POST", "/transfer/v2/public/mailbox/demo", { json: { anonEmail: "half@example.com" }, expect: 201 });
+    const p = await page(await signedIn(demo), "/mailbox");
+    const row = p.getByRole("row", { name: /half@example.com/ });
+    await row.getByRole("button", { name: "End" }).click();
+    await row.waitFor({ state: "detached" });
+    await api("GET", `/transfer/v2/reservations/${stranger.body.uid}`, { token: stranger.token, expect: 404 });
+    await access(demo);
+  });
+}
