@@ -10,10 +10,10 @@ fi
 
 port=$(free_port)
 IDP_PORT=$(free_port)
-export IDP_PORT CONSIGN_URL="http://localhost:$port"
+export IDP_PORT
 cat >"$work/clients.json" <<JSON
 [{"type": "keycloak", "issuer": "http://127.0.0.1:$IDP_PORT", "clientId": "consign",
   "clientSecret": "secret-of-consign-at-the-test-provider", "name": "Test provider"}]
 JSON
 CONSIGN_RATE_LIMIT=off CONSIGN_OIDC_CLIENTS="$work/clients.json" start_server "$work/var" "$port" "$(free_port)" --demo
-env -u CONSIGN_OIDC_CLIENTS NODE_OPTIONS="${NODE_OPTIONS:-} --no-deprecation" node --test --test-reporter=spec "$@" test/oidc/flows.mjs
+SERVER_URL="http://localhost:$port" node --test --test-reporter=spec "$@" test/oidc/flows.mjs

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -190,8 +189,7 @@ func invitation(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-// list reads words between commas; nothing is no word.
+// list reads words between commas.
 func list(words string) []string {
-	all := strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
-	return slices.Concat([]string{}, all)
+	return strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
 }

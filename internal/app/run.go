@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -154,6 +155,7 @@ func (a *App) server(base context.Context) (*http.Server, error) {
 	s := &http.Server{
 		Handler: a.API.Handler(), BaseContext: func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn), // failed TLS handshakes and the like
 	}
 	if a.config.TLSCert == "" {
 		return s, nil

@@ -116,6 +116,24 @@ func (c *Catalog) PO(locale string) ([]byte, bool) {
 	return b.source, true
 }
 
+// Forms returns the translations of a sentence without context in a locale: one, or as many as it has plural forms. Nil
+// for a sentence or a locale that is not there.
+func (c *Catalog) Forms(locale, msgid string) []string {
+	b, ok := c.bundles[locale]
+	if !ok {
+		return nil
+	}
+	t, ok := b.entries[msgid]
+	if !ok {
+		return nil
+	}
+	forms := make([]string, len(t.Trs))
+	for i := range forms {
+		forms[i] = t.Trs[i]
+	}
+	return forms
+}
+
 // JED returns the catalogue in the JSON form of JED 1.x: domain and locale_data, the latter holding msgid (with its
 // context before a U+0004) to the list of translations. False for a locale that is not supported.
 func (c *Catalog) JED(locale string) ([]byte, bool) {

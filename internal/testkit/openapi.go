@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -25,19 +27,27 @@ type Documents map[string]*openapi3.T
 // LoadDocuments reads and validates the embedded documents.
 func LoadDocuments(t testing.TB, identityBase, transferBase string) Documents {
 	t.Helper()
-	docs := Documents{}
-	for base, raw := range map[string][]byte{identityBase: api.IdentityV3(), transferBase: api.TransferV2()} {
-		doc, err := openapi3.NewLoader().LoadFromData(raw)
-		if err != nil {
-			t.Fatalf("OpenAPI document of %s: %v", base, err)
-		}
-		if err := doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater()); err != nil {
-			t.Fatalf("OpenAPI document of %s: %v", base, err)
-		}
-		docs[base] = doc
+	parsed, err := parseDocuments()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return docs
+	return Documents{identityBase: parsed[0], transferBase: parsed[1]}
 }
+
+// parseDocuments reads and validates both documents once in a test process: it takes longer than starting a server. Nobody changes them.
+var parseDocuments = sync.OnceValues(func() (docs [2]*openapi3.T, err error) {
+	for i, raw := range [][]byte{api.IdentityV3(), api.TransferV2()} {
+		doc, err := openapi3.NewLoader().LoadFromData(raw)
+		if err == nil {
+			err = doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater())
+		}
+		if err != nil {
+			return docs, fmt.Errorf("OpenAPI document %s: %w", []string{"identity-v3.yaml", "transfer-v2.yaml"}[i], err)
+		}
+		docs[i] = doc
+	}
+	return docs, nil
+})
 
 // checker is a RoundTripper that holds every answer to the documents: status, headers, content type and body.
 type checker struct {

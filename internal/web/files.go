@@ -12,6 +12,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/api"
@@ -70,20 +71,19 @@ func readAssets(accent string) (assets, error) {
 }
 
 // handleFiles registers the assets and the OpenAPI documents.
-func (p *Pages) handleFiles() error {
+func (p *Pages) handleFiles() {
 	for _, name := range sortedKeys(p.assets.content) {
 		p.handle(p.assets.path+name, file(name, p.assets.content[name], kept))
 	}
 	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3(), asked))
 	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2(), asked))
-	return nil
 }
 
 // file serves content that changes only with the program, compressed where that is understood.
 func file(name string, content []byte, cache string) http.HandlerFunc {
 	sum := sha256.Sum256(content)
 	etag := base64.RawURLEncoding.EncodeToString(sum[:16])
-	small := compress(content)
+	small := sync.OnceValue(func() []byte { return compress(content) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		secure(h)
@@ -93,7 +93,7 @@ func file(name string, content []byte, cache string) http.HandlerFunc {
 		if acceptsGzip(r) && r.Header.Get("Range") == "" {
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+etag+`-gzip"`)
-			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small))
+			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small()))
 			return
 		}
 		h.Set("ETag", `"`+etag+`"`)

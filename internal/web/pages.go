@@ -13,8 +13,8 @@ type entry struct {
 	pattern string
 	script  string // the module that is the page; empty: the frame is all there is
 	title   func(p i18n.Printer) string
-	lead    func(p i18n.Printer) string // what the page, or the link that led to it, is for
-	body    template.HTML               // of a page that is rendered here
+	lead    func(p i18n.Printer) string   // what the page, or the link that led to it, is for
+	body    func() (template.HTML, error) // of a page that is rendered here; nil: none
 }
 
 // entries is the table of contract 8, but for /api/, which needs no script.
@@ -32,7 +32,9 @@ func entries() []entry {
 			lead:  func(p printer) string { return p.T("You need an email address that you can read.") }},
 		{pattern: "/confirm/{key}", script: "confirm",
 			title: func(p printer) string { return p.T("Confirm your email address") },
-			lead:  func(p printer) string { return p.T("This link confirms that an email address is yours. It works once.") }},
+			lead: func(p printer) string {
+				return p.T("This link confirms that an email address is yours. It works once.")
+			}},
 		{pattern: "/reset", script: "reset",
 			title: func(p printer) string { return p.T("Forgot your password?") },
 			lead: func(p printer) string {
@@ -114,11 +116,11 @@ var localeNames = map[string]string{
 	"ko_KR": "한국어", "zh_CN": "简体中文", "zh_TW": "繁體中文", "ja_JP": "日本語",
 }
 
-func (p *Pages) view(e entry, locale string) view {
+func (p *Pages) view(e entry, locale string) (view, error) {
 	o, t := p.options, p.options.Catalog.Printer(locale)
 	v := view{
-		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t), Body: e.body,
-		Assets: p.assets.path, Script: e.script, Modules: p.scripts[e.script].modules, Words: p.words[locale].of(p.scripts[e.script].sentences),
+		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
+		Assets: p.assets.path, Script: e.script, Modules: p.scripts[e.script].modules, Words: wordsOf(o.Catalog, locale, p.scripts[e.script].sentences),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 		Text: map[string]string{
@@ -134,7 +136,12 @@ func (p *Pages) view(e entry, locale string) view {
 		v.Locales = append(v.Locales, localeName{name, strings.ReplaceAll(name, "_", "-"), localeNames[name], name == locale})
 	}
 	slices.SortFunc(v.Locales, func(a, b localeName) int { return strings.Compare(a.Name, b.Name) })
-	return v
+	if e.body == nil {
+		return v, nil
+	}
+	var err error
+	v.Body, err = e.body()
+	return v, err
 }
 
 // supportURL is where the support contact leads: an address gets a mail.

@@ -1,21 +1,274 @@
 package web
 
 import (
+	"bytes"
+	"fmt"
 	"html/template"
-	"net/http"
+	"slices"
+	"strings"
+	"sync"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// handleReference registers the page that shows the OpenAPI documents.
-func (p *Pages) handleReference() error {
+// document is an OpenAPI document as the reference shows it: operations by tag, in the order of the document.
+type document struct {
+	File, Title, Description, Server string
+	Tags                             []tag
+	Schemas                          []schema
+}
+
+type tag struct {
+	ID, Name, Description string
+	Operations            []operation
+}
+
+type operation struct {
+	ID, Method, Path, Summary, Description, Auth string
+	Parameters                                   []parameter
+	Body                                         string // its schema
+	Example                                      string
+	Responses                                    []response
+}
+
+type parameter struct{ Name, In, Description, Type string }
+
+type response struct{ Status, Description, Type, Example string }
+
+type schema struct {
+	Name, Description, Type string
+	Members                 []member
+}
+
+type member struct {
+	Name, Type, Description string
+	Required                bool
+}
+
+// handleReference registers the page that shows the OpenAPI documents. It needs no script, and what it shows is what the
+// server embeds, rendered when somebody asks for the first time.
+func (p *Pages) handleReference() {
 	e := entry{
 		pattern: "/api/",
 		title:   func(t i18n.Printer) string { return t.T("API reference") },
-		lead:    func(t i18n.Printer) string { return t.T("This server speaks two APIs, each described by an OpenAPI document:") },
-		body:    template.HTML(`<p><a href="/api/identity-v3.yaml">identity-v3.yaml</a> <a href="/api/transfer-v2.yaml">transfer-v2.yaml</a></p>`),
+		lead: func(t i18n.Printer) string {
+			return t.T("This server speaks two APIs, each described by an OpenAPI document:")
+		},
+		body: sync.OnceValues(p.reference),
 	}
-	p.handle("/api", func(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, e) })
-	p.handle("/api/", func(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, e) })
-	return nil
+	for _, pattern := range []string{"/api", "/api/"} {
+		p.handle(pattern, p.page(e))
+	}
+}
+
+func (p *Pages) reference() (template.HTML, error) {
+	var documents []document
+	for _, source := range []struct {
+		file    string
+		content []byte
+	}{{"identity-v3.yaml", api.IdentityV3()}, {"transfer-v2.yaml", api.TransferV2()}} {
+		d, err := readDocument(source.content)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", source.file, err)
+		}
+		d.File = source.file
+		documents = append(documents, d)
+	}
+	var body bytes.Buffer
+	if err := p.layout.ExecuteTemplate(&body, "reference.html", documents); err != nil {
+		return "", fmt.Errorf("render API reference: %w", err)
+	}
+	return template.HTML(body.String()), nil //nolint:gosec // what our own template has escaped
+}
+
+// tree is a YAML mapping with references resolved when they are asked for.
+type tree struct {
+	root map[string]any
+	node map[string]any
+}
+
+func (t tree) at(name string) tree     { return t.follow(t.node[name]) }
+func (t tree) text(name string) string { return scalar(t.node[name]) }
+
+func (t tree) follow(value any) tree {
+	m, _ := value.(map[string]any)
+	for range 8 {
+		ref, ok := m["$ref"].(string)
+		if !ok {
+			break
+		}
+		found := any(t.root)
+		for part := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+			step, _ := found.(map[string]any)
+			found = step[part]
+		}
+		m, _ = found.(map[string]any)
+	}
+	return tree{t.root, m}
+}
+
+func scalar(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return strings.TrimSpace(v)
+	}
+	return fmt.Sprint(v)
+}
+
+func readDocument(content []byte) (document, error) {
+	var root map[string]any
+	var order struct {
+		Paths yaml.Node `yaml:"paths"`
+	}
+	if err := yaml.Unmarshal(content, &root); err != nil {
+		return document{}, err
+	}
+	if err := yaml.Unmarshal(content, &order); err != nil {
+		return document{}, err
+	}
+	t := tree{root, root}
+	d := document{Title: t.at("info").text("title"), Description: t.at("info").text("description")}
+	if servers, ok := root["servers"].([]any); ok && len(servers) > 0 {
+		d.Server = t.follow(servers[0]).text("url")
+	}
+	tags, _ := root["tags"].([]any)
+	for _, entry := range tags {
+		named := t.follow(entry)
+		name := named.text("name")
+		d.Tags = append(d.Tags, tag{ID: anchor(d.Title, name), Name: name, Description: named.text("description")})
+	}
+	for i := 0; i+1 < len(order.Paths.Content); i += 2 {
+		path := order.Paths.Content[i].Value
+		d.addPath(t.at("paths").at(path), path)
+	}
+	d.Tags = slices.DeleteFunc(d.Tags, func(t tag) bool { return len(t.Operations) == 0 })
+	for _, name := range sortedKeys(t.at("components").at("schemas").node) {
+		d.Schemas = append(d.Schemas, t.at("components").at("schemas").at(name).schema(name))
+	}
+	return d, nil
+}
+
+// addPath adds the operations of a path to their tags.
+func (d *document) addPath(item tree, path string) {
+	for _, method := range []string{"get", "head", "post", "put", "patch", "delete"} {
+		if item.node[method] == nil {
+			continue
+		}
+		o := item.at(method)
+		op := operation{
+			ID: o.text("operationId"), Method: strings.ToUpper(method), Path: d.Server + path, Summary: o.text("summary"),
+			Description: o.text("description"), Auth: o.auth(), Body: "", Responses: o.responses(),
+		}
+		for _, source := range []any{item.node["parameters"], o.node["parameters"]} {
+			list, _ := source.([]any)
+			for _, entry := range list {
+				one := item.follow(entry)
+				op.Parameters = append(op.Parameters, parameter{one.text("name"), one.text("in"), one.text("description"), one.typeOf("schema")})
+			}
+		}
+		op.Body, op.Example = o.at("requestBody").content()
+		names, _ := o.node["tags"].([]any)
+		for i := range d.Tags {
+			if len(names) > 0 && d.Tags[i].Name == scalar(names[0]) {
+				d.Tags[i].Operations = append(d.Tags[i].Operations, op)
+			}
+		}
+	}
+}
+
+// auth names what an operation accepts, as its security says.
+func (t tree) auth() string {
+	list, ok := t.node["security"].([]any)
+	if !ok {
+		return ""
+	}
+	var names []string
+	for _, entry := range list {
+		one, _ := entry.(map[string]any)
+		names = append(names, strings.Join(sortedKeys(one), " + "))
+	}
+	return strings.Trim(strings.Join(names, " | "), " |")
+}
+
+// content names the schema of a body and shows its example.
+func (t tree) content() (schema, example string) {
+	media := t.at("content")
+	for _, name := range sortedKeys(media.node) {
+		one := media.at(name)
+		if schema = one.typeOf("schema"); schema == "" || schema == "any" {
+			schema = name
+		}
+		if e, ok := one.node["example"]; ok {
+			example = pretty(e)
+		}
+	}
+	return schema, example
+}
+
+func (t tree) responses() []response {
+	all := t.at("responses")
+	var list []response
+	for _, status := range sortedKeys(all.node) {
+		one := all.at(status)
+		r := response{Status: status, Description: one.text("description")}
+		r.Type, r.Example = one.content()
+		list = append(list, r)
+	}
+	return list
+}
+
+// typeOf tells a schema in a few words: the name of a referenced one, or its type.
+func (t tree) typeOf(name string) string {
+	raw, _ := t.node[name].(map[string]any)
+	if ref, ok := raw["$ref"].(string); ok {
+		return ref[strings.LastIndexByte(ref, '/')+1:]
+	}
+	s := tree{t.root, raw}
+	switch {
+	case raw == nil:
+		return ""
+	case raw["enum"] != nil:
+		var words []string
+		values, _ := raw["enum"].([]any)
+		for _, v := range values {
+			words = append(words, scalar(v))
+		}
+		return strings.Join(words, " | ")
+	case s.text("type") == "array":
+		return s.typeOf("items") + "[]"
+	case raw["type"] != nil:
+		return strings.Trim(fmt.Sprint(raw["type"]), "[]") + strings.TrimSuffix(" ("+s.text("format")+")", " ()")
+	}
+	return "any"
+}
+
+func (t tree) schema(name string) schema {
+	s := schema{Name: name, Description: t.text("description"), Type: tree{t.root, map[string]any{"x": t.node}}.typeOf("x")}
+	required, _ := t.node["required"].([]any)
+	properties := t.at("properties")
+	for _, property := range sortedKeys(properties.node) {
+		s.Members = append(s.Members, member{
+			Name: property, Type: properties.typeOf(property), Description: properties.at(property).text("description"),
+			Required: slices.ContainsFunc(required, func(r any) bool { return r == property }),
+		})
+	}
+	return s
+}
+
+// pretty writes an example as the YAML of the document has it.
+func pretty(v any) string {
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func anchor(parts ...string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.Join(parts, "-"), " ", "-"))
 }

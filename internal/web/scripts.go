@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -24,82 +23,77 @@ var (
 	spoken = regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
 )
 
-// readScript follows the imports of an embedded module.
-func readScript(name string) (script, error) {
-	var s script
-	seen := map[string]bool{}
-	sentences := map[string]bool{}
-	var read func(name string) error
-	read = func(name string) error {
-		if seen[name] {
-			return nil
+// module is one embedded ES module: what it imports itself, and the sentences it speaks.
+type module struct {
+	imports   []string
+	sentences []string // msgids
+}
+
+// readModules reads all embedded modules, those of others included.
+func readModules(content map[string][]byte) (map[string]module, error) {
+	modules := map[string]module{}
+	for name, source := range content {
+		if path.Ext(name) != ".js" {
+			continue
 		}
-		seen[name] = true
-		source, err := files.ReadFile("assets/" + name)
-		if err != nil {
-			return fmt.Errorf("read script: %w", err)
-		}
-		for _, m := range spoken.FindAllSubmatch(source, -1) {
-			sentence, err := strconv.Unquote(string(m[1]))
+		var m module
+		for _, found := range spoken.FindAllSubmatch(source, -1) {
+			sentence, err := strconv.Unquote(string(found[1]))
 			if err != nil {
-				return fmt.Errorf("read sentence %s of %s: %w", m[1], name, err)
+				return nil, fmt.Errorf("read sentence %s of %s: %w", found[1], name, err)
 			}
-			sentences[sentence] = true
+			m.sentences = append(m.sentences, sentence)
 		}
-		for _, m := range imported.FindAllStringSubmatch(string(source), -1) {
-			other := path.Join(path.Dir(name), m[1]+m[2])
-			if !slices.Contains(s.modules, other) {
-				s.modules = append(s.modules, other)
+		for _, found := range imported.FindAllSubmatch(source, -1) {
+			m.imports = append(m.imports, path.Join(path.Dir(name), string(found[1])+string(found[2])))
+		}
+		modules[name] = m
+	}
+	return modules, nil
+}
+
+// scriptOf follows the imports of a module. It fails when one does not exist.
+func scriptOf(modules map[string]module, name string) (script, error) {
+	var s script
+	var follow func(name string) error
+	follow = func(name string) error {
+		m, ok := modules[name]
+		if !ok {
+			return fmt.Errorf("there is no script %s", name)
+		}
+		s.sentences = append(s.sentences, m.sentences...)
+		for _, other := range m.imports {
+			if slices.Contains(s.modules, other) {
+				continue
 			}
-			if err := read(other); err != nil {
+			s.modules = append(s.modules, other)
+			if err := follow(other); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := read(name); err != nil {
+	if err := follow(name); err != nil {
 		return s, err
 	}
-	s.sentences = sortedKeys(sentences)
+	slices.Sort(s.sentences)
+	s.sentences = slices.Compact(s.sentences)
 	return s, nil
 }
 
-// words are the translations of one locale: a msgid to its text, or to the list of its plural forms.
-type words map[string]any
-
-func readWords(catalog *i18n.Catalog, locale string) (words, error) {
-	encoded, _ := catalog.JED(locale)
-	var jed struct {
-		Data map[string]map[string]json.RawMessage `json:"locale_data"`
-	}
-	if err := json.Unmarshal(encoded, &jed); err != nil {
-		return nil, fmt.Errorf("read catalogue %s: %w", locale, err)
-	}
-	all := words{}
-	for _, messages := range jed.Data {
-		for msgid, raw := range messages {
-			var forms []string
-			if msgid == "" || json.Unmarshal(raw, &forms) != nil || len(forms) == 0 {
-				continue // the header
-			}
-			if all[msgid] = any(forms); len(forms) == 1 {
-				all[msgid] = forms[0]
-			}
+// wordsOf are the translations of sentences: msgid to its text, or to the list of its plural forms. What is the same in
+// both languages is left out: a script that finds nothing shows the msgid.
+func wordsOf(catalog *i18n.Catalog, locale string, sentences []string) map[string]any {
+	words := map[string]any{}
+	for _, sentence := range sentences {
+		switch forms := catalog.Forms(locale, sentence); {
+		case len(forms) > 1:
+			words[sentence] = forms
+		case len(forms) == 1 && forms[0] != sentence:
+			words[sentence] = forms[0]
 		}
 	}
-	return all, nil
-}
-
-// of picks the sentences that a script speaks. What is the same in both languages is left out: a script that finds
-// nothing shows the msgid.
-func (w words) of(sentences []string) map[string]any {
-	picked := map[string]any{}
-	for _, s := range sentences {
-		if t, ok := w[s]; ok && t != s {
-			picked[s] = t
-		}
-	}
-	return picked
+	return words
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

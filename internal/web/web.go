@@ -52,38 +52,35 @@ type Pages struct {
 	layout   *template.Template
 	assets   assets
 	scripts  map[string]script // by the name of a page's module
-	words    map[string]words  // by locale
 	mux      *http.ServeMux
 	patterns []string
 }
 
 // New prepares the pages. It fails when an embedded file is damaged or AccentColor is not a colour.
 func New(o Options) (*Pages, error) {
-	p := &Pages{options: o, scripts: map[string]script{}, words: map[string]words{}, mux: http.NewServeMux()}
+	p := &Pages{options: o, scripts: map[string]script{}, mux: http.NewServeMux()}
 	var err error
 	if p.layout, err = template.New("layout.html").Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
 		return nil, fmt.Errorf("read page templates: %w", err)
 	}
-	for _, locale := range i18n.Locales() {
-		if p.words[locale], err = readWords(o.Catalog, locale); err != nil {
-			return nil, err
-		}
-	}
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
+		return nil, err
+	}
+	modules, err := readModules(p.assets.content)
+	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries() {
 		if _, known := p.scripts[e.script]; !known && e.script != "" {
-			if p.scripts[e.script], err = readScript(e.script + ".js"); err != nil {
+			if p.scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
 				return nil, err
 			}
 		}
 		p.handle(e.pattern, p.page(e))
 	}
-	if err := p.handleFiles(); err != nil {
-		return nil, err
-	}
-	return p, p.handleReference()
+	p.handleFiles()
+	p.handleReference()
+	return p, nil
 }
 
 // Patterns lists the paths that the pages answer, in the notation of chi. Each takes GET and HEAD, and answers other
@@ -130,8 +127,13 @@ func (p *Pages) locale(r *http.Request) string {
 // render answers with a page in the visitor's language.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e entry) {
 	locale := p.locale(r)
+	v, err := p.view(e, locale)
+	if err != nil {
+		httpapi.WriteError(w, r, err)
+		return
+	}
 	var body bytes.Buffer
-	if err := p.layout.Execute(&body, p.view(e, locale)); err != nil {
+	if err := p.layout.Execute(&body, v); err != nil {
 		httpapi.WriteError(w, r, fmt.Errorf("render page %s: %w", e.pattern, err))
 		return
 	}

@@ -1,12 +1,12 @@
 // Every flow of the section "Signup and external providers", end to end between a Consign server and npm oidc-provider.
-// test/oidc.sh starts the server and runs this with CONSIGN_URL and IDP_PORT.
+// test/oidc.sh starts the server and runs this with SERVER_URL and IDP_PORT.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
 import { Browser, formOf } from "./browser.mjs";
 import { client, startProvider } from "./provider.mjs";
 
-const consign = process.env.CONSIGN_URL ?? "";
+const consign = process.env.SERVER_URL ?? "";
 const api = `${consign}/id/v3`;
 /** @type {Awaited<ReturnType<typeof startProvider>>} */
 let provider;

@@ -27,7 +27,7 @@ func TestReplicas(t *testing.T) {
 
 	left := remaining(t, ann) // the clock stands still, nothing drains
 	if got := flood(t, ann, a, b); got[http.StatusOK] != left || got[509] != 200-left {
-		t.Fatalf("with %d drops left, 200 requests: %v", left, got)
+		t.Fatalf("with %d drops left, 200 requests: %v; %+v, %+v", left, got, a.App.SharedLimits.Stats(), b.App.SharedLimits.Stats())
 	}
 	a.Clock.Advance(10 * time.Second)
 	if got := flood(t, ann, a, b); got[http.StatusOK] != 10 {

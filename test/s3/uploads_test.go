@@ -45,9 +45,16 @@ func storage(t *testing.T) string {
 	return u.JoinPath(strings.ToLower(rand.Text())).String()
 }
 
+// kept lists the objects of transfers that lie there; the server may keep other things beside them.
 func kept(t *testing.T, storage string) (all []blob.Info) {
 	t.Helper()
-	if err := bucket(t, storage).List(t.Context(), func(i blob.Info) error { all = append(all, i); return nil }); err != nil {
+	err := bucket(t, storage).List(t.Context(), func(i blob.Info) error {
+		if _, err := id.Parse[id.Object](string(i.Key)); err == nil {
+			all = append(all, i)
+		}
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	return all

@@ -10,7 +10,7 @@ const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
 const looks = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light" }]];
 
 async function judge(p, what) {
-  await p.waitForLoadState("networkidle").catch(() => {});
+  await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
   await p.evaluate(axe);
   const { violations } = await p.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
   if (violations.length) throw new Error(`${what}: ${violations.map((v) => `${v.id} (${v.nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${v.help}; ${v.nodes[0].failureSummary?.replace(/\s+/g, " ")}`).join("\n")}`);
@@ -32,7 +32,7 @@ export async function looksTests() {
     for (const [name, where] of Object.entries(ownPages)) {
       await test(`axe and picture: ${name}, ${look}`, async () => {
         const p = await page(await signedIn(demo, { ...options, reducedMotion: "reduce" }), where);
-        await p.waitForLoadState("networkidle").catch(() => {});
+        await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
         if (name === "inbox") await p.locator(".entry .head").first().click({ timeout: 3000 }).catch(() => {});
         await p.waitForTimeout(300);
         await judge(p, name);
@@ -66,7 +66,7 @@ export async function looksTests() {
   await test("the smallest window, 320 pixels", async () => {
     for (const where of Object.values(ownPages)) {
       const p = await page(await signedIn(demo, { viewport: { width: 320, height: 640 } }), where);
-      await p.waitForLoadState("networkidle").catch(() => {});
+      await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
       const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       if (wide > 0) throw new Error(`${where}: ${wide} pixels too wide`);
     }

@@ -110,6 +110,7 @@ func TestRegisterTOTP(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "totp"}).WantError(identity.ErrTypeRegistered)
 
 	// The step that verified is used up; a test of the authenticator uses one up too.
+	s.Clock.Advance(15 * time.Second)
 	first := s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
 	mfa := s.Stranger().As(first.String("token"))
 	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code)).WantError(identity.ErrCredentials)
@@ -137,10 +138,10 @@ func TestRegisterRefuses(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "bcrypt", "pubKey": "quiet-heron-17-lagoon"}).WantError(identity.ErrTypeRegistered)
 	s.SignUpUnconfirmed("bob@example.com").Get(all).WantError(token.ErrUnverified)
 
-	s.Clock.Advance(15 * time.Minute)
+	s.Clock.Advance(15*time.Minute - time.Second) // auth_time counts whole seconds
 	ann.Refresh()
 	ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
-	s.Clock.Advance(time.Second)
+	s.Clock.Advance(time.Second + time.Millisecond)
 	ann.Post(all, map[string]any{"type": "totp"}).WantError(identity.ErrSessionNotYoung)
 	ann.Post(all, map[string]any{"type": "recovery"}).WantError(identity.ErrSessionNotYoung)
 	s.Clock.Advance(180 * 24 * time.Hour)
@@ -154,7 +155,7 @@ func TestRegisterRefuses(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 	ann.Refresh()
 
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.persons SET federated_issuer = 'https://idp.example.com', federated_subject = '1'`); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.persons SET federated_issuer = 'https://idp.example.com', federated_subject = uid::text`); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"bcrypt", "totp", "recovery"} {

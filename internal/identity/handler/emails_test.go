@@ -327,12 +327,13 @@ func TestAddressYields(t *testing.T) {
 	late := addEmail(t, ann, "new@example.org")
 	s.Clock.Advance(2 * time.Hour)
 	ann = ann.Login()
-	owner := s.SignUp("new@example.org")
+	owner := s.SignUpUnconfirmed("new@example.org")
+	confirm(owner, s.Mail.Wait(t, "new@example.org", "/confirm/", 2).Key(t, "/confirm/")).Want(http.StatusNoContent)
 	confirm(ann, late).WantError(identity.ErrKeyNotFound)
 	if list := ann.Get(s.Identity + "/profile/emails"); strings.Contains(string(list.Body), "new@example.org") {
 		t.Errorf("addresses are %s", list.Body)
 	}
-	owner.Get(s.Identity + "/profile").Want(http.StatusOK)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("new@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)
 }
 
 func TestUnverifiedAddressIsRemoved(t *testing.T) {

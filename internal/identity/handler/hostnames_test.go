@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +41,7 @@ func (z *zone) lookup(_ context.Context, name string) ([]string, error) {
 
 // profile is a profile with hostnames.
 func profile(hostname string, inactive ...string) map[string]any {
-	p := map[string]any{"name": "Acme", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": slices.Concat([]string{}, inactive)}
+	p := map[string]any{"name": "Acme", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": append([]string{}, inactive...)}
 	if hostname != "" {
 		p["hostname"] = hostname
 	}

@@ -40,7 +40,7 @@ func carryOn(p *testkit.Person, r *testkit.Response) {
 // invite has an administrator invite an address, and returns the invitation's key.
 func (c company) invite(admin *testkit.Person, address string, roles ...string) string {
 	c.s.T.Helper()
-	return admin.Post(c.path+"/invitations", map[string]any{"address": address, "roles": roles}).Want(http.StatusCreated).String("key")
+	return admin.Post(c.path+"/invitations", map[string]any{"address": address, "roles": append([]string{}, roles...)}).Want(http.StatusCreated).String("key")
 }
 
 // join makes somebody who has signed up a member.

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	answerWithin = 250 * time.Millisecond // how long a request waits for Redis, once, before the memory takes over
-	askEvery     = time.Second            // how often Redis is asked, while it does not answer, whether it does again
-	forgetAfter  = 24 * time.Hour         // as in ratelimit.Limit.Empty
-	connections  = 64                     // at most; a drop holds one for some 100 µs
-	buffer       = 4 << 10                // of a connection: drops are small
+	answerWithin = time.Second    // how long a request waits for Redis, once, before the memory takes over
+	askEvery     = time.Second    // how often Redis is asked, while it does not answer, whether it does again
+	forgetAfter  = 24 * time.Hour // as in ratelimit.Limit.Empty
+	connections  = 64             // at most; a drop holds one for some 100 µs
+	buffer       = 4 << 10        // of a connection: drops are small
 
 	keyPrefix = "consign:bucket:"
 )

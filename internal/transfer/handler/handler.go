@@ -71,7 +71,7 @@ func (h *Handler) Routes() []httpapi.Route {
 	anybody := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
 	// Who comes with a one-time key has no token; without either the handler refuses.
 	dl := token.NeedDownload
-	file, zip := []string{httpapi.AnyType}, []string{typeZip}
+	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 
@@ -116,8 +116,8 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "DELETE", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
 		{Method: "HEAD", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
-		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadArchive},
-		{Method: "HEAD", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadArchive},
+		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive},
+		{Method: "HEAD", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive},
 		{Method: "POST", Pattern: "/auth/otk", Auth: acc, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
 
 		{Method: "GET", Pattern: link, Auth: dl.Optional(), Handler: h.getPublicTransfer},
@@ -126,8 +126,8 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "POST", Pattern: link + "/otk", Auth: dl, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
 		{Method: "GET", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
 		{Method: "HEAD", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
-		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadLinkedArchive},
-		{Method: "HEAD", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: zip, Handler: h.downloadLinkedArchive},
+		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive},
+		{Method: "HEAD", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive},
 	}
 }
 

@@ -10,7 +10,7 @@ import { T } from "./words.js";
 const least = 256 * 1024, most = 64 * 1024 * 1024, first = 2 * 1024 * 1024;
 const aim = 6; // seconds a part should take
 const stalled = 40_000; // milliseconds without progress after which a request is given up
-const atOnce = 3; // files
+const atOnce = 5; // files; browsers open six connections to a host
 
 /**
  * A file of an upload. `held`: bytes the server has; `flying`: bytes on the way.

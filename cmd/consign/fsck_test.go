@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// TestFsckCommand checks what scripts rely on: nothing to report ends well, a finding is listed and ends with a failure,
+// unless it is accepted.
+func TestFsckCommand(t *testing.T) {
+	t.Parallel()
+	objects := t.TempDir()
+	environ := append(external(t, pgtest.URL(t)), "CONSIGN_STORAGE_URL=file://"+filepath.ToSlash(objects))
+	if _, _, err := consign(t.Context(), environ, "migrate", "up"); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := consign(t.Context(), environ, "fsck"); err != nil || out != "0 objects, 0 bytes read, 0 findings\n" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	store, err := disk.New(objects, disk.OS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan := id.New[id.Object]()
+	w, err := store.Append(t.Context(), blob.ObjectKey(orphan), 0, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Finish(t.Context(), blob.ObjectKey(orphan), 5); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := consign(t.Context(), environ, "fsck")
+	if err == nil || !strings.HasPrefix(out, "orphan "+orphan.String()+": 5 bytes, finished") || !strings.Contains(out, "fsck --accept") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, _, err := consign(t.Context(), environ, "fsck", "--accept"); err != nil || !strings.Contains(out, "accepted") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, _, err := consign(t.Context(), environ, "fsck"); err == nil || strings.Contains(out, "--accept") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if entries, err := os.ReadDir(objects); err != nil || len(entries) == 0 {
+		t.Errorf("fsck emptied the store: %v", err)
+	}
+}

@@ -1,0 +1,154 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+func TestAdminunit(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, eve := office(t)
+	unit := s.Transfer + "/adminunit"
+	read := ann.Get(unit).Want(http.StatusOK)
+	if read.Value("defaultTtl") != 7.0 || read.Value("maxRecipients") != 100.0 || read.String("protectionLevel") != "none" {
+		t.Errorf("%s", read.Body)
+	}
+	for _, p := range []*testkit.Person{bob, eve} {
+		p.Get(unit).WantError(transfer.ErrAdminRole)
+		p.Put(unit, object{}).WantError(transfer.ErrAdminRole)
+	}
+	for member, value := range map[string]any{
+		"availableTtl": []int{}, "defaultTtl": 2, "protectionLevel": "some", "maxFiles": 0, "maxFileSizeMb": -1, "maxRecipients": 10_001, "priorityEnabled": "yes",
+	} {
+		r := ann.Put(unit, object{member: value})
+		r.WantError(fault.ErrInvalid)
+		if !strings.HasPrefix(r.Details(), member) {
+			t.Errorf("%s: %q", member, r.Details())
+		}
+	}
+	for _, bad := range [][]int{{7, 0}, {7, 7}, {7, 99_999}} {
+		ann.Put(unit, object{"availableTtl": bad}).WantError(fault.ErrInvalid)
+	}
+	ann.With("Content-Type", "application/json").Put(unit, read.Body).Want(http.StatusOK)
+	before, _ := begin(bob, object{"ttl": 14, "priority": 1})
+	set := ann.Put(unit, object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "priorityEnabled": false, "protectionLevel": "password", "maxFiles": 1, "maxFileSizeMb": 2, "maxRecipients": 1}).Want(http.StatusOK)
+	if again := ann.Get(unit); string(again.Body) != string(set.Body) {
+		t.Errorf("%s", again.Body)
+	}
+	d, made := begin(bob, nil)
+	if made.Value("ttl") != 4.0 || made.String("protection") != "password" || made.Value("maxFiles") != 1.0 || made.Value("maxFileSizeMb") != 2.0 || made.Value("maxRecipients") != 1.0 {
+		t.Errorf("%s", made.Body)
+	}
+	for _, c := range []struct {
+		body object
+		want *fault.Error
+	}{
+		{object{"ttl": 7}, transfer.ErrTTL}, {object{"priority": 3}, transfer.ErrPriority}, {object{"protection": "none"}, transfer.ErrProtection},
+		{object{"recipients": []object{to("a@example.org"), to("b@example.org")}}, transfer.ErrTooManyRecipients},
+	} {
+		bob.Post(s.Transfer+"/reservations", c.body).WantError(c.want)
+		d.Patch(d.path, c.body).WantError(c.want)
+	}
+	d.With("Content-Type", "application/json").Patch(d.path, d.Get(d.path).Body).Want(http.StatusOK)
+	if r := d.Post(d.path+"/confirm", nil); r.Details() != "password: is required for the protection password" {
+		t.Errorf("confirming without a password: %s", r.Body)
+	}
+	d.Patch(d.path, object{"password": "vermilion", "protection": "password"}).Want(http.StatusOK)
+	d.attach("a", 2_000_000)
+	d.Post(d.path+"/objects", object{"clientId": "b", "name": "b", "intendedSize": 1}).WantError(transfer.ErrTooManyFiles)
+	before.With("Content-Type", "application/json").Patch(before.path, before.Get(before.path).Body).Want(http.StatusOK) // what it has, it keeps
+	begin(bob, object{"protection": "recipientAuthentication", "recipients": []object{to("a@example.org")}})
+	box := s.Stranger().Get(s.Transfer + "/public/mailbox/bob").Want(http.StatusOK)
+	if box.Value("maxFiles") != 1.0 {
+		t.Errorf("%s", box.Body)
+	}
+	if got := s.Stranger().Post(s.Transfer+"/public/mailbox/bob", nil).Want(http.StatusCreated); got.String("protection") != "recipientAuthentication" || got.Value("ttl") != 4.0 {
+		t.Errorf("%s", got.Body)
+	}
+	if _, got := begin(eve, nil); got.Value("ttl") != 7.0 {
+		t.Errorf("another organization's settings hold for eve: %s", got.Body)
+	}
+	lone, _ := begin(bob, object{"protection": "recipientAuthentication"})
+	if r := lone.Post(lone.path+"/confirm", nil); r.Status != http.StatusBadRequest || !strings.HasPrefix(r.Details(), "recipients:") {
+		t.Errorf("a drop that nobody could open: %s", r.Body)
+	}
+	reset := ann.Put(unit, object{}).Want(http.StatusOK)
+	if string(reset.Body) != string(read.Body) {
+		t.Errorf("absent members did not return to their defaults: %s", reset.Body)
+	}
+	goOn(ann, ann.Delete(acme.path).Want(http.StatusNoContent))
+	ann.Get(unit).WantError(transfer.ErrAdminRole)
+}
+
+// TestEnvironmentFollowsTheAdminunit asks two replicas on an organization's host for a change made on one of them.
+func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	other := testkit.New(t, testkit.Beside(s))
+	ann := s.SignUp("ann@example.com")
+	acme := found(ann, "Acme")
+	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+		t.Fatal(err)
+	}
+	ann = ann.With("Host", "files.acme.test")
+	path := s.Transfer + "/environment"
+	level := func(server *testkit.Server, host string) any {
+		return server.Stranger().With("Host", host).Get(path).Want(http.StatusOK).Value("protectionLevel")
+	}
+	for _, server := range []*testkit.Server{s, other} {
+		if got := level(server, "files.acme.test"); got != "none" {
+			t.Errorf("before: %v", got)
+		}
+	}
+	ann.Put(s.Transfer+"/adminunit", object{"protectionLevel": "password"}).Want(http.StatusOK)
+	deadline := time.Now().Add(time.Second)
+	if got := level(s, "files.acme.test"); got != "password" {
+		t.Errorf("on the replica that was told: %v", got)
+	}
+	for level(other, "files.acme.test") != "password" {
+		if time.Now().After(deadline) {
+			t.Fatal("the other replica does not know after a second")
+		}
+	}
+	if got := level(other, "localhost"); got != "none" {
+		t.Errorf("of the free organization: %v", got)
+	}
+	ann.With("Host", "localhost").Get(s.Transfer + "/adminunit").WantError(transfer.ErrNotFound)
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, eve := office(t)
+	usage := s.Transfer + "/usage"
+	if got := eve.Get(usage).Want(http.StatusOK); got.String("month") != "2026-11" || got.Value("uploadBytes") != 0.0 || got.Value("uploadLimitBytes") != 50e9 ||
+		got.Value("organizationBytes") != nil || got.Value("organizationLimitBytes") != nil {
+		t.Errorf("%s", got.Body)
+	}
+	d, _ := begin(bob, nil)
+	d.send("a", random(1000))
+	e, _ := begin(ann, nil)
+	e.send("a", random(500))
+	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=2"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := bob.Get(usage).Want(http.StatusOK); got.Value("uploadBytes") != 1000.0 || got.Value("uploadLimitBytes") != nil ||
+		got.Value("organizationBytes") != 1500.0 || got.Value("organizationLimitBytes") != 2e9 {
+		t.Errorf("%s", got.Body)
+	}
+	d.Delete(d.path).Want(http.StatusNoContent)
+	e.confirm()
+	if got := ann.Get(usage); got.Value("uploadBytes") != 500.0 || got.Value("organizationBytes") != 500.0 {
+		t.Errorf("after one was cancelled: %s", got.Body)
+	}
+	s.Clock.Advance(15 * 24 * time.Hour)
+	ann.Refresh()
+	if got := ann.Get(usage); got.String("month") != "2026-12" || got.Value("uploadBytes") != 0.0 {
+		t.Errorf("in the next month: %s", got.Body)
+	}
+}

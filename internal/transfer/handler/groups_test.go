@@ -1,0 +1,212 @@
+package handler_test
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+const use = "Service.Transfer.Use"
+
+// office is Acme: Ann administers it, Bob is a member with a mailbox; Eve keeps one elsewhere.
+func office(t *testing.T, options ...testkit.Option) (s *testkit.Server, acme company, ann, bob, eve *testkit.Person) {
+	t.Helper()
+	s = testkit.New(t, options...)
+	ann, bob, eve = s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("eve@example.com")
+	acme = found(ann, "Acme")
+	acme.join(ann, bob, use)
+	for _, p := range []*testkit.Person{ann, bob, eve} {
+		name, _, _ := strings.Cut(p.Email, "@")
+		p.Put(s.Transfer+"/mailbox", object{"vanityLink": name}).Want(http.StatusCreated)
+	}
+	return s, acme, ann, bob, eve
+}
+
+func TestMailboxGroups(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, eve := office(t)
+	groups := s.Transfer + "/mailboxgroups"
+	if got := ann.Get(groups).Want(http.StatusOK); len(got.Value("mailboxgroups").([]any)) != 0 {
+		t.Errorf("%s", got.Body)
+	}
+	made := ann.Post(groups, object{"name": "Office", "description": "Plans\nand permits", "vanityLink": "The.Office", "mailboxUids": []string{uidOf(bob), uidOf(ann)}}).Want(http.StatusCreated)
+	path := groups + "/" + made.String("uid")
+	if made.Header.Get("Location") != s.URL+path || made.String("vanityLink") != "the.office" || made.String("mailboxes.0.uid") != uidOf(bob) || made.String("mailboxUids.1") != uidOf(ann) {
+		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
+	}
+	public := s.Transfer + "/public/mailboxgroup/"
+	for key, want := range map[string]int{"the.office": 200, "THE.office": 200, made.String("uid"): 200, "x": 400, "no-group": 404, "bob": 404, "019abcde-0000-7000-8000-000000000001": 404} {
+		if r := s.Stranger().Get(public + key); r.Status != want {
+			t.Errorf("%s answered %d %s", key, r.Status, r.Body)
+		}
+	}
+	s.Stranger().Get(public + "-").WantError(transfer.ErrKeyInvalid)
+	s.Stranger().Get(s.Transfer + "/public/mailbox/the.office").WantError(transfer.ErrNotFound)
+	seen := s.Stranger().Get(public + "the.office").Want(http.StatusOK)
+	if seen.String("name") != "Office" || seen.String("mailboxes.0.email") != "bob@example.com" || seen.Value("mailboxUids") != nil || seen.Value("mailboxes.0.maxFiles") != 10_000.0 {
+		t.Errorf("%s", seen.Body)
+	}
+	s.Stranger().Post(s.Transfer+"/public/mailbox/"+seen.String("mailboxes.0.uid"), nil).Want(http.StatusCreated)
+
+	ann.With("Content-Type", "application/json").Put(path, made.Body).Want(http.StatusOK)
+	changed := ann.Put(path, object{"name": "Bureau", "mailboxUids": []string{uidOf(ann)}}).Want(http.StatusOK)
+	if changed.Value("vanityLink") != nil || changed.Value("description") != nil || len(changed.Value("mailboxes").([]any)) != 1 {
+		t.Errorf("%s", changed.Body)
+	}
+	s.Stranger().Get(public + "the.office").WantError(transfer.ErrNotFound)
+	if got := ann.Get(path).Want(http.StatusOK); string(got.Body) != string(changed.Body) {
+		t.Errorf("%s", got.Body)
+	}
+	ann.Put(path, object{"name": "Bureau", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusOK)
+	goOn(bob, bob.Post(acme.path+"/leave", nil).Want(http.StatusNoContent))
+	if got := ann.Get(path).Want(http.StatusOK); len(got.Value("mailboxes").([]any)) != 0 {
+		t.Errorf("a mailbox of somebody who left is listed: %s", got.Body)
+	}
+	for _, p := range []*testkit.Person{bob, eve} {
+		for _, r := range []*testkit.Response{p.Get(groups), p.Post(groups, object{"name": "x", "mailboxUids": []string{}}), p.Get(path), p.Put(path, object{"name": "x", "mailboxUids": []string{}}), p.Delete(path)} {
+			r.WantError(transfer.ErrAdminRole)
+		}
+	}
+	s.Stranger().Get(groups).WantError(token.ErrMissing)
+	zed := s.SignUp("zed@example.com")
+	found(zed, "Zed & Co")
+	zed.Get(path).WantError(transfer.ErrNotFound)
+	zed.Put(path, object{"name": "x", "mailboxUids": []string{}}).WantError(transfer.ErrNotFound)
+	zed.Delete(path).WantError(transfer.ErrNotFound)
+	ann.Delete(path).Want(http.StatusNoContent)
+	ann.Delete(path).WantError(transfer.ErrNotFound)
+}
+
+func TestMailboxGroupsRefuse(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, eve := office(t)
+	groups := s.Transfer + "/mailboxgroups"
+	for _, c := range []struct {
+		body   object
+		want   *fault.Error
+		detail string
+	}{
+		{object{}, fault.ErrInvalid, "name: is required\nmailboxUids: is required"},
+		{object{"name": " ", "mailboxUids": []string{}}, fault.ErrInvalid, "name"},
+		{object{"name": strings.Repeat("x", 256), "mailboxUids": []string{}}, fault.ErrInvalid, "name"},
+		{object{"name": "x", "mailboxUids": []string{"bob"}}, fault.ErrInvalid, "mailboxUids[0]"},
+		{object{"name": "x", "mailboxUids": []string{uidOf(eve)}}, fault.ErrInvalid, "mailboxUids: must name"},
+		{object{"name": "x", "mailboxUids": []string{uidOf(bob), uidOf(bob)}}, fault.ErrInvalid, "mailboxUids[1]: is given twice"},
+		{object{"name": "x", "mailboxUids": []string{"019abcde-0000-7000-8000-000000000001"}}, fault.ErrInvalid, "mailboxUids: must name"},
+		{object{"name": "x", "vanityLink": "a", "mailboxUids": []string{}}, fault.ErrInvalid, "vanityLink"},
+		{object{"name": "x", "vanityLink": "019abcde-0000-7000-8000-000000000001", "mailboxUids": []string{}}, fault.ErrInvalid, "vanityLink"},
+		{object{"name": "x", "vanityLink": "EVE", "mailboxUids": []string{}}, transfer.ErrVanityLink, ""}, // both are at home on the free host
+	} {
+		r := ann.Post(groups, c.body)
+		r.WantError(c.want)
+		if !strings.Contains(r.Details(), c.detail) {
+			t.Errorf("%v: %q", c.body, r.Details())
+		}
+	}
+	ann.Post(groups, object{"name": "x", "vanityLink": "team", "mailboxUids": []string{}}).Want(http.StatusCreated)
+	eve.Put(s.Transfer+"/mailbox", object{"vanityLink": "team"}).WantError(transfer.ErrVanityLink)
+	eve.Put(s.Transfer+"/mailbox", object{"vanityLink": "Team"}).WantError(transfer.ErrVanityLink)
+	if got := ann.Get(groups); len(got.Value("mailboxgroups").([]any)) != 1 {
+		t.Errorf("a refused group was stored: %s", got.Body)
+	}
+	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"mailboxGroups=4"}); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for i := range 12 {
+		wait.Go(func() {
+			r, err := ann.Try(t.Context(), "POST", groups, object{"name": fmt.Sprint("g", i), "mailboxUids": []string{}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[r.Status]++
+		})
+	}
+	wait.Wait()
+	if statuses[http.StatusCreated] != 3 || statuses[http.StatusForbidden] != 9 {
+		t.Errorf("of 12 groups at once with room for 3: %v", statuses)
+	}
+	ann.Post(groups, object{"name": "x", "mailboxUids": []string{}}).WantError(transfer.ErrGroupLimit)
+}
+
+// TestVanityLinkRace has two mailboxes and a group want one link at once: exactly one gets it.
+func TestVanityLinkRace(t *testing.T) {
+	t.Parallel()
+	s, _, ann, bob, eve := office(t)
+	for round := range 5 {
+		link := fmt.Sprint("wanted-", round)
+		var wait sync.WaitGroup
+		statuses := make([]int, 3)
+		try := func(i int, p *testkit.Person, method, path string, body any) {
+			wait.Go(func() {
+				r, err := p.Try(t.Context(), method, s.Transfer+path, body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				statuses[i] = r.Status
+			})
+		}
+		try(0, bob, "PUT", "/mailbox", object{"vanityLink": link})
+		try(1, eve, "PUT", "/mailbox", object{"vanityLink": strings.ToUpper(link)})
+		try(2, ann, "POST", "/mailboxgroups", object{"name": "x", "vanityLink": link, "mailboxUids": []string{}})
+		wait.Wait()
+		got := map[bool]int{}
+		for _, status := range statuses {
+			got[status == http.StatusOK || status == http.StatusCreated]++
+			if status >= 400 && status != http.StatusConflict {
+				t.Errorf("answered %d", status)
+			}
+		}
+		if got[true] != 1 {
+			t.Errorf("round %d: %v", round, statuses)
+		}
+	}
+}
+
+func TestAvatarOfAMailbox(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	path := s.Transfer + "/public/mailbox/ann/avatar"
+	s.Stranger().Get(path).WantError(transfer.ErrNotFound)
+	ann.With("Content-Type", "image/png").Put(s.Identity+"/profile/avatar", picture(t)).Want(http.StatusOK)
+	largest := s.Stranger().Get(path).Want(http.StatusOK)
+	small := s.Stranger().Get(path + "?height=70").Want(http.StatusOK)
+	if largest.Header.Get("Content-Type") != "image/jpeg" || len(small.Body) == 0 || len(small.Body) >= len(largest.Body) || largest.Header.Get("ETag") == "" {
+		t.Errorf("%v, %d and %d bytes", largest.Header, len(largest.Body), len(small.Body))
+	}
+	s.Stranger().With("If-None-Match", largest.Header.Get("ETag")).Get(path).Want(http.StatusNotModified)
+	s.Stranger().With("Accept", "application/json").Get(path).Want(http.StatusNotAcceptable)
+	for _, height := range []string{"0", "-1", "tall", "NaN", "1e9"} {
+		s.Stranger().Get(path + "?height=" + height).WantError(fault.ErrInvalid)
+	}
+	s.Stranger().Get(s.Transfer + "/public/mailbox/a/avatar").WantError(transfer.ErrKeyInvalid)
+	s.Stranger().Get(s.Transfer + "/public/mailbox/nobody/avatar").WantError(transfer.ErrNotFound)
+}
+
+// picture is a PNG.
+func picture(t *testing.T) []byte {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, 300, 300))
+	copy(img.Pix, random(len(img.Pix)))
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,260 @@
+package service_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// stored is one confirmed transfer's object with its bytes.
+func (w *world) stored(data []byte) id.Object {
+	w.t.Helper()
+	c, r := w.reserve()
+	w.attach(c, r, "a", int64(len(data)))
+	if _, err := w.Upload(w.t.Context(), c, r, "a", whole(data)); err != nil {
+		w.t.Fatal(err)
+	}
+	done, err := w.Confirm(w.t.Context(), c, r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return done.Objects[0].UID
+}
+
+// put stores bytes under a key behind the service's back.
+func (w *world) put(o id.Object, data []byte, finish bool) {
+	w.t.Helper()
+	ctx, key := w.t.Context(), blob.ObjectKey(o)
+	writer, err := w.blobs.Append(ctx, key, 0, int64(len(data)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = writer.Write(data)
+	_, syncErr := writer.Sync()
+	if err := errors.Join(err, syncErr, writer.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	if finish {
+		if err := w.blobs.Finish(ctx, key, int64(len(data))); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// fsck is what a check finds, by object.
+func (w *world) fsck() (map[id.Object]string, service.FsckResult) {
+	w.t.Helper()
+	found := map[id.Object]string{}
+	result, err := w.Fsck(w.t.Context(), func(f service.Finding) error {
+		found[f.Object] = f.Kind
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return found, result
+}
+
+func TestFsck(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	good, lost, damaged, short := w.stored(random(100_000)), w.stored(random(100)), w.stored(random(1000)), w.stored(random(2000))
+	c, r := w.reserve()
+	w.attach(c, r, "a", 1000)
+	if _, err := w.Upload(t.Context(), c, r, "a", part(random(400), 0, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`UPDATE transfer.objects SET lease_until = NULL`) // or they pass for being written for a second
+	if found, result := w.fsck(); len(found) != 0 || result.Objects != 5 || result.Bytes != 103_100 || result.SweepOff {
+		t.Errorf("of what is well: %v %+v", found, result)
+	}
+	for _, o := range []id.Object{lost, damaged, short} {
+		if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.put(damaged, random(1000), true)
+	w.put(short, random(1999), true)
+	half := w.count(`SELECT held FROM transfer.objects WHERE reservation = $1`, r)
+	if half != 400 {
+		t.Fatalf("%d bytes held", half)
+	}
+	var partial id.Object
+	if err := w.db.Pool.QueryRow(t.Context(), `SELECT uid FROM transfer.objects WHERE reservation = $1`, r).Scan(&partial); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(partial)); err != nil {
+		t.Fatal(err)
+	}
+	w.put(partial, random(399), false)
+	orphan := id.New[id.Object]()
+	w.put(orphan, random(10), false)
+	found, result := w.fsck()
+	want := map[id.Object]string{lost: "lost", damaged: "damaged", short: "lost", partial: "lost", orphan: "orphan"}
+	if len(found) != len(want) || result.Findings != len(want) {
+		t.Errorf("%v %+v", found, result)
+	}
+	for o, kind := range want {
+		if found[o] != kind {
+			t.Errorf("%s is %q, want %q", o, found[o], kind)
+		}
+	}
+	if _, bad := found[good]; bad {
+		t.Error("the good one is found wanting")
+	}
+}
+
+// TestFsckFinishes checks that an object whose server died between the row and the store's finish is whole, as for a download.
+func TestFsckFinishes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	data := random(5000)
+	o := w.stored(data)
+	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+		t.Fatal(err)
+	}
+	w.put(o, data, false)
+	w.exec(`UPDATE transfer.objects SET lease_until = NULL`)
+	if found, _ := w.fsck(); len(found) != 0 {
+		t.Errorf("%v", found)
+	}
+	reader, err := w.blobs.Open(t.Context(), blob.ObjectKey(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// TestSweepStaysOffAfterARestore brings back an older database, and an older store, beside the other's present.
+func TestSweepStaysOffAfterARestore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.advanceToReal()
+	ctx := t.Context()
+	held := func(o id.Object) bool {
+		t.Helper()
+		_, err := w.blobs.Held(ctx, blob.ObjectKey(o))
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	orphan := func(finished bool) id.Object {
+		o := id.New[id.Object]()
+		w.put(o, random(10), finished)
+		return o
+	}
+	sweep := func() {
+		t.Helper()
+		if err := w.SweepOrphans(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rubbish := orphan(false)
+	sweep()
+	if !held(rubbish) {
+		t.Error("a young orphan was removed")
+	}
+	w.advance(8 * 24 * time.Hour)
+	sweep()
+	if held(rubbish) {
+		t.Error("an old orphan was left")
+	}
+	var before string
+	if err := w.db.Pool.QueryRow(ctx, `SELECT value FROM settings WHERE name = 'transfer-storage'`).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	restored := orphan(false)
+	w.advance(8 * 24 * time.Hour)
+	for name, undo := range map[string]func(){
+		"an older database":       func() { w.exec(`UPDATE settings SET value = $1 WHERE name = 'transfer-storage'`, before) },
+		"a database from nothing": func() { w.exec(`DELETE FROM settings WHERE name = 'transfer-storage'`) },
+		"an empty store": func() {
+			if err := w.blobs.Delete(ctx, "consign-installation"); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		undo()
+		sweep()
+		if !held(restored) {
+			t.Fatalf("%s: an orphan was removed", name)
+		}
+		if found, result := w.fsck(); !result.SweepOff || found[restored] != "orphan" {
+			t.Errorf("%s: %v %+v", name, found, result)
+		}
+		if err := w.AcceptStorage(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, result := w.fsck(); result.SweepOff {
+			t.Errorf("%s: still off once accepted", name)
+		}
+	}
+	sweep()
+	if held(restored) {
+		t.Error("an orphan was left once all was accepted")
+	}
+	// Restored to a moment since the last sweep: only the rows of whole objects are missing.
+	whole := orphan(true)
+	w.advance(8 * 24 * time.Hour)
+	other := orphan(false)
+	sweep()
+	if _, result := w.fsck(); !held(whole) || !held(other) || !result.SweepOff {
+		t.Errorf("bytes of lost rows were removed: %+v", result)
+	}
+	if err := w.AcceptStorage(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(8 * 24 * time.Hour)
+	sweep()
+	if held(whole) || held(other) {
+		t.Error("orphans were left once all was accepted")
+	}
+}
+
+// TestSweepAfterACrashInBetween replaces the mark only in part.
+func TestSweepAfterACrashInBetween(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.SweepOrphans(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, crash := range map[string]func(){
+		"before the store":  func() {},
+		"without a mark":    func() { _ = w.blobs.Delete(context.Background(), "consign-installation") },
+		"before the second": func() {},
+	} {
+		w.exec(`UPDATE settings SET value = value || jsonb_build_object('next', 'something else') WHERE name = 'transfer-storage'`)
+		crash()
+		if err := w.SweepOrphans(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, result := w.fsck(); result.SweepOff || w.count(`SELECT count(*) FROM settings WHERE value ? 'next'`) != 0 {
+			t.Errorf("%s: %+v", name, result)
+		}
+	}
+	w.exec(`UPDATE settings SET value = jsonb_build_object('current', 'old', 'next', value->>'current') WHERE name = 'transfer-storage'`)
+	if err := w.SweepOrphans(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, result := w.fsck(); result.SweepOff {
+		t.Error(fmt.Sprint("before the last note: ", result))
+	}
+}
+
+// advanceToReal sets the world's clock to the time that files are stamped with.
+func (w *world) advanceToReal() { w.advance(time.Until(w.now()) * -1) }

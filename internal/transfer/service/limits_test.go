@@ -1,0 +1,189 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// company adds an organization with a monthly transfer volume.
+func (w *world) company(volume int64) id.Organization {
+	w.t.Helper()
+	o := id.New[id.Organization]()
+	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, false, 'en_US', 'Europe/Berlin', now(), now())`, o)
+	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100, $2, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, o, volume)
+	return o
+}
+
+// member makes a person one of an organization.
+func (w *world) member(c token.Caller, o id.Organization, roles ...string) token.Caller {
+	w.t.Helper()
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, now())`, c.Person, o, roles)
+	c.Organization, c.Roles = o, roles
+	return c
+}
+
+// draft begins a person's own drop with n announced files of so many bytes.
+func (w *world) draft(c token.Caller, n int, size int64) id.Reservation {
+	w.t.Helper()
+	made, err := w.CreateReservation(w.t.Context(), c, service.Metadata{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	files := make([]service.Attachment, n)
+	for i := range files {
+		files[i] = service.Attachment{ClientID: fmt.Sprint("o", i), Name: fmt.Sprint("o", i), IntendedSize: size}
+	}
+	if _, _, err := w.Attach(w.t.Context(), c, made.Reservation.UID, files); err != nil {
+		w.t.Fatal(err)
+	}
+	return made.Reservation.UID
+}
+
+// TestOrganizationVolumeIsExactUnderParallelUploads has two members of an organization upload at once, one of whom has a
+// limit of her own.
+func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.company(20_000)
+	ann, bob := w.member(w.person("ann@example.com"), o, transfer.RoleTransferUse), w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 5000 WHERE uid = $1`, ann.Person)
+	callers := map[token.Kind]token.Caller{"ann": ann, "bob": bob}
+	drafts := map[token.Kind]id.Reservation{"ann": w.draft(ann, 25, 1000), "bob": w.draft(bob, 25, 1000)}
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	stored, personal, subscription := map[token.Kind]int{}, 0, 0
+	for who, c := range callers {
+		for i := range 25 {
+			wait.Go(func() {
+				_, err := w.Upload(t.Context(), c, drafts[who], fmt.Sprint("o", i), whole(random(1000)))
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					stored[who]++
+				case errors.Is(err, transfer.ErrPersonalVolume):
+					personal++
+				case errors.Is(err, transfer.ErrSubscriptionVolume):
+					subscription++
+				default:
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+	wait.Wait()
+	if stored["ann"] > 5 || stored["ann"]+stored["bob"] != 20 || stored["ann"]+stored["bob"]+personal+subscription != 50 {
+		t.Errorf("%v stored, %d and %d refused", stored, personal, subscription)
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, o); n != 20_000 {
+		t.Errorf("the organization holds %d bytes", n)
+	}
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+		t.Errorf("%d bytes stay reserved", n)
+	}
+	usage, err := w.Usage(t.Context(), ann)
+	if err != nil || usage.UploadBytes != int64(stored["ann"])*1000 || usage.OrganizationBytes != 20_000 || usage.OrganizationLimit != 20_000 {
+		t.Errorf("%+v %v", usage, err)
+	}
+	for who, c := range callers {
+		if err := w.CancelReservation(t.Context(), c, drafts[who]); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 0 {
+		t.Errorf("%d bytes stay charged", n)
+	}
+}
+
+// TestNewTransfersAreExactInParallel has 50 reservations begin at once where 20 may.
+func TestNewTransfersAreExactInParallel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`UPDATE identity.limits SET new_transfer_limit = 20, new_transfer_drain_rate = 0.0001 WHERE organization = $1`, w.free)
+	ann := w.mailbox()
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	made := 0
+	for i := range 50 {
+		wait.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = w.CreateReservation(t.Context(), ann, service.Metadata{})
+			} else {
+				_, err = w.ReserveMailbox(t.Context(), w.at(token.Caller{}), "ann", service.Introduction{})
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				made++
+			} else if !errors.Is(err, transfer.ErrNewTransfers) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	wait.Wait()
+	if made != 20 {
+		t.Errorf("%d were made", made)
+	}
+}
+
+// TestTenThousandFiles attaches, confirms and reads the most files that a reservation takes, in time that grows with their
+// number and no faster.
+func TestTenThousandFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	fill := func(c token.Caller, r id.Reservation) {
+		t.Helper()
+		var first, last time.Duration
+		for batch := range 10 {
+			files := make([]service.Attachment, 1000)
+			for i := range files {
+				files[i] = service.Attachment{ClientID: fmt.Sprintf("%d-%d", batch, i), Name: fmt.Sprintf("some longer name of a file %d-%d.bin", batch, i), IntendedSize: 1}
+			}
+			began := time.Now()
+			if _, _, err := w.Attach(t.Context(), c, r, files); err != nil {
+				t.Fatal(err)
+			}
+			if last = time.Since(began); batch == 0 {
+				first = last
+			}
+		}
+		t.Logf("1,000 files took %v at first and %v at last", first, last)
+		if last > 10*first+time.Second {
+			t.Errorf("attaching slows down: from %v to %v", first, last)
+		}
+		w.exec(`UPDATE transfer.objects SET held = 1, sha256 = sha256('x'), mime_type = 'text/plain' WHERE reservation = $1`, r)
+		began := time.Now()
+		if done, err := w.Confirm(t.Context(), c, r); err != nil || len(done.Objects) != 10_000 || done.TotalBytes != 10_000 {
+			t.Errorf("%d objects, %v", len(done.Objects), err)
+		}
+		took := time.Since(began)
+		t.Logf("the confirm took %v", took)
+		if took > confirmWithin {
+			t.Errorf("the confirm took %v", took)
+		}
+	}
+	c, r := w.reserve() // with an upload confirmation that lists them all
+	fill(c, r)
+	recipients := make([]transfer.Recipient, 100)
+	for i := range recipients {
+		recipients[i] = transfer.Recipient{Email: fmt.Sprintf("r%d@example.org", i), Destination: transfer.To}
+	}
+	made, err := w.CreateReservation(t.Context(), ann, service.Metadata{Recipients: recipients})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(ann, made.Reservation.UID)
+}
+
+// confirmWithin is the target of 2 s, and leave for the race detector and for the other tests that run.
+const confirmWithin = 6 * time.Second
