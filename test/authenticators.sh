@@ -35,10 +35,11 @@ call() { # call STATUS METHOD URL [curl arguments]: the body on stdout, headers 
   cat "$work/body"
 }
 json=(-H 'Content-Type: application/json')
-login() { # login STATUS TYPE KEY [curl arguments]: the token
+login() { # login STATUS TYPE KEY [curl arguments]: the token, nothing when it is refused
   local want=$1 type=$2 key=$3
   shift 3
-  call "$want" POST "$identity/auth/login" "${json[@]}" -d "{\"email\":\"$email\",\"type\":\"$type\",\"key\":\"$key\"}" "$@" | member token
+  call "$want" POST "$identity/auth/login" "${json[@]}" -d "{\"email\":\"$email\",\"type\":\"$type\",\"key\":\"$key\"}" "$@" >"$work/login"
+  [ "$want" != 200 ] || member token <"$work/login"
 }
 bearer() { header Authorization "$work/head" | sed 's/^Bearer //'; }
 access() { call 200 POST "$identity/auth/access" -H "Authorization: Bearer $1" | member token; }
@@ -53,7 +54,7 @@ uid=$(member uid <"$work/totp") key=$(member key <"$work/totp")
 
 step "2. zbarimg reads the QR code of dataUri"
 member dataUri <"$work/totp" | sed 's/^data:image\/png;base64,//' | base64 -d >"$work/qr.png"
-otpauth=$(zbarimg --quiet --raw "$work/qr.png")
+otpauth=$(zbarimg --nodbus --quiet --raw "$work/qr.png")
 echo "$otpauth" | sed -E 's/(secret=....)[A-Z2-7]*/\1…/'
 [[ $otpauth == otpauth://totp/* ]] || fail "the QR code says $otpauth"
 read_key=$(sed -E 's/.*[?&]secret=([A-Z2-7]+).*/\1/' <<<"$otpauth")
@@ -68,7 +69,7 @@ token=$(access "$id_token")
 
 step "4. A login takes two steps now, and the used code is refused"
 mfa=$(login 200 bcrypt "$password")
-login 401 totp "$code" -H "Authorization: Bearer $mfa" >/dev/null
+login 401 totp "$code" -H "Authorization: Bearer $mfa"
 next=$(oathtool --totp -b --now "$(date -u -d '+30 seconds' '+%Y-%m-%d %H:%M:%S UTC')" "$key")
 login 200 totp "$next" -H "Authorization: Bearer $mfa" >/dev/null
 echo "logged in with oathtool's code"
@@ -79,7 +80,7 @@ read -r first _ <<<"$(member key <"$work/recovery")"
 mfa=$(login 200 bcrypt "$password")
 login 200 recovery "$first" -H "Authorization: Bearer $mfa" >/dev/null
 mfa=$(login 200 bcrypt "$password")
-login 401 recovery "$first" -H "Authorization: Bearer $mfa" >/dev/null
+login 401 recovery "$first" -H "Authorization: Bearer $mfa"
 token=$(access "$id_token")
 call 200 GET "$factors" -H "Authorization: Bearer $token" | grep -oE '"type":"[a-z]+"[^}]*"cardinality":[0-9]+' | sed -E 's/"type":"([a-z]+)".*:([0-9]+)$/\1: \2/'
 
@@ -93,7 +94,7 @@ for size in 500 240 160 80; do
   said=$(identify -format '%m %wx%h' "jpeg:$work/body")
   echo "height=$size: $said"
   [ "$said" = "JPEG ${size}x$size" ] || fail "height=$size gives $said"
-  call 304 GET "$identity/profile/avatar?height=$size" -H "Authorization: Bearer $token" -H "If-None-Match: $etag"
+  call 304 GET "$identity/profile/avatar?height=$size" -H "Authorization: Bearer $token" -H "If-None-Match: $etag" >/dev/null
 done
 call 200 POST "$identity/auth/access?cookie=true" -H "Authorization: Bearer $id_token" -c "$work/cookies" >/dev/null
 call 200 GET "$identity/profile/avatar" -b "$work/cookies" >/dev/null

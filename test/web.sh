@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The web client as people use it: Debian's chromium, driven by playwright-core, against a server started for the run.
-# Pictures of every page go to docs/screenshots with CONSIGN_SCREENSHOTS=on, else to the run's own directory.
+# Pictures of every page go to docs/screenshots with SCREENSHOTS=on, else to the run's own directory.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need node nodejs
@@ -19,6 +19,6 @@ fi
 port=$(free_port)
 CONSIGN_RATE_LIMIT=off start_server "$work/var" "$port" "$(free_port)" --demo
 pictures="$work/pictures"
-[ "${CONSIGN_SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
+[ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
 mkdir -p "$pictures"
 node test/web/run.mjs "http://localhost:$port" "$work/var" "$pictures" "$@"

@@ -30,10 +30,11 @@ const (
 	KindDownload    Kind = "download"    // downloads one delivery
 )
 
-// The audiences: the two APIs.
+// The audiences: the two APIs, and for uid tokens neither, since they open no route.
 const (
 	audienceID       = "id"
 	audienceTransfer = "transfer"
+	audienceUID      = "uid"
 )
 
 // purpose separates the keys of uid tokens, which live for years, from those of all other kinds.
@@ -49,8 +50,10 @@ var purposes = []purpose{purposeSession, purposeUID}
 // audience returns the aud claim of a kind, nil for a kind there is not.
 func (k Kind) audience() []string {
 	switch k {
-	case KindID, KindMFA, KindPickup, KindPreflight, KindUID:
+	case KindID, KindMFA, KindPickup, KindPreflight:
 		return []string{audienceID}
+	case KindUID:
+		return []string{audienceUID}
 	case KindAccess:
 		return []string{audienceID, audienceTransfer}
 	case KindReservation, KindDownload:

@@ -36,7 +36,7 @@ func NewVerifier(ring *KeyRing, issuerURL, namespace string, revocations *Revoca
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{jwt.SigningMethodES256.Alg()}),
 			jwt.WithIssuer(issuerURL),
-			jwt.WithAudience(audienceID, audienceTransfer),
+			jwt.WithAudience(audienceID, audienceTransfer, audienceUID),
 			jwt.WithExpirationRequired(),
 			jwt.WithStrictDecoding(),
 			jwt.WithTimeFunc(now),

@@ -71,7 +71,7 @@ func TestEachKind(t *testing.T) {
 		KindPreflight: {10 * time.Minute, func(w *Caller) { w.State = c.State },
 			map[string]any{"sub": c.State, "aud": []any{"id"}, "state": c.State}},
 		KindUID: {UIDLifetime, func(w *Caller) { w.Person = c.Person },
-			map[string]any{"sub": c.Person.String(), "aud": []any{"id"}}},
+			map[string]any{"sub": c.Person.String(), "aud": []any{"uid"}}},
 		KindReservation: {48 * time.Hour, func(w *Caller) { w.Reservation = c.Reservation },
 			map[string]any{"sub": c.Reservation.String(), "aud": []any{"transfer"}}},
 		KindDownload: {time.Hour, func(w *Caller) { w.Delivery = c.Delivery },

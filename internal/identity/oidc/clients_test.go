@@ -155,3 +155,40 @@ func TestUserName(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigured finds the issuer of the client environment for the iss that a person is known by.
+func TestConfigured(t *testing.T) {
+	t.Parallel()
+	const tenant = "https://login.microsoftonline.com/6d1f0b5e-7f3c-4f6a-9f6e-0d6a1c2b3e4f/v2.0"
+	const personal = "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0"
+	const common, work = "https://login.microsoftonline.com/common/v2.0", "https://login.microsoftonline.com/organizations/v2.0"
+	of := func(clients ...oidc.Client) *oidc.Providers {
+		t.Helper()
+		p, err := oidc.New(oidc.Options{Clients: clients, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	microsoft := func(issuer string) oidc.Client {
+		return oidc.Client{Type: oidc.Microsoft, Issuer: issuer, ClientID: clientID}
+	}
+	realm := oidc.Client{Type: oidc.Keycloak, Issuer: "https://login.example.com/realms/staff", ClientID: clientID}
+	for name, c := range map[string]struct {
+		providers *oidc.Providers
+		iss, want string
+	}{
+		"the issuer itself":      {of(realm), realm.Issuer, realm.Issuer},
+		"configured no more":     {of(realm), tenant, tenant},
+		"nothing configured":     {new(oidc.Providers), tenant, tenant},
+		"a tenant of many":       {of(realm, microsoft(common)), tenant, common},
+		"its own before many":    {of(microsoft(common), microsoft(tenant)), tenant, tenant},
+		"personal is no tenant":  {of(microsoft(work)), personal, personal},
+		"personal is one of all": {of(microsoft(work), microsoft(common)), personal, common},
+		"no tenant at all":       {of(microsoft(common)), "https://login.microsoftonline.com/evil/v2.0", "https://login.microsoftonline.com/evil/v2.0"},
+	} {
+		if got := c.providers.Configured(c.iss); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}

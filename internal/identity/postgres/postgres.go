@@ -7,7 +7,8 @@
 // creates ID tokens holds the same row at least for share, so a token is never created beside such a change and missed
 // by it. Addresses are claimed under a lock of their own (LockAddress), taken before any person's. What decides over
 // members, administrators or their number first locks the organization (LockOrganizations), before any person; hostnames
-// are taken under a lock of their own (LockHosts), before that.
+// are taken under a lock of their own (LockHosts), before that. A login at an external provider begins with the lock of
+// its identity (LockExternal).
 package postgres
 
 import (

@@ -23,7 +23,9 @@ import (
 )
 
 const (
-	answerWithin = time.Second    // how long a request waits for Redis, once, before the memory takes over
+	// answerWithin is how long a request waits for Redis, once, before the memory takes over. It is long because a replica
+	// that is short of processor time must not take that for a failure of Redis.
+	answerWithin = 3 * time.Second
 	askEvery     = time.Second    // how often Redis is asked, while it does not answer, whether it does again
 	forgetAfter  = 24 * time.Hour // as in ratelimit.Limit.Empty
 	connections  = 64             // at most; a drop holds one for some 100 µs

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
@@ -209,4 +210,42 @@ func picture(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// TestLinksFollowTheOrganizationToItsHost gives an organization a host of its own: mailboxes and groups move there with
+// their links, and are gone from the free host.
+func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, _ := office(t)
+	ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
+	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+		t.Fatal(err)
+	}
+	there := s.Stranger().With("Host", "files.acme.test")
+	public := s.Transfer + "/public/mailboxgroup/office"
+	deadline := time.Now().Add(20 * time.Second) // jobs bring the links along
+	for there.Get(public).Status != http.StatusOK || there.Get(s.Transfer+"/public/mailbox/bob").Status != http.StatusOK {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s", there.Get(public).Body)
+		}
+	}
+	s.Stranger().Get(public).WantError(transfer.ErrNotFound)
+	s.Stranger().Get(s.Transfer + "/public/mailbox/bob").WantError(transfer.ErrNotFound)
+	ann.Get(s.Transfer + "/mailboxgroups").WantError(transfer.ErrNotFound)
+	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNotFound)
+	at := ann.With("Host", "files.acme.test")
+	if got := at.Get(s.Transfer + "/mailboxgroups").Want(http.StatusOK); got.String("mailboxgroups.0.vanityLink") != "office" {
+		t.Errorf("%s", got.Body)
+	}
+	made := at.Post(s.Transfer+"/reservations", object{"recipients": []object{to("eve@example.com")}}).Want(http.StatusCreated)
+	if !strings.HasPrefix(made.Header.Get("Location"), "http://files.acme.test:") {
+		t.Errorf("Location %s", made.Header.Get("Location"))
+	}
+	done := at.Post(s.Transfer+"/reservations/"+made.String("uid")+"/confirm", nil).Want(http.StatusOK)
+	if !strings.HasPrefix(done.String("link"), "http://files.acme.test:") {
+		t.Errorf("link %s", done.String("link"))
+	}
+	if link := s.Mail.Wait(t, "eve@example.com", "/t/", 1).Link(t, "/t/"); !strings.HasPrefix(link, "http://files.acme.test:") {
+		t.Errorf("the mail's link is %s", link)
+	}
 }

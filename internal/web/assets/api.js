@@ -17,7 +17,11 @@ export class Failure extends Error {
    */
   constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
     super(refusal(url.startsWith(identity), status, code, wait));
-    Object.assign(this, { status, code, details, wait, alternate });
+    this.status = status;
+    this.code = code;
+    this.details = details;
+    this.wait = wait;
+    this.alternate = alternate;
   }
 }
 
@@ -28,6 +32,7 @@ export class Failure extends Error {
  * @returns {Promise<{status: number, body: any, headers: Headers, response: Response}>}
  */
 export async function call(method, url, { token, json, body, type, signal, accept = "application/json", headers = {} } = {}) {
+  /** @type {Record<string, string>} */
   const sent = { Accept: accept, "Accept-Language": root.lang, ...headers };
   if (token) sent.Authorization = `Bearer ${token}`;
   if (json !== undefined) [body, type] = [JSON.stringify(json), "application/json"];

@@ -38,8 +38,19 @@ function Inbox() {
       setNews((n) => n + 1);
     });
   }, []);
+  const turn = (name) => {
+    setFound(null);
+    setOpen("");
+    setLocation(name);
+  };
+  const arrow = (event) => {
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const other = location_ === "sent" ? "received" : "sent";
+    turn(other);
+    document.getElementById(`tab-${other}`)?.focus();
+  };
   const tab = (name, label) => html`<button type="button" role="tab" id=${`tab-${name}`} aria-selected=${String(location_ === name)} aria-controls="transfers"
-    onClick=${() => { setFound(null); setOpen(""); setLocation(name); }}>${label}</button>`;
+    tabindex=${location_ === name ? 0 : -1} onKeyDown=${arrow} onClick=${() => turn(name)}>${label}</button>`;
   const change = (uid, next) => setFound((before) => ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid === uid ? next ? [next] : [] : [t])) }));
   return html`
     <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />${T("Send files")}</a></div>

@@ -111,6 +111,7 @@ export function refusal(byIdentity, status, code, wait) {
  * @param {{details?: string[]}} error @returns {Record<string, string>}
  */
 export function members(error) {
+  /** @type {Record<string, string>} */
   const found = {};
   for (const detail of error?.details ?? []) {
     const m = /^([A-Za-z_][\w.[\]-]*): (.+)$/.exec(detail);

@@ -1,0 +1,138 @@
+package handler_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	big := string(random(300_000))
+	names := []string{"plan.pdf", "../../etc/passwd", `C:\Windows\evil.dll`, "CON", "plan.pdf", "PLAN.pdf", "empty", "Bilder/Ärger 😀.png"}
+	var files [][2]string
+	for i, n := range names {
+		files = append(files, [2]string{n, big[:i*40_000%300_000]})
+	}
+	files[6][1] = ""
+	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, files...)
+	head := bob.Head(x.path + "/archive").Want(http.StatusOK)
+	got := bob.Get(x.path + "/archive").Want(http.StatusOK)
+	if got.Header.Get("Content-Length") != strconv.Itoa(len(got.Body)) || head.Header.Get("Content-Length") != got.Header.Get("Content-Length") ||
+		got.Header.Get("Content-Type") != "application/zip" || got.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" ||
+		got.Header.Get("Content-Disposition") != fmt.Sprintf(`attachment; filename="transfer-%[1]s.zip"; filename*=UTF-8''transfer-%[1]s.zip`, s.Clock.Now().Format("2006-01-02")) {
+		t.Errorf("%v", got.Header)
+	}
+	read, err := zip.NewReader(bytes.NewReader(got.Body), int64(len(got.Body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in []string
+	for i, f := range read.File {
+		in = append(in, f.Name)
+		content, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := io.ReadAll(content); err != nil || string(raw) != files[i][1] {
+			t.Errorf("%s: %d bytes, %v", f.Name, len(raw), err)
+		}
+	}
+	want := []string{"plan.pdf", "etc/passwd", "Windows/evil.dll", "_CON", "plan (2).pdf", "PLAN (3).pdf", "empty", "Bilder/Ärger 😀.png"}
+	if diff := cmp.Diff(want, in); diff != "" {
+		t.Error(diff)
+	}
+	part := bob.With("Range", "bytes=100000-199999").With("If-Range", got.Header.Get("ETag")).Get(x.path + "/archive").Want(http.StatusPartialContent)
+	if !bytes.Equal(part.Body, got.Body[100_000:200_000]) {
+		t.Error("a range of the archive is something else")
+	}
+	bob.With("Range", "bytes=9000000-").Get(x.path + "/archive").WantError(transfer.ErrRange)
+	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 || seen.Value("objects.7.downloads") != 1.0 || seen.String("state") != "accessed" {
+		t.Errorf("%s", seen.Body)
+	}
+	ann.Get(x.path + "/archive").Want(http.StatusOK) // the sender's look does not count
+	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 {
+		t.Errorf("%s", seen.Body)
+	}
+	s.SignUp("eve@example.com").Get(x.path + "/archive").WantError(transfer.ErrNotFound)
+	s.Stranger().Get(x.path + "/archive").WantError(token.ErrMissing)
+	nothing := deliver(ann, object{"recipients": []object{to("bob@example.com")}})
+	if empty := bob.Get(nothing.path + "/archive").Want(http.StatusOK); len(empty.Body) != 22 {
+		t.Errorf("%d bytes", len(empty.Body))
+	}
+}
+
+// TestArchiveOfManyChunks checks the CRC of a file that came in parts, one of which was sent twice.
+func TestArchiveOfManyChunks(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	data := random(900_000)
+	content := d.attach("a", len(data))
+	for at := 0; at < len(data); at += 300_000 {
+		if at == 300_000 {
+			d.With("Content-Range", rangeOf(at, at+299_999, len(data))).With("Content-Digest", "sha-256=:"+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="+":").Put(content, data[at:at+300_000]).WantError(transfer.ErrDigest)
+		}
+		d.With("Content-Range", rangeOf(at, at+299_999, len(data))).Put(content, data[at:at+300_000]).Want(http.StatusOK)
+	}
+	d.send("b", []byte("first"))
+	d.Put(d.path+"/objects/b/content", []byte("again")).Want(http.StatusOK) // over again
+	got := ann.Get(s.Transfer + "/transfers/" + d.confirm() + "/archive").Want(http.StatusOK)
+	read, err := zip.NewReader(bytes.NewReader(got.Body), int64(len(got.Body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]byte{data, []byte("again")} {
+		content, err := read.File[i].Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := io.ReadAll(content); err != nil || !bytes.Equal(raw, want) {
+			t.Errorf("%s: %d bytes, %v", read.File[i].Name, len(raw), err)
+		}
+	}
+}
+
+// TestArchiveIsStreamed has many clients read a large archive and go away in the middle: neither costs memory.
+func TestArchiveIsStreamed(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	chunk := random(8 << 20)
+	for i := range 8 {
+		d.send(fmt.Sprint("f", i), chunk)
+	}
+	path := s.Transfer + "/transfers/" + d.confirm() + "/archive"
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		resp, err := ann.Open(t.Context(), "GET", path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, resp.Body, 30<<20); err != nil {
+			t.Error(err)
+		}
+		_ = resp.Body.Close() // in the middle
+	}
+	runtime.ReadMemStats(&after)
+	// What was sent is 300 MB. Other tests run beside this one, so the bound is generous.
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 128<<20 {
+		t.Errorf("the heap grew by %d MB", grown>>20)
+	}
+	ann.With("Range", "bytes=-22").Get(path).Want(http.StatusPartialContent)
+}

@@ -1,0 +1,166 @@
+package handler_test
+
+import (
+	"bytes"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// TestRanges is RFC 9110, 14, on a file of a hundred bytes.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	data := random(100)
+	d.send("a", data)
+	path := s.Transfer + "/transfers/" + d.confirm()
+	file := path + "/objects/" + ann.Get(path).String("objects.0.uid") + "/content"
+	for spec, want := range map[string][2]int{
+		"bytes=0-0": {0, 1}, "bytes=99-": {99, 100}, "bytes=-1": {99, 100}, "bytes=-1000": {0, 100}, "bytes=10-20": {10, 21},
+		"bytes=90-5000": {90, 100}, "bytes= 5-6 ": {5, 7}, "bytes=5-6,": {5, 7}, "bytes=200-300,7-8": {7, 9},
+	} {
+		r := ann.With("Range", spec).Get(file).Want(http.StatusPartialContent)
+		if !bytes.Equal(r.Body, data[want[0]:want[1]]) || r.Header.Get("Content-Range") != rangeOf(want[0], want[1]-1, 100) {
+			t.Errorf("%s: %s with %d bytes", spec, r.Header.Get("Content-Range"), len(r.Body))
+		}
+	}
+	for _, spec := range []string{"bytes=100-", "bytes=-0", "bytes=5-4", "bytes=a-b", "bytes=1", "bytes=--5", "bytes=5--", "bytes=99999999999999999999-", "bytes=-99999999999999999999", "bytes=0x1-2", "lines=1-2", "bytes=+1-2", "bytes=1-2-3", "bytes=1;2"} {
+		if r := ann.With("Range", spec).Get(file).WantError(transfer.ErrRange); r.Header.Get("Content-Range") != "bytes */100" || r.Header.Get("ETag") != "" {
+			t.Errorf("%s: %v", spec, r.Header)
+		}
+	}
+	several := ann.With("Range", "bytes=0-9, 50-54 ,-5").Get(file).Want(http.StatusPartialContent)
+	kind, params, err := mime.ParseMediaType(several.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/byteranges" {
+		t.Fatalf("%v", several.Header)
+	}
+	parts := multipart.NewReader(bytes.NewReader(several.Body), params["boundary"])
+	for _, want := range [][2]int{{0, 10}, {50, 55}, {95, 100}} {
+		part, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(part)
+		if !bytes.Equal(got, data[want[0]:want[1]]) || part.Header.Get("Content-Range") != rangeOf(want[0], want[1]-1, 100) {
+			t.Errorf("%v", part.Header)
+		}
+	}
+	// More than there is, in pieces, is not worth the pieces.
+	if r := ann.With("Range", "bytes=0-99,0-99").Get(file).Want(http.StatusOK); !bytes.Equal(r.Body, data) {
+		t.Errorf("%d bytes", len(r.Body))
+	}
+	etag := ann.Head(file).Header.Get("ETag")
+	if downloads := ann.Get(path).Value("objects.0.downloads"); downloads != 4.0 { // those from byte 0 on
+		t.Errorf("%v downloads", downloads)
+	}
+	for condition, status := range map[string]int{etag: 206, `W/` + etag: 200, `"x"`: 200, "Fri, 20 Nov 2026 09:30:00 GMT": 200} {
+		if r := ann.With("Range", "bytes=50-").With("If-Range", condition).Get(file).Want(status); len(r.Body) != map[int]int{206: 50, 200: 100}[status] {
+			t.Errorf("If-Range %s: %d bytes", condition, len(r.Body))
+		}
+	}
+	before := ann.Get(path).Value("objects.0.downloads")
+	for _, condition := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
+		ann.With("If-None-Match", condition).Get(file).Want(http.StatusNotModified)
+	}
+	if after := ann.Get(path).Value("objects.0.downloads"); after != before {
+		t.Errorf("304 counts as a download: %v, then %v", before, after)
+	}
+	ann.With("If-None-Match", `"x"`).Get(file).Want(http.StatusOK)
+	ann.With("If-Match", `"x"`).Get(file).Want(http.StatusConflict)
+}
+
+func TestContentDisposition(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	names := map[string]string{ // as sent: as saved
+		"plain.txt": "plain.txt", "two words.txt": "two words.txt", `"; filename=evil.exe`: `"; filename=evil.exe`, "Ärger ☂ 😀.pdf": "Ärger ☂ 😀.pdf",
+		"../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", "C:autoexec.bat": "autoexec.bat", "nul.txt": "_nul.txt", "..": "file", "a/..": "a", "100%25.txt": "100%25.txt",
+		"x;y=z,'.txt": "x;y=z,'.txt", strings.Repeat("😀", 255): strings.Repeat("😀", 63), "a\\b/c": "c",
+	}
+	want := map[string]string{}
+	for name, saved := range names {
+		id := "n" + strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' {
+				return r
+			}
+			return -1
+		}, name) + string(rune('a'+len(want)))
+		d.Post(d.path+"/objects", object{"clientId": id, "name": name, "intendedSize": 0}).Want(http.StatusCreated)
+		want[name] = saved
+	}
+	for _, refused := range []string{"a\r\nSet-Cookie: x=y", "a\nb", "a\x00b", "invoice\u202Efdp.exe", "a\u2066b", "", " ", strings.Repeat("x", 1025), "a\u0085b", "a\u2028b"} {
+		d.Post(d.path+"/objects", object{"clientId": "refused", "name": refused, "intendedSize": 0}).Want(http.StatusBadRequest)
+	}
+	d.Post(d.path+"/objects", object{"clientId": "refused", "name": strings.Repeat("x", 100_000), "intendedSize": 0}).Want(http.StatusBadRequest)
+	path := s.Transfer + "/transfers/" + d.confirm()
+	list := ann.Get(path).Want(http.StatusOK)
+	for i := range len(names) {
+		o := list.Value("objects").([]any)[i].(map[string]any)
+		got := ann.Get(path + "/objects/" + o["uid"].(string) + "/content").Want(http.StatusOK).Header.Get("Content-Disposition")
+		kind, params, err := mime.ParseMediaType(got)
+		if err != nil || kind != "attachment" || params["filename"] != want[o["name"].(string)] {
+			t.Errorf("%q: %s is read as %q, %v", o["name"], got, params["filename"], err)
+		}
+		plain, full, _ := strings.Cut(got, "; filename*=UTF-8''")
+		if saved, err := url.PathUnescape(full); err != nil || saved != want[o["name"].(string)] {
+			t.Errorf("%q: %s", o["name"], got)
+		}
+		for _, c := range got {
+			if c < 0x20 || c > 0x7e {
+				t.Errorf("%q: %q holds %q", o["name"], got, c)
+			}
+		}
+		if inner := strings.TrimSuffix(strings.TrimPrefix(plain, `attachment; filename="`), `"`); strings.ContainsAny(inner, `"\`) {
+			t.Errorf("%q: %s", o["name"], plain)
+		}
+	}
+}
+
+// TestDownloadEndsWithItsSession is contract 2.8: each way to download that belongs to a session ends with it.
+func TestDownloadEndsWithItsSession(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	d.send("a", random(48<<20))
+	uid := d.confirm()
+	path := s.Transfer + "/transfers/" + uid
+	file := "/objects/" + ann.Get(path).String("objects.0.uid") + "/content"
+	for what, body := range map[string]object{file: {"transferUid": uid, "objectUid": strings.Split(file, "/")[2]}, "/archive": {"transferUid": uid}} {
+		for _, byKey := range []bool{false, true} {
+			session := ann.Login()
+			s.Clock.Advance(15 * time.Second) // the next login has its drop back
+			who, address := session, path+what
+			if byKey {
+				who, address = s.Stranger(), address+oneTime(session, s.Transfer+"/auth/otk", body)
+			}
+			resp, err := who.Open(t.Context(), "GET", address, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(io.Discard, resp.Body, 1000); err != nil { // then the pipe is full and the server waits
+				t.Fatal(err)
+			}
+			served := func() int { return strings.Count(s.Log(), `"route":"`+s.Transfer+"/transfers/{uid}"+what[:8]) }
+			before := served()
+			session.As(session.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
+			began := time.Now()
+			until(t, func() bool { return served() > before })
+			if took := time.Since(began); took > 2*time.Second { // one, and what a busy machine adds
+				t.Errorf("%s, by key %v: ended after %s", what[:8], byKey, took)
+			}
+			if n, err := io.Copy(io.Discard, resp.Body); err == nil {
+				t.Errorf("%s, by key %v: all of it came, %d more bytes", what[:8], byKey, n)
+			}
+			_ = resp.Body.Close()
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package handler_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// heard reports whether a person's feed holds an event of a kind about a thing.
+func heard(t *testing.T, p *testkit.Person, kind, subject string) bool {
+	t.Helper()
+	n := count(t, p.Server, `SELECT count(*) FROM events WHERE person = $1`, uidOf(p))
+	resp, err := p.With("Last-Event-ID", "0").Open(t.Context(), "GET", p.Server.Identity+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); n > 0 && lines.Scan(); {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var event struct{ Kind, Subject string }
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Kind == kind && event.Subject == subject {
+			return true
+		}
+		n--
+	}
+	return false
+}
+
+// stored counts the objects in the server's disk store.
+func stored(t *testing.T, s *testkit.Server) int {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(filepath.Join(s.DataDir, "objects"), func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && len(d.Name()) >= 36 {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func run(t *testing.T, s *testkit.Server, job string) {
+	t.Helper()
+	if err := s.App.Jobs.RunOnce(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRevoking(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	s.Mail.Refuse(func(to string) *smtp.SMTPError {
+		if to == "cid@example.org" {
+			return &smtp.SMTPError{Code: 450, Message: "later"}
+		}
+		return nil
+	})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	link := linkTo(s, "bob@example.com")
+	reader := enter(s, link, nil)
+	if !heard(t, bob, "TRANSFER_RECEIVED", x.uid) || stored(t, s) != 1 {
+		t.Error("bob did not hear of the transfer, or there is no file")
+	}
+	object0 := "/objects/" + bob.Get(x.path).String("objects.0.uid") + "/content"
+	reader.Get(link + object0).Want(http.StatusOK)
+	if !heard(t, ann, "TRANSFER_ACCESSED", x.uid) {
+		t.Error("ann did not hear of the access")
+	}
+	until(t, func() bool {
+		return count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'cid@example.org' AND attempts > 0 AND state = 'queued'`) == 1
+	})
+	ann.Delete(x.path).Want(http.StatusNoContent)
+	s.Stranger().Get(link).WantError(transfer.ErrNotFound)
+	s.Stranger().Post(link+"/access", nil).WantError(transfer.ErrNotFound)
+	reader.Get(link).WantError(transfer.ErrNotFound)
+	reader.Get(link + object0).WantError(transfer.ErrNotFound)
+	bob.Get(x.path + object0).WantError(transfer.ErrNotFound)
+	ann.Get(x.path + "/archive").WantError(transfer.ErrNotFound)
+	if n := count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'cid@example.org' AND state = 'cancelled' AND secret IS NULL`); n != 1 {
+		t.Error("the mail to Cid is still on its way")
+	}
+	if !heard(t, bob, "TRANSFER_REVOKED", x.uid) {
+		t.Error("bob did not hear of the end")
+	}
+	until(t, func() bool { return stored(t, s) == 0 })
+	for _, p := range []*testkit.Person{ann, bob} {
+		left := p.Get(x.path).Want(http.StatusOK)
+		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0.name") != nil || left.Value("objects.0.sha256") != nil || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
+			t.Errorf("%s", left.Body)
+		}
+	}
+	ann.Delete(x.path).Want(http.StatusNoContent) // puts what is left away
+	ann.Get(x.path).WantError(transfer.ErrNotFound)
+	bob.Get(x.path).Want(http.StatusOK)
+	s.Clock.Advance(90*24*time.Hour + time.Minute)
+	run(t, s, service.JobPurge)
+	bob = bob.Login()
+	bob.Get(x.path).WantError(transfer.ErrNotFound)
+	if n := count(t, s, `SELECT (SELECT count(*) FROM transfer.transfers) + (SELECT count(*) FROM transfer.reservations) + (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.deliveries)`); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+func TestHidingAReceivedTransfer(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob, cid := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("cid@example.com")
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	link := linkTo(s, "bob@example.com")
+	reader := enter(s, link, nil)
+	bob.Delete(x.path).Want(http.StatusNoContent)
+	bob.Get(x.path).WantError(transfer.ErrNotFound)
+	bob.Delete(x.path).WantError(transfer.ErrNotFound)
+	s.Stranger().Get(link).WantError(transfer.ErrNotFound)
+	reader.Get(link + "/archive").WantError(transfer.ErrNotFound)
+	cid.Get(x.path + "/archive").Want(http.StatusOK)
+	if seen := ann.Get(x.path).Want(http.StatusOK); seen.String("subject") != "Plans" || seen.String("state") != "accessed" {
+		t.Errorf("%s", seen.Body)
+	}
+	cid.Delete(x.path).Want(http.StatusNoContent)
+	if ann.Get(x.path+"/archive").Want(http.StatusOK); stored(t, s) != 1 {
+		t.Error("what its sender still sees was erased")
+	}
+}
+
+func TestNobodyLeftErasesAtOnce(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	d.send("a", []byte("hello"))
+	path := s.Transfer + "/transfers/" + d.confirm()
+	ann.Delete(path).Want(http.StatusNoContent)
+	until(t, func() bool { return stored(t, s) == 0 })
+	if n := count(t, s, `SELECT count(*) FROM transfer.transfers WHERE state = 'revoked' AND search IS NULL`); n != 1 {
+		t.Error("not erased")
+	}
+}
+
+func TestUndeliverableMail(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	s.Mail.Refuse(func(to string) *smtp.SMTPError {
+		if to == "gone@example.org" {
+			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+		}
+		return nil
+	})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("gone@example.org"), to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	told := s.Mail.Wait(t, "ann@example.com", "could not be delivered to gone@example.org", 1)
+	if !strings.Contains(told.Text, "no such user") || !strings.Contains(told.Text, "Plans") {
+		t.Errorf("%s", told.Text)
+	}
+	if seen := ann.Get(x.path).Want(http.StatusOK); seen.String("undelivered.0") != "gone@example.org" || seen.Value("undelivered.1") != nil {
+		t.Errorf("%s", seen.Body)
+	}
+	if list := ann.Get(s.Transfer + "/transfers?location=sent").Want(http.StatusOK); list.String("transfers.0.undelivered.0") != "gone@example.org" {
+		t.Errorf("%s", list.Body)
+	}
+	if seen := bob.Get(x.path).Want(http.StatusOK); seen.Value("undelivered") != nil {
+		t.Errorf("%s", seen.Body)
+	}
+}
+
+func TestExpiryWarnings(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_WARNING", "2d"))
+	ann := s.SignUp("ann@example.com")
+	open := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
+	deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
+	link := linkTo(s, "bob@example.org")
+	s.Clock.Advance(5*24*time.Hour - time.Second)
+	run(t, s, service.JobWarnExpiring)
+	s.Clock.Advance(time.Second)
+	run(t, s, service.JobWarnExpiring)
+	run(t, s, service.JobWarnExpiring)
+	warned := s.Mail.Wait(t, "bob@example.org", "expire soon", 1)
+	if s.Transfer+"/public/transfers/"+warned.Key(t, "/t/") != link || !strings.Contains(warned.Text, "Plans") {
+		t.Errorf("%s", warned.Text)
+	}
+	m := s.Mail.Wait(t, "cid@example.org", "expire soon", 1)
+	checkHidden(t, "the warning", []byte(m.Subject+m.Text+m.HTML))
+	s.Mail.Wait(t, "ann@example.com", "Your transfer expires soon", 2)
+	if n := count(t, s, `SELECT count(*) FROM mails WHERE template = 'transfer-expiring'`); n != 4 {
+		t.Errorf("%d warnings", n)
+	}
+	s.Clock.Advance(2*24*time.Hour - time.Second)
+	s.Stranger().Get(link).Want(http.StatusOK)
+	s.Clock.Advance(time.Second)
+	s.Stranger().Get(link).WantError(transfer.ErrNotFound) // before any job ran
+	run(t, s, service.JobExpireTransfers)
+	until(t, func() bool { return stored(t, s) == 0 })
+	ann = ann.Login()
+	if left := ann.Get(open.path).Want(http.StatusOK); left.String("state") != "expired" || left.Value("subject") != nil {
+		t.Errorf("%s", left.Body)
+	}
+}
+
+// TestDeletingAPerson is contract 4.13, from DELETE /profile to the bytes.
+func TestDeletingAPerson(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	bob := s.SignUp("bob@example.com")
+	deliver(ann, object{"subject": "Plans", "recipients": []object{to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	toBob := deliver(ann, object{"subject": "Sheets", "recipients": []object{to("bob@example.com")}}, [2]string{"sheet.pdf", "%PDF-1.4"})
+	received := deliver(bob, object{"recipients": []object{to("ann@example.com")}}, [2]string{"answer.txt", "yes"})
+	inMailbox := reserve(s)
+	inMailbox.send("a", []byte("hello"))
+	inMailbox.confirm()
+	open := reserve(s)
+	open.send("b", []byte("unfinished"))
+	own, _ := begin(ann, nil)
+	own.send("c", []byte("unfinished too"))
+	annUID := uidOf(ann)
+	if stored(t, s) != 6 {
+		t.Fatalf("%d files", stored(t, s))
+	}
+	link, herLink := linkTo(s, "cid@example.org"), linkTo(s, "ann@example.com")
+	ann.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
+	s.Stranger().Get(s.Transfer + "/public/mailbox/ann").WantError(transfer.ErrNotFound) // at once
+	open.Get(open.path).WantError(transfer.ErrNotFound)
+	own.Get(own.path).WantError(transfer.ErrNotFound)
+	until(t, func() bool { return stored(t, s) == 3 }) // sent to Cid, to Bob, and by Bob
+	s.Stranger().Get(herLink).WantError(transfer.ErrNotFound)
+	for path, p := range map[string]*testkit.Person{link: s.Stranger(), toBob.path: bob} {
+		got := p.Get(path).Want(http.StatusOK)
+		if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil || strings.Contains(string(got.Body), annUID) {
+			t.Errorf("%s", got.Body)
+		}
+	}
+	enter(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
+	bob.Get(toBob.path + "/archive").Want(http.StatusOK)
+	if sent := bob.Get(received.path).Want(http.StatusOK); sent.String("state") != "delivered" {
+		t.Errorf("%s", sent.Body)
+	}
+	if n := count(t, s, `SELECT count(*) FROM transfer.mailboxes`) + count(t, s, `SELECT count(*) FROM transfer.reservations WHERE state = 'open'`); n != 0 {
+		t.Errorf("%d things of hers are left", n)
+	}
+	bob.Delete(toBob.path).Want(http.StatusNoContent)
+	s.Clock.Advance(7 * 24 * time.Hour)
+	run(t, s, service.JobExpireTransfers)
+	until(t, func() bool { return stored(t, s) == 0 })
+}
