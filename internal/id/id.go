@@ -28,20 +28,31 @@ type (
 	mail         struct{}
 )
 
-// The identifiers.
 type (
-	Person        = ID[person]       // a registered person; also the uid of the person's mailbox
-	Organization  = ID[organization] // an organization
-	Session       = ID[session]      // a login session, the sid claim
-	Token         = ID[token]        // one issued token, the jti claim
-	Authenticator = ID[auth]         // a credential of a person
-	Reservation   = ID[reservation]  // a transfer being put together
-	Object        = ID[object]       // one file
-	Transfer      = ID[transfer]     // a delivered transfer
-	Delivery      = ID[delivery]     // one recipient of a transfer
-	Group         = ID[group]        // a mailbox group
-	Event         = ID[event]        // an entry of a person's feed
-	Mail          = ID[mail]         // a queued mail
+	// Person names a registered person; also the uid of the person's mailbox.
+	Person = ID[person]
+	// Organization names an organization.
+	Organization = ID[organization]
+	// Session names a login session, the sid claim.
+	Session = ID[session]
+	// Token names one issued token, the jti claim.
+	Token = ID[token]
+	// Authenticator names a credential of a person.
+	Authenticator = ID[auth]
+	// Reservation names a transfer being put together.
+	Reservation = ID[reservation]
+	// Object names one file.
+	Object = ID[object]
+	// Transfer names a delivered transfer.
+	Transfer = ID[transfer]
+	// Delivery names one recipient of a transfer.
+	Delivery = ID[delivery]
+	// Group names a mailbox group.
+	Group = ID[group]
+	// Event names an entry of a person's feed.
+	Event = ID[event]
+	// Mail names a queued mail.
+	Mail = ID[mail]
 )
 
 var errForm = errors.New("is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")

@@ -94,24 +94,34 @@ func (p *Person) With(name, value string) *Person {
 	return &q
 }
 
-// Get, Head, Delete, Post, Put and Patch make a request with the access token. A body that is neither nil, []byte, string nor io.Reader is sent as JSON.
-func (p *Person) Get(path string) *Response    { p.Server.T.Helper(); return p.Do("GET", path, nil) }
-func (p *Person) Head(path string) *Response   { p.Server.T.Helper(); return p.Do("HEAD", path, nil) }
+// Get makes a GET request with the access token.
+func (p *Person) Get(path string) *Response { p.Server.T.Helper(); return p.Do("GET", path, nil) }
+
+// Head makes a HEAD request with the access token.
+func (p *Person) Head(path string) *Response { p.Server.T.Helper(); return p.Do("HEAD", path, nil) }
+
+// Delete makes a DELETE request with the access token.
 func (p *Person) Delete(path string) *Response { p.Server.T.Helper(); return p.Do("DELETE", path, nil) }
+
+// Post makes a POST request with the access token; see Do for the body.
 func (p *Person) Post(path string, body any) *Response {
 	p.Server.T.Helper()
 	return p.Do("POST", path, body)
 }
+
+// Put makes a PUT request with the access token; see Do for the body.
 func (p *Person) Put(path string, body any) *Response {
 	p.Server.T.Helper()
 	return p.Do("PUT", path, body)
 }
+
+// Patch makes a PATCH request with the access token; see Do for the body.
 func (p *Person) Patch(path string, body any) *Response {
 	p.Server.T.Helper()
 	return p.Do("PATCH", path, body)
 }
 
-// Do makes a request and reads the whole answer; a failure to get one fails the test.
+// Do makes a request and reads the whole answer. A body that is neither nil, []byte, string nor io.Reader is sent as JSON. A failure to get one fails the test.
 func (p *Person) Do(method, path string, body any) *Response {
 	p.Server.T.Helper()
 	resp, err := p.Try(p.Server.T.Context(), method, path, body)

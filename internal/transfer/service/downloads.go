@@ -105,7 +105,7 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 	}
 	return Download{Object: found.Object, Content: content, start: start{
 		caller: c, opening: found.Opening, key: key,
-		count: func(ctx context.Context) error { return s.Store.CountDownload(ctx, found.Object.UID) },
+		count: func(ctx context.Context) error { return s.Store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
 
