@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
@@ -49,6 +50,27 @@ func TestMailboxOfOnesOwn(t *testing.T) {
 	ann.Delete(box).Want(http.StatusNoContent)
 	ann.Delete(box).WantError(transfer.ErrNotFound)
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann.lee").WantError(transfer.ErrNotFound)
+}
+
+// TestMailboxOfALostAddress: an address that its owner gives up no longer stands on the mailbox, nor gets its mails.
+func TestMailboxOfALostAddress(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	box, office := s.Transfer+"/mailbox", "office@example.com"
+	ann.Post(s.Identity+"/profile/emails", map[string]any{"address": office}).Want(http.StatusCreated)
+	ann.Put(box, map[string]any{"email": office}).WantError(transfer.ErrAddressNotOwn)
+	s.Clock.Advance(time.Minute)
+	ann.Post(s.Identity+"/confirm/"+s.Mail.Wait(t, office, "/confirm/", 1).Key(t, "/confirm/"), nil).Want(http.StatusNoContent)
+	if made := ann.Put(box, map[string]any{"email": office, "vanityLink": "ann"}).Want(http.StatusCreated); made.String("email") != office {
+		t.Errorf("%s", made.Body)
+	}
+	ann.Delete(s.Identity + "/profile/emails/" + office).Want(http.StatusNoContent)
+	for who, r := range map[string]*testkit.Response{"ann": ann.Get(box), "a stranger": s.Stranger().Get(s.Transfer + "/public/mailbox/ann")} {
+		if r.String("email") != "ann@example.com" {
+			t.Errorf("%s sees %s", who, r.Body)
+		}
+	}
 }
 
 func TestMailboxRefuses(t *testing.T) {

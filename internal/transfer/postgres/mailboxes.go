@@ -24,7 +24,9 @@ const (
 	LEFT JOIN transfer.adminunits a ON a.organization = p.limits_organization
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
 	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
-	mailboxColumns = `m.secure, m.name, m.email, v.link, m.slogan, m.absent, m.absence_message, m.fields_schema, m.ui_schema,
+	// mailboxEmail is the address a mailbox was given, for as long as it is a verified one of its owner.
+	mailboxEmail   = `(SELECT d.address FROM directory.addresses d WHERE d.person = m.person AND d.address = m.email AND d.verified)`
+	mailboxColumns = `m.secure, m.name, ` + mailboxEmail + ` AS email, v.link, m.slogan, m.absent, m.absence_message, m.fields_schema, m.ui_schema,
 	m.mime_type_filter, m.max_files, m.max_file_size_mb`
 )
 
@@ -172,6 +174,29 @@ func (s *Store) SetVanityLink(ctx context.Context, mailbox id.Person, host id.Or
 		return fmt.Errorf("set vanity link: %w", err)
 	}
 	return nil
+}
+
+// MoveVanityLink brings a mailbox's link to the host of that organization. ErrVanityLink when it is taken there; then
+// ClearVanityLink takes it away.
+func (s *Store) MoveVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) error {
+	_, err := s.q.Exec(ctx, `UPDATE transfer.vanity_links SET host_organization = $2 WHERE mailbox = $1 AND host_organization <> $2`, mailbox, host)
+	if database.Constraint(err) == "vanity_links_pkey" {
+		return transfer.ErrVanityLink
+	}
+	if err != nil {
+		return fmt.Errorf("move vanity link: %w", err)
+	}
+	return nil
+}
+
+// ClearVanityLink takes a mailbox's link away unless it is on the host of that organization, and returns it; empty where
+// there was none.
+func (s *Store) ClearVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) (link string, err error) {
+	err = s.q.QueryRow(ctx, `DELETE FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization <> $2 RETURNING link`, mailbox, host).Scan(&link)
+	if err != nil && !errors.Is(err, errNoRows) {
+		return "", fmt.Errorf("clear vanity link: %w", err)
+	}
+	return link, nil
 }
 
 // DeleteMailbox removes a mailbox with its vanity link and its places in groups. ErrNotFound.

@@ -13,7 +13,7 @@ import (
 
 // reservationColumns are a reservation with its owner and, for a mailbox's, what the mailbox is called.
 const (
-	reservationColumns = ownerColumns + `, m.name AS mailbox_name, m.email AS mailbox_email, m.fields_schema,
+	reservationColumns = ownerColumns + `, m.name AS mailbox_name, ` + mailboxEmail + ` AS mailbox_email, m.fields_schema,
 	r.uid, r.type, r.creator, r.organization AS charged_organization, r.limits_organization AS charged_limits, r.sender, r.subject, r.message,
 	r.anon_sender, r.anon_email, r.locale AS uploader_locale, r.delivery_notification, r.ttl, r.priority, r.protection, r.password_hash,
 	r.fields, r.max_files, r.max_file_size_mb, r.max_recipients AS recipient_limit, r.object_count, r.transfer, r.created_at, r.expires_at`

@@ -105,40 +105,8 @@ func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) err
 // MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
 // it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
-	if err := s.moveGroups(ctx, p); err != nil {
-		return err
-	}
-	m, err := s.Store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
-	if errors.Is(err, transfer.ErrNotFound) || err == nil && m.VanityLink == "" {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	home, err := s.Store.HomeOrganization(ctx, m.Owner.Host)
-	if err != nil {
-		return err
-	}
-	err = s.Store.SetVanityLink(ctx, p, home, m.VanityLink)
-	if !errors.Is(err, transfer.ErrVanityLink) {
-		return err
-	}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.SetVanityLink(ctx, p, home, ""); err != nil {
-			return err
-		}
-		_, err := s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
-			To: m.Owner.Email, ToName: m.Owner.Name, Locale: m.Owner.Locale, TimeZone: m.Owner.TimeZone, Template: mail.VanityLinkCleared,
-			Data: map[string]any{"vanityLink": m.VanityLink, "host": m.Owner.Host, "link": s.Hosts.URL(m.Owner.Host, "/mailbox")},
-		})
-		return err
-	})
-}
-
-// moveGroups brings the vanity links of a person's organization's groups to its home host.
-func (s *Service) moveGroups(ctx context.Context, p id.Person) error {
 	o, err := s.Store.Owner(ctx, p, s.anywhere())
-	if errors.Is(err, transfer.ErrNotFound) || err == nil && o.Organization.IsZero() {
+	if errors.Is(err, transfer.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -148,5 +116,24 @@ func (s *Service) moveGroups(ctx context.Context, p id.Person) error {
 	if err != nil {
 		return err
 	}
-	return s.Store.MoveGroupLinks(ctx, o.Organization, home)
+	if !o.Organization.IsZero() {
+		if err := s.Store.MoveGroupLinks(ctx, o.Organization, home); err != nil {
+			return err
+		}
+	}
+	err = s.Store.MoveVanityLink(ctx, p, home)
+	if !errors.Is(err, transfer.ErrVanityLink) {
+		return err
+	}
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		link, err := tx.ClearVanityLink(ctx, p, home)
+		if err != nil || link == "" {
+			return err
+		}
+		_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+			To: o.Email, ToName: o.Name, Locale: o.Locale, TimeZone: o.TimeZone, Template: mail.VanityLinkCleared,
+			Data: map[string]any{"vanityLink": link, "host": o.Host, "link": s.Hosts.URL(o.Host, "/mailbox")},
+		})
+		return err
+	})
 }
