@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/consign-dev/consign/internal/app"
@@ -23,7 +24,7 @@ func fsck(ctx context.Context, env environment, args []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(env.stdout, "%d objects, %d bytes read, %d findings\n", result.Objects, result.Bytes, result.Findings); err != nil {
+		if _, err := fmt.Fprintf(env.stdout, "objects: %d, bytes read: %d, findings: %d\n", result.Objects, result.Bytes, result.Findings); err != nil {
 			return err
 		}
 		if *accept {
@@ -39,7 +40,7 @@ func fsck(ctx context.Context, env environment, args []string) error {
 			}
 		}
 		if result.Findings > 0 {
-			return fmt.Errorf("%d objects are not as they should be", result.Findings)
+			return errors.New("not everything is as it should be")
 		}
 		return nil
 	})

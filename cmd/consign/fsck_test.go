@@ -21,7 +21,7 @@ func TestFsckCommand(t *testing.T) {
 	if _, _, err := consign(t.Context(), environ, "migrate", "up"); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, err := consign(t.Context(), environ, "fsck"); err != nil || out != "0 objects, 0 bytes read, 0 findings\n" {
+	if out, _, err := consign(t.Context(), environ, "fsck"); err != nil || out != "objects: 0, bytes read: 0, findings: 0\n" {
 		t.Fatalf("%q, %v", out, err)
 	}
 	store, err := disk.New(objects, disk.OS())

@@ -25,12 +25,12 @@ const (
 	schemaURL      = "urn:consign:fields"
 
 	// What checking values may cost: subschemas times values, and steps of regular expressions, which are at most their
-	// size times the length of the value. Both stand for about a second.
+	// size times the length of the value. Both stand for less than a second.
 	maxFieldChecks   = 250_000
 	maxPatternBytes  = 1_000
 	maxPatternSize   = 5_000 // instructions of one pattern
 	maxPatternsSize  = 50_000
-	maxPatternSteps  = 50_000_000
+	maxPatternSteps  = 20_000_000
 	maxFieldProblems = 20
 )
 

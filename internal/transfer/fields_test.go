@@ -86,7 +86,7 @@ func TestValidationEnds(t *testing.T) {
 		if len(details) == 0 || len(details) > 20 {
 			t.Errorf("%s: %d details", name, len(details))
 		}
-		if took := time.Since(began); took > 20*time.Second { // about one without the race detector
+		if took := time.Since(began); took > time.Minute { // half a second, but for the race detector
 			t.Errorf("%s: checking took %v", name, took)
 		} else {
 			t.Logf("%s: %v %s", name, took, details[0])

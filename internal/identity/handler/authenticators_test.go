@@ -29,14 +29,14 @@ func codeOf(t testing.TB, s *testkit.Server, key string) string {
 	return credential.TOTPCode(secret, s.Clock.Now().Unix()/30)
 }
 
-// enrol registers and verifies TOTP over HTTP; the person goes on with the new tokens. It returns the path and the key.
-func enrol(t testing.TB, p *testkit.Person) (path, key string) {
+// enrol registers and verifies TOTP over HTTP; the person goes on with the new tokens. It returns the path.
+func enrol(t testing.TB, p *testkit.Person) (path string) {
 	t.Helper()
 	s := p.Server
 	resp := p.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "totp"}).Want(http.StatusCreated)
-	path, key = s.Identity+"/profile/authenticators/"+resp.String("uid"), resp.String("key")
-	carryOn(p, p.Post(path+"/verify", credentials(p.Email, "totp", codeOf(t, s, key))).Want(http.StatusNoContent))
-	return path, key
+	path = s.Identity + "/profile/authenticators/" + resp.String("uid")
+	carryOn(p, p.Post(path+"/verify", credentials(p.Email, "totp", codeOf(t, s, resp.String("key")))).Want(http.StatusNoContent))
+	return path
 }
 
 // password is the path of a person's bcrypt authenticator.
@@ -329,7 +329,7 @@ func TestRenameAuthenticator(t *testing.T) {
 	if unset := ann.Put(one, map[string]any{"name": ""}).Want(http.StatusOK); unset.Value("name") != nil {
 		t.Errorf("without name it is %s", unset.Body)
 	}
-	totp, _ := enrol(t, ann)
+	totp := enrol(t, ann)
 	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
 	for _, body := range []map[string]any{{"name": "a\nb"}, {"name": 1}, {"type": "bcrypt"}, {"pubKey": "quiet-heron-17-lagoon", "authKey": testkit.Password}} {
 		ann.Put(totp, body).WantError(fault.ErrInvalid)
@@ -435,7 +435,7 @@ func TestDeleteFactor(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	totp, _ := enrol(t, ann)
+	totp := enrol(t, ann)
 	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
 	s.SignUp("bob@example.com").Delete(totp).WantError(identity.ErrAuthenticatorNotFound)
 	if claimsOf(t, ann.Access)["authLevel"] != 2.0 {
@@ -474,7 +474,7 @@ func TestFactorRequired(t *testing.T) {
 	}
 	ann.Put(s.Identity+"/profile", map[string]any{}).WantError(token.ErrFactorRequired)
 	ann.Delete(s.Identity + "/profile").WantError(token.ErrFactorRequired)
-	totp, _ := enrol(t, ann)
+	totp := enrol(t, ann)
 	ann.Get(s.Identity + "/profile/emails").Want(http.StatusOK)
 	ann.Delete(totp).Want(http.StatusNoContent)
 	ann.Refresh()

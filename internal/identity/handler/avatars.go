@@ -48,7 +48,7 @@ func (h *Handler) readLogo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return serveAvatar(w, r, a, publicLife)
+	return serveAvatar(w, r, a, privateLife)
 }
 
 // updateOrganizationAvatar handles PUT /organizations/{uid}/avatar.

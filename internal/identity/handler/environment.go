@@ -32,8 +32,12 @@ type Installation struct {
 // environmentPath is the alias of /environment (contract 3.9).
 const environmentPath = "/.well-known/consign-environment"
 
-// publicLife is how long clients may keep the environment and what belongs to it.
-const publicLife = "max-age=600"
+// How long the environment and what belongs to it may be kept; what is in a bucket can carry the cookie of an anonymous
+// session, so no shared cache may keep it.
+const (
+	publicLife  = "max-age=600"
+	privateLife = "private, " + publicLife
+)
 
 type environmentResponse struct {
 	BaseURLID           string              `json:"baseUrlId"`
@@ -106,7 +110,7 @@ func (h *Handler) readEnvironment(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return public(w, r, "application/json", append(body, '\n'))
+	return public(w, r, publicLife, "application/json", append(body, '\n'))
 }
 
 func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
@@ -161,7 +165,7 @@ func (h *Handler) readTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return public(w, r, "application/json", append(body, '\n'))
+	return public(w, r, privateLife, "application/json", append(body, '\n'))
 }
 
 const typePO = "text/x-gettext-translation"
@@ -181,16 +185,16 @@ func (h *Handler) readBundle(w http.ResponseWriter, r *http.Request) error {
 	if !found {
 		return identity.ErrLocaleNotFound
 	}
-	w.Header().Set("Vary", "Accept")
-	return public(w, r, kind, bundle)
+	w.Header().Add("Vary", "Accept")
+	return public(w, r, privateLife, kind, bundle)
 }
 
 // public answers with what anybody may keep for a while, or with 304 to whoever has it already.
-func public(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) error {
+func public(w http.ResponseWriter, r *http.Request, life, mediaType string, body []byte) error {
 	sum := sha256.Sum256(body)
 	header := w.Header()
 	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", publicLife)
+	header.Set("Cache-Control", life)
 	header.Set("Content-Type", mediaType)
 	return httpapi.Document(w, r, body)
 }

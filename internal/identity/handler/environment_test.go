@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +93,8 @@ func TestBundles(t *testing.T) {
 			t.Errorf("%s: %v %.100s", locale, jed.Header, jed.Body)
 		}
 		po := s.Stranger().With("Accept", "text/x-gettext-translation").Get(path).Want(http.StatusOK)
-		if po.Header.Get("Content-Type") != "text/x-gettext-translation; charset=utf-8" || !strings.Contains(string(po.Body), "\"Language: "+locale+`\n"`) || po.Header.Get("Vary") != "Accept" {
+		if po.Header.Get("Content-Type") != "text/x-gettext-translation; charset=utf-8" || !strings.Contains(string(po.Body), "\"Language: "+locale+`\n"`) ||
+			!slices.Contains(po.Header.Values("Vary"), "Accept") || po.Header.Get("Cache-Control") != "private, max-age=600" {
 			t.Errorf("%s: %v %.100s", locale, po.Header, po.Body)
 		}
 		if po.Header.Get("ETag") == jed.Header.Get("ETag") {

@@ -218,7 +218,7 @@ func TestTenThousandRecipients(t *testing.T) {
 	began := time.Now()
 	ann.Post(s.Transfer+"/reservations", object{"recipients": many}).WantError(transfer.ErrTooManyRecipients)
 	d.Patch(d.path, object{"recipients": many}).WantError(transfer.ErrTooManyRecipients)
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("refusing took %v", took)
 	}
 }

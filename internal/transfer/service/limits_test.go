@@ -185,5 +185,6 @@ func TestTenThousandFiles(t *testing.T) {
 	fill(ann, made.Reservation.UID)
 }
 
-// confirmWithin is the target of 2 s, and leave for the race detector and for the other tests that run.
-const confirmWithin = 6 * time.Second
+// confirmWithin is far from the target of 2 s (it takes 0.7 s on a machine of its own), for the race detector and the other
+// tests that run; a confirm of quadratic cost would still take longer.
+const confirmWithin = 20 * time.Second
