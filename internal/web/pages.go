@@ -11,7 +11,7 @@ import (
 // entry is a row of the table of pages.
 type entry struct {
 	pattern string
-	script  string // the module that is the page; empty: the frame is all there is
+	script  string // the module that is the page
 	title   func(p i18n.Printer) string
 	lead    func(p i18n.Printer) string   // what the page, or the link that led to it, is for
 	body    func() (template.HTML, error) // of a page that is rendered here; nil: none
@@ -83,8 +83,12 @@ func entries() []entry {
 	}
 }
 
+// frame is the script of pages that are rendered here.
+const frame = "frame"
+
 var missing = entry{
 	pattern: "not found",
+	script:  frame,
 	title:   func(p i18n.Printer) string { return p.T("Page not found") },
 	lead:    func(p i18n.Printer) string { return p.T("There is nothing at this address.") },
 }
@@ -97,6 +101,7 @@ type view struct {
 	Locales      []localeName
 	Assets       string // path before the names of assets
 	Script       string
+	Waits        bool           // until the script has put the page in its place
 	Modules      []string       // what the script imports, for the browser to fetch at once
 	Words        map[string]any // the sentences of the script: msgid to its translation, or to the list of plural forms
 	Body         template.HTML
@@ -120,7 +125,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	o, t := p.options, p.options.Catalog.Printer(locale)
 	v := view{
 		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path, Script: e.script, Modules: p.scripts[e.script].modules, Words: wordsOf(o.Catalog, locale, p.scripts[e.script].sentences),
+		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: p.scripts[e.script].modules, Words: wordsOf(o.Catalog, locale, p.scripts[e.script].sentences),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 		Text: map[string]string{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -53,6 +54,7 @@ type member struct {
 func (p *Pages) handleReference() {
 	e := entry{
 		pattern: "/api/",
+		script:  frame,
 		title:   func(t i18n.Printer) string { return t.T("API reference") },
 		lead: func(t i18n.Printer) string {
 			return t.T("This server speaks two APIs, each described by an OpenAPI document:")
@@ -258,6 +260,22 @@ func (t tree) schema(name string) schema {
 		})
 	}
 	return s
+}
+
+var (
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+)
+
+// markdown shows the little of CommonMark that the documents use: paragraphs, code and strong words.
+func markdown(text string) template.HTML {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		escaped := template.HTMLEscapeString(strings.ReplaceAll(paragraph, "\n", " "))
+		escaped = codeSpan.ReplaceAllString(escaped, "<code>$1</code>")
+		b.WriteString("<p>" + strong.ReplaceAllString(escaped, "<b>$1</b>") + "</p>\n")
+	}
+	return template.HTML(b.String()) // escaped above
 }
 
 // pretty writes an example as the YAML of the document has it.

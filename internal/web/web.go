@@ -60,7 +60,7 @@ type Pages struct {
 func New(o Options) (*Pages, error) {
 	p := &Pages{options: o, scripts: map[string]script{}, mux: http.NewServeMux()}
 	var err error
-	if p.layout, err = template.New("layout.html").Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
+	if p.layout, err = template.New("layout.html").Funcs(template.FuncMap{"markdown": markdown}).Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
 		return nil, fmt.Errorf("read page templates: %w", err)
 	}
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
@@ -70,12 +70,12 @@ func New(o Options) (*Pages, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries() {
-		if _, known := p.scripts[e.script]; !known && e.script != "" {
-			if p.scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
-				return nil, err
-			}
+	for _, e := range append(entries(), missing) {
+		if p.scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
+			return nil, err
 		}
+	}
+	for _, e := range entries() {
 		p.handle(e.pattern, p.page(e))
 	}
 	p.handleFiles()

@@ -18,7 +18,7 @@ const complaints = [];
 /** A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that expects them. */
 export async function visitor(options = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   context.on("page", (page) => {
     page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
     page.on("console", (message) => {

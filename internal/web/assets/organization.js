@@ -252,7 +252,7 @@ function Usage() {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
   const meter = (label, used, limit) => html`<div class="usage"><div class="row between"><strong>${label}</strong><span>${limit ? F("%s of %s", bytes(used), bytes(limit)) : bytes(used)}</span></div>
-    ${limit ? html`<svg viewBox="0 0 100 4" preserveAspectRatio="none" role="img" aria-label=${percent(Math.min(1, used / limit))}><rect class="rail" width="100" height="4" rx="2" /><rect class=${used / limit >= 0.9 ? "bar full" : "bar"} width=${Math.min(100, (used / limit) * 100)} height="4" rx="2" /></svg><span class="hint">${percent(Math.min(1, used / limit))}</span>` : html`<span class="hint">${T("No limit")}</span>`}</div>`;
+    ${limit ? html`<progress class=${used / limit >= 0.9 ? "full" : ""} max="1" value=${Math.min(1, used / limit)} aria-label=${label}></progress><span class="hint">${percent(Math.min(1, used / limit))}</span>` : html`<span class="hint">${T("No limit")}</span>`}</div>`;
   return html`<section class="card stack"><h2>${F("Usage in %s", value.month)}</h2>
     ${meter(T("Received and sent by you"), value.uploadBytes, value.uploadLimitBytes)}
     ${value.organizationBytes !== null && value.organizationBytes !== undefined && meter(T("By the whole organization"), value.organizationBytes, value.organizationLimitBytes)}</section>`;

@@ -63,7 +63,7 @@ export function bytes(n) {
 }
 
 /** A share of one as a percentage. @param {number} share */
-export const percent = (share) => new Intl.NumberFormat(language, { style: "percent" }).format(share);
+export const percent = (share) => new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 }).format(share);
 
 /** How long something takes, in one unit. @param {number} seconds */
 export function duration(seconds) {
