@@ -23,7 +23,7 @@ if [ -z "${TEST_S3_URL:-}" ]; then
   ROOT_ACCESS_KEY=consign ROOT_SECRET_KEY=consign-secret "$gateway" --port "127.0.0.1:$port" --region us-east-1 --keep-alive --quiet \
     posix "$work/s3" >"$work/s3.log" 2>&1 &
   gateway_pid=$!
-  trap 'status=$?; stop_gateway; (exit $status); cleanup' EXIT
+  trap 'status=$?; set +e; stop_gateway; (exit $status); cleanup' EXIT
   for _ in $(seq 100); do
     (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
     kill -0 "$gateway_pid" 2>/dev/null || { cat "$work/s3.log" >&2; fail "versitygw ended while starting (its directory needs extended attributes: set TMPDIR to a file system that has them)"; }
