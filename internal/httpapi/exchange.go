@@ -36,6 +36,7 @@ type exchange struct {
 	cut      bool       // writes were ended from outside
 	bodyCut  bool       // reads were
 	bodyRead time.Time  // when the read deadline was last extended
+	bodyGone bool       // reading the body failed
 }
 
 // Deadlines run in real time, whatever clock the API has. While bytes move they are moved too, but not for every call.
@@ -43,6 +44,8 @@ const (
 	stall       = time.Minute      // how long a client may neither take nor send a byte
 	extendEvery = 10 * time.Second // how often a deadline is moved at most
 	copyChunk   = 1 << 20          // bytes of a file that leave between looks at the deadline
+	hearBytes   = 16 << 20         // how much of a body is read only so that its refusal arrives
+	hearTime    = 5 * time.Second  // and for how long
 )
 
 // exchangeOf finds the exchange below wrappers that have Unwrap; nil outside of an API.
@@ -209,16 +212,28 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	case err == io.EOF: //nolint:errorlint // io.Reader promises the bare value
 		b.clear()
 	case b.ctx.Err() != nil:
-		return n, context.Cause(b.ctx)
+		err = context.Cause(b.ctx)
 	case os.IsTimeout(err):
-		return n, errStalled.Because(err)
+		err = errStalled.Because(err)
 	default:
 		var large *http.MaxBytesError
-		if !errors.As(err, &large) {
-			err = errBroken.Because(err)
+		if errors.As(err, &large) {
+			return n, err
 		}
+		err = errBroken.Because(err)
 	}
+	b.x.bodyGone = b.x.bodyGone || err != nil && err != io.EOF //nolint:errorlint // the bare value, from above
 	return n, err
+}
+
+// hearOut reads what is left of the body of a request that is refused: many clients read no answer before they have
+// sent everything, and would see their connection reset instead. What is too long, or waits for a 100 Continue, is not read.
+func (x *exchange) hearOut(r *http.Request) {
+	if x.status != 0 || x.bodyGone || r.ContentLength > hearBytes || r.Header.Get("Expect") != "" || r.Context().Err() != nil {
+		return
+	}
+	_ = http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(hearTime))
+	_, _ = io.CopyN(io.Discard, r.Body, hearBytes)
 }
 
 func (b *requestBody) extend() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -145,6 +146,41 @@ func TestBodyLimits(t *testing.T) {
 	wantError(t, f.do("POST", "/api/stream", "x", func(r *http.Request) {
 		r.Body, r.ContentLength = io.NopCloser(cutOff{}), 5
 	}), 400001)
+}
+
+// Who sends first and reads afterwards still learns why a body was refused, and may go on using the connection.
+func TestRefusedBodies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/picture", Bucket: httpapi.NoBucket, Body: 1 << 20,
+		Handler: func(http.ResponseWriter, *http.Request) error { return fault.ErrConflict }})
+	s := serveFixture(t, f)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	for size, want := range map[int]int{12 << 20: http.StatusRequestEntityTooLarge, 900 << 10: http.StatusConflict} {
+		fmt.Fprintf(conn, "PUT /api/picture HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", s.Listener.Addr(), size)
+		if _, err := conn.Write(make([]byte, size)); err != nil {
+			t.Fatalf("while %d bytes are sent: %v", size, err)
+		}
+		response, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", size, err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%d bytes: status %d", size, response.StatusCode)
+		}
+	}
+	fmt.Fprintf(conn, "PUT /api/picture HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n", s.Listener.Addr(), int64(1)<<40)
+	if response, err := http.ReadResponse(answers, nil); err != nil || response.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a terabyte is waited for: %v, %v", response, err)
+	} else {
+		response.Body.Close()
+	}
 }
 
 // A shutdown that cancels the requests' contexts reaches a handler that waits for bytes, and the client learns why.

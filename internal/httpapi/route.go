@@ -133,6 +133,7 @@ func (a *API) endpoint(m MountedRoute) http.HandlerFunc {
 			x.Header().Set("Deprecation", deprecation)
 		}
 		if err := a.call(x, r, m.Route); err != nil {
+			x.hearOut(r)
 			x.fail(r, err)
 		}
 	}

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -51,7 +52,7 @@ func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
 		problems.Add("name", err.Error())
 	}
 	if locale != "" && !i18n.Supported(locale) {
-		problems.Add("locale", "is none of "+i18n.Default+" and the other locales of the specification")
+		problems.Add("locale", "must be one of "+strings.Join(i18n.Locales(), ", "))
 	}
 	if timeZone != "" && !knownTimeZone(timeZone) {
 		problems.Add("timeZone", "is not a name of the IANA time zone database, such as Europe/Berlin")

@@ -122,10 +122,8 @@ type SeenTransfer struct {
 	SenderLocale string
 }
 
-// Locked reports whether a protection keeps the content from the person.
-func (t SeenTransfer) Locked() bool {
-	return !t.State.Ended() && locked(t.AsSender, t.Protection, t.Proven)
-}
+// Locked reports whether a protection keeps the content from the person, also what is left of it once the transfer has ended.
+func (t SeenTransfer) Locked() bool { return locked(t.AsSender, t.Protection, t.Proven) }
 
 type seenRow struct {
 	transferRow

@@ -110,7 +110,7 @@ function Detail({ summary, sent, onChange }) {
   return html`
     ${t.message && html`<${Lines} text=${t.message} />`}
     ${t.undelivered?.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
-    ${t.locked && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
+    ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over ? html`<p class="dim">${T("The files are no longer there.")}</p>` : t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent} download=${(uid) => downloadOwn(t.uid, uid)} />`}
     <dl class="facts">
       ${t.fields && Object.entries(t.fields).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
