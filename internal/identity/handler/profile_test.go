@@ -44,7 +44,7 @@ func TestUpdateProfile(t *testing.T) {
 	}{
 		"all at once":  {map[string]any{"name": "a\x00b", "locale": "de", "timeZone": "Mars/Base"}, ""},
 		"wrong types":  {map[string]any{"name": 1, "locale": []string{}, "timeZone": true}, "name"},
-		"locale":       {map[string]any{"locale": "xx_XX"}, "locale: is none of"},
+		"locale":       {map[string]any{"locale": "xx_XX"}, "locale: must be one of de_DE, en_US"},
 		"empty locale": {map[string]any{"locale": ""}, "locale: is empty"},
 		"time zone":    {map[string]any{"timeZone": "../etc/passwd"}, "timeZone: is not a name of"},
 		"empty zone":   {map[string]any{"timeZone": ""}, "timeZone: is empty"},
