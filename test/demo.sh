@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# The main job, with curl alone: a stranger hands a 100 MB file to the demo mailbox, is interrupted, resumes; the owner gets exactly that file.
+# The main job, with curl alone: a stranger hands a 100 MB file to the demo mailbox, is interrupted, resumes; the owner gets exactly that file,
+# and sends two files on under a password, which a recipient without an account takes as a zip.
 # Uses the server at $DEMO_URL (default http://localhost:8080) with its data in $CONSIGN_DATA_DIR (default ./var), or starts one for the run.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
+if ! command -v unzip >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  apt-get install -y -q unzip >/dev/null || { apt-get update -q >/dev/null && apt-get install -y -q unzip >/dev/null; } || true
+fi
+need unzip unzip
 
 step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
@@ -103,19 +108,50 @@ echo "sent     $sum"
 echo "received $got"
 [ "$sum" = "$got" ] || fail "the file differs"
 
-step "12. The two mails: to the owner, and to the stranger"
-newest() { # newest TEMPLATE: the latest mail of that kind; names begin with a time-ordered uid
-  find "$data/mail" -name "*-$1.eml" -newer "$work/pictures.bin" 2>/dev/null | sort | tail -n 1
-}
-for kind in transfer-delivered upload-confirmation; do
+newest() { # newest TEMPLATE [TEXT]: the latest mail of that kind, to or about TEXT, once it has come; names begin with a time-ordered uid
+  local mail=""
   for _ in $(seq 100); do
-    mail=$(newest $kind)
-    [ -n "$mail" ] && break
+    mail=$(find "$data/mail" -name "*-$1.eml" -newer "$work/pictures.bin" -exec grep -l -e "${2:-}" {} + 2>/dev/null | sort | tail -n 1)
+    [ -z "$mail" ] || { echo "$mail"; return; }
     sleep 0.2
   done
-  [ -n "$mail" ] || fail "no $kind mail came to $data/mail"
-  echo "-- $mail"
-  tr -d '\r' <"$mail" | sed '/^$/q' | grep -iE '^(from|reply-to|to|subject|message-id):'
+  fail "no $1 mail came to $data/mail"
+}
+envelope() { echo "-- $1"; tr -d '\r' <"$1" | sed '/^$/q' | grep -iE '^(from|reply-to|to|subject|message-id):'; }
+
+step "12. The two mails: to the owner, and to the stranger"
+envelope "$(newest transfer-delivered)"
+envelope "$(newest upload-confirmation)"
+
+step "13. The owner sends two files on, under a password"
+recipient="rita+$RANDOM@example.com"
+reservation=$(call POST "$transfer/reservations" -H "Authorization: Bearer $access" -H 'Content-Type: application/json' \
+  -d "{\"subject\":\"For you\",\"protection\":\"password\",\"password\":\"open sesame\",\"recipients\":[{\"email\":\"$recipient\",\"destinationType\":\"to\"}]}")
+echo "$reservation"
+location=$(header Location "$work/head")
+printf 'Dear Rita,\nhere they are.\n' >"$work/letter.txt"
+for file in pictures.bin letter.txt; do
+  call POST "$location/objects" -H "Authorization: Bearer $access" -H 'Content-Type: application/json' \
+    -d "{\"clientId\":\"$file\",\"name\":\"$file\",\"intendedSize\":$(wc -c <"$work/$file" | tr -d ' ')}"
+  call PUT "$location/objects/$file/content" -H "Authorization: Bearer $access" -H 'Content-Type: application/octet-stream' -T "$work/$file"
 done
+call POST "$location/confirm" -H "Authorization: Bearer $access" >/dev/null
+
+step "14. The recipient follows the link in the mail, and sees nothing yet"
+mail=$(newest transfer-delivered "$recipient")
+envelope "$mail"
+key=$(tr -d '\r' <"$mail" | sed -e ':a' -e '/=$/{N;s/=\n//;ba' -e '}' | sed -nE 's,.*/t/([A-Za-z0-9_-]+).*,\1,p' | head -n 1)
+public="$transfer/public/transfers/$key"
+call GET "$public"
+wrong=$(curl -sS -o /dev/null -w '%{http_code}' -H 'Content-Type: application/json' -d '{"password":"sesame open"}' "$public/access")
+[ "$wrong" = 401 ] || fail "a wrong password answered $wrong"
+
+step "15. … gives the password, and downloads everything as one zip"
+download=$(call POST "$public/access" -H 'Content-Type: application/json' -d '{"password":"open sesame"}' | member token)
+curl -sS -f -H "Authorization: Bearer $download" -o "$work/all.zip" "$public/archive"
+unzip -t "$work/all.zip"
+unzip -q -d "$work/unpacked" "$work/all.zip"
+[ "$(sha256 "$work/unpacked/pictures.bin")" = "$sum" ] || fail "the file in the zip differs"
+cmp "$work/unpacked/letter.txt" "$work/letter.txt" || fail "the letter in the zip differs"
 
 step "Done: what was sent is what was received."
