@@ -15,14 +15,7 @@ import (
 func TestPersonExportAndDelete(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := func(args ...string) string {
-		t.Helper()
-		out, diagnostics, err := consign(t.Context(), environ, args...)
-		if err != nil {
-			t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, diagnostics)
-		}
-		return out
-	}
+	do := operator(t, environ)
 	do("person", "create", "--name", "Ann", "--locale", "de_DE", "ann@example.com")
 	do("mailbox", "create", "ann@example.com", "ann-files")
 	uid := strings.TrimSpace(strings.TrimPrefix(do("org", "create", "Acme Ltd."), "uid: "))

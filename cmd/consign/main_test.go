@@ -49,6 +49,18 @@ func external(t *testing.T, database string) []string {
 	}
 }
 
+// operator runs commands with these settings, and fails the test where one fails.
+func operator(t *testing.T, environ []string) (do func(args ...string) string) {
+	return func(args ...string) string {
+		t.Helper()
+		out, diagnostics, err := consign(t.Context(), environ, args...)
+		if err != nil {
+			t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, diagnostics)
+		}
+		return out
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"}, {"serve", "now"}, {"serve", "--fast"},
@@ -150,14 +162,7 @@ func TestMigrate(t *testing.T) {
 func TestPersonAndMailbox(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := func(args ...string) string {
-		t.Helper()
-		out, _, err := consign(t.Context(), environ, args...)
-		if err != nil {
-			t.Fatalf("consign %s: %v", strings.Join(args, " "), err)
-		}
-		return out
-	}
+	do := operator(t, environ)
 	refused := func(want string, args ...string) {
 		t.Helper()
 		if _, _, err := consign(t.Context(), environ, args...); err == nil || !strings.Contains(err.Error(), want) {

@@ -14,14 +14,7 @@ import (
 func TestOrganizations(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := func(args ...string) string {
-		t.Helper()
-		out, diagnostics, err := consign(t.Context(), environ, args...)
-		if err != nil {
-			t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, diagnostics)
-		}
-		return out
-	}
+	do := operator(t, environ)
 	refused := func(want error, args ...string) {
 		t.Helper()
 		if _, _, err := consign(t.Context(), environ, args...); !errors.Is(err, want) {

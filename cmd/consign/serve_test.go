@@ -52,14 +52,7 @@ func TestOperateBesideServer(t *testing.T) {
 		}
 	}
 
-	do := func(args ...string) string {
-		t.Helper()
-		text, diagnostics, err := consign(t.Context(), environ, args...)
-		if err != nil {
-			t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, diagnostics)
-		}
-		return text
-	}
+	do := operator(t, environ)
 	do("healthcheck")
 	if text := do("person", "show", "owner@example.com"); !strings.Contains(text, "Olivia Owner") {
 		t.Errorf("the demo's owner:\n%s", text)
