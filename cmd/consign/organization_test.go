@@ -48,6 +48,8 @@ func TestOrganizations(t *testing.T) {
 	}
 	do("invitation", "create", "--shared", uid, "--roles", "Service.Transfer.Use")
 	refused(identity.ErrSharedRoles, "invitation", "create", "--shared", "--roles", "Organization.Admin")
+	do("person", "create", "--unverified", "bob@example.com")
+	refused(identity.ErrMemberNotVerified, "org", "member", uid, "bob@example.com", "--roles", "Organization.Admin")
 	refused(identity.ErrLastAdmin, "org", "member", uid, "ann@example.com", "--remove")
 	refused(identity.ErrLastAdmin, "org", "member", uid, "ann@example.com", "--roles", "Contract.Read")
 	refused(identity.ErrMemberElsewhere, "org", "member", "free", "ann@example.com")

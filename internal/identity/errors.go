@@ -140,6 +140,8 @@ var (
 
 	// ErrHostInUse: a hostname belongs to another organization.
 	ErrHostInUse = fault.New(fault.Conflict, 15, "hostname: belongs to another organization")
+	// ErrMemberNotVerified: a person who may vanish with an address that was never verified cannot be a member.
+	ErrMemberNotVerified = fault.New(fault.Conflict, 17, "the person has no verified address yet: consign person verify")
 	// ErrMemberElsewhere: the person is a member of another organization.
 	ErrMemberElsewhere = fault.New(fault.Conflict, 16, "the person is a member of another organization")
 )

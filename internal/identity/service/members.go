@@ -192,7 +192,7 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 // SetMember makes a person a member of an organization with exactly these roles, or gives a member these roles, for an
 // operator. Both are references: a uid, an address or a hostname, or FreeOrganization. The person's tokens follow at
 // once. Errors: fault.ErrInvalid, identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberElsewhere,
-// identity.ErrLastAdmin.
+// identity.ErrMemberNotVerified, identity.ErrLastAdmin.
 func (s *Service) SetMember(ctx context.Context, organization, person string, roles []string) error {
 	var problems fault.Problems
 	roles = checkRoles(&problems, roles)
@@ -204,6 +204,13 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 			if err := s.keepAdmin(ctx, tx, o, p, before); err != nil {
 				return err
 			}
+		}
+		profile, err := tx.Profile(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(profile.Emails, func(a identity.Address) bool { return a.Verified }) {
+			return identity.ErrMemberNotVerified
 		}
 		epoch, err := tx.RaiseEpoch(ctx, p)
 		if err != nil {
