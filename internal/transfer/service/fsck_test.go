@@ -3,6 +3,7 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -258,3 +260,52 @@ func TestSweepAfterACrashInBetween(t *testing.T) {
 
 // advanceToReal sets the world's clock to the time that files are stamped with.
 func (w *world) advanceToReal() { w.advance(time.Until(w.now()) * -1) }
+
+// TestUploadStartsOverWhenStorageIsOfAnotherMoment: after a restore a half upload may be gone from the store, or finished in
+// it. Its client is told to send all of it again, the volume is given back, and the upload ends well.
+func TestUploadStartsOverWhenStorageIsOfAnotherMoment(t *testing.T) {
+	t.Parallel()
+	for name, finished := range map[string]bool{"lost": false, "finished": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.mailbox()
+			data := random(1000)
+			c, r := w.reserve()
+			w.attach(c, r, "a", 1000)
+			if _, err := w.Upload(t.Context(), c, r, "a", part(data[:400], 0, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			var o id.Object
+			if err := w.db.Pool.QueryRow(t.Context(), `SELECT uid FROM transfer.objects WHERE reservation = $1`, r).Scan(&o); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+				t.Fatal(err)
+			}
+			if finished {
+				w.put(o, data, true)
+			}
+			var gap *transfer.RangeError
+			if _, err := w.Upload(t.Context(), c, r, "a", part(data[400:], 400, 1000)); !errors.As(err, &gap) || gap.Held != 0 {
+				t.Fatalf("going on: %v, want to be told to start over", err)
+			}
+			if n := w.count(`SELECT held + reserved FROM transfer.objects WHERE reservation = $1`, r); n != 0 {
+				t.Errorf("%d bytes held or set aside", n)
+			}
+			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volumes`); n != 0 {
+				t.Errorf("%d bytes of volume not given back", n)
+			}
+			if _, err := w.Upload(t.Context(), c, r, "a", part(data[:700], 0, 1000)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.Upload(t.Context(), c, r, "a", part(data[700:], 700, 1000))
+			if sum := sha256.Sum256(data); err != nil || !bytes.Equal(got.SHA256, sum[:]) {
+				t.Errorf("after starting over: %x, %v", got.SHA256, err)
+			}
+			if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 1000 {
+				t.Errorf("%d bytes of volume used", n)
+			}
+		})
+	}
+}

@@ -77,10 +77,39 @@ func (w *upload) open(ctx context.Context) error {
 		}
 	}
 	var err error
-	if w.blob, err = w.s.Blobs.Append(ctx, key, w.held, w.row.IntendedSize); err != nil {
+	w.blob, err = w.s.Blobs.Append(ctx, key, w.held, w.row.IntendedSize)
+	if errors.Is(err, blob.ErrGap) || errors.Is(err, blob.ErrFinished) {
+		return w.startOver(ctx, err)
+	}
+	if err != nil {
 		return storageError("open object", err)
 	}
 	return nil
+}
+
+// startOver takes an object back to no bytes because the store does not go on where the row stands: database and storage
+// came back from a backup that did not hold both at one moment. Nobody but the client has the bytes, and nothing is
+// delivered yet. *RangeError, which tells the client to send them again.
+func (w *upload) startOver(ctx context.Context, reason error) error {
+	if err := w.advance(ctx, w.held, w.state, nil, true); err != nil {
+		return err
+	}
+	err := w.s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		now, err := tx.LockUpload(ctx, w.row.Reservation, w.row.ClientID, w.s.anywhere())
+		if err != nil {
+			return err
+		}
+		if !now.LeaseUntil.IsZero() || now.Held != w.held {
+			return transfer.ErrOvertaken
+		}
+		return tx.ResetObject(ctx, now, false)
+	})
+	if err != nil {
+		return err
+	}
+	w.lost = true // there is nothing to settle
+	w.s.Log.Warn("an upload starts over: storage does not hold what the database says", "object", w.row.UID.String(), "held", w.held, "error", reason)
+	return &transfer.RangeError{Held: 0, Reason: "Content-Range: what was sent before is not held any more; send the object again from byte 0"}
 }
 
 func (w *upload) close() {
