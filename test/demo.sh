@@ -10,8 +10,6 @@ if ! command -v unzip >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-ge
 fi
 need unzip unzip
 
-step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-
 url=${DEMO_URL:-http://localhost:8080}
 data=${CONSIGN_DATA_DIR:-$root/var}
 if curl -fs -o /dev/null "$url/readyz" && [ -f "$data/demo.txt" ]; then
@@ -23,15 +21,6 @@ else
 fi
 transfer="$url/transfer/v2" identity="$url/id/v3"
 email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")
-
-call() { # call METHOD URL [curl arguments]: the body on stdout, headers in $work/head; fails on a status of 400 and more
-  local method=$1 target=$2
-  shift 2
-  local status
-  status=$(curl -sS -X "$method" -D "$work/head" -o "$work/body" -w '%{http_code}' "$@" "$target")
-  [ "$status" -lt 400 ] || { cat "$work/body" >&2; fail "$method $target answered $status"; }
-  cat "$work/body"
-}
 
 step "1. A stranger looks at the mailbox"
 call GET "$transfer/public/mailbox/demo"
@@ -55,25 +44,20 @@ call POST "$object" -H "Authorization: $token" -H 'Content-Type: application/jso
   -d "{\"clientId\":\"pictures\",\"name\":\"pictures.bin\",\"intendedSize\":$size}"
 content="$object/pictures/content"
 
-chunk() { # chunk FROM TO [curl arguments]: send bytes FROM up to but not including TO
+chunk() { # chunk FROM TO [curl arguments]
   local from=$1 to=$2
   shift 2
-  { tail -c +$((from + 1)) "$work/pictures.bin" || true; } 2>/dev/null | head -c $((to - from)) >"$work/chunk"
-  curl -sS -f -X PUT -H "Authorization: $token" -H "Content-Range: bytes $from-$((to - 1))/$size" \
-    -H 'Content-Type: application/octet-stream' -T "$work/chunk" "$@" "$content"
-}
-held() { # the offset that the server holds durably
-  curl -sS -f -I -H "Authorization: $token" "$content" | tr -d '\r' | sed -nE 's/^content-length: //Ip'
+  send_range "$work/pictures.bin" "$from" "$to" "$content" "$token" "$@"
 }
 
 step "4. First chunk: 40 MB"
 chunk 0 40000000
 step "5. Second chunk: 30 MB, and the line breaks after a second"
 chunk 40000000 70000000 --limit-rate 12M --max-time 1 || echo "(interrupted)"
-offset=$(held)
+offset=$(held "$content" "$token")
 for _ in 1 2 3 4 5; do # the server may still be noticing
   sleep 0.3
-  now=$(held)
+  now=$(held "$content" "$token")
   [ "$now" = "$offset" ] && break
   offset=$now
 done
@@ -88,9 +72,7 @@ step "8. The stranger confirms"
 call POST "$transfer/reservations/$uid/confirm" -H "Authorization: $token"
 
 step "9. The owner signs in as $email"
-id_token=$(call POST "$identity/auth/login" -H 'Content-Type: application/json' \
-  -d "{\"email\":\"$email\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
-access=$(call POST "$identity/auth/access" -H "Authorization: Bearer $id_token" | member token)
+access=$(sign_in "$identity" "$email" "$password")
 
 step "10. … finds the transfer on top of the inbox"
 call GET "$transfer/transfers?location=received&limit=1" -H "Authorization: Bearer $access" >"$work/list"

@@ -12,6 +12,16 @@ need() { # need PROGRAM PACKAGE: refuse to go on without a tool that a target is
   command -v "$1" >/dev/null 2>&1 || fail "$1 is missing: install $2 and run this again"
 }
 
+install_or_fail() { # install_or_fail PROGRAM PACKAGE: install a missing Debian package where that is possible
+  command -v "$1" >/dev/null 2>&1 && return
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "installing $2 (apt-get install $2)"
+    apt-get update -q >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$2" >/dev/null
+  fi
+  need "$1" "$2"
+}
+
 free_port() { # an unused TCP port on loopback
   local p
   for _ in $(seq 100); do
@@ -43,17 +53,73 @@ stop_server() { # SIGTERM, then wait
   server_pid=""
 }
 
+endings=() # what else to end, the newest first
+at_exit() { endings=("$*" ${endings[@]+"${endings[@]}"}); }
+
 cleanup() {
-  local status=$?
+  local status=$? ending
+  set +e
   stop_server
+  for ending in ${endings[@]+"${endings[@]}"}; do eval "$ending"; done
   rm -rf "$work"
   exit "$status"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
+step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+call() { # call METHOD URL [curl arguments]: the body on stdout, headers in $work/head; fails on a status of 400 and more
+  local method=$1 target=$2
+  shift 2
+  local status
+  status=$(curl -sS ${curl_options[@]+"${curl_options[@]}"} -X "$method" -D "$work/head" -o "$work/body" -w '%{http_code}' "$@" "$target")
+  [ "$status" -lt 400 ] || { cat "$work/body" >&2; fail "$method $target answered $status"; }
+  cat "$work/body"
+}
+curl_options=() # for every call: a script adds what reaches its server, such as a certificate
+
+send_range() { # send_range FILE FROM TO URL TOKEN [curl arguments]: bytes FROM up to but not including TO of an object
+  local file=$1 from=$2 to=$3 target=$4 token=$5 size
+  shift 5
+  size=$(wc -c <"$file")
+  { tail -c +$((from + 1)) "$file" || true; } 2>/dev/null | head -c $((to - from)) >"$work/range"
+  curl -sS -f ${curl_options[@]+"${curl_options[@]}"} -X PUT -H "Authorization: $token" -H "Content-Range: bytes $from-$((to - 1))/${size// /}" \
+    -H 'Content-Type: application/octet-stream' -T "$work/range" "$@" "$target"
+}
+
+held() { # held URL TOKEN: the offset of an object that the server holds durably
+  curl -sS -f ${curl_options[@]+"${curl_options[@]}"} -I -H "Authorization: $2" "$1" | tr -d '\r' | sed -nE 's/^content-length: //Ip'
+}
+
+reserve() { # reserve TRANSFER_API SUBJECT: a stranger's reservation on the demo mailbox; sets reservation (its URL) and token
+  call POST "$1/public/mailbox/demo" -H 'Content-Type: application/json' \
+    -d "{\"subject\":\"$2\",\"anonSender\":\"Sam Stranger\",\"anonEmail\":\"sam@example.com\"}" >/dev/null
+  token=$(header Authorization "$work/head")
+  reservation="$1/reservations/$(header Location "$work/head" | sed 's,.*/,,')"
+}
+
+attach() { # attach FILE CLIENT_ID: names a file of the reservation; sets content (the URL of its bytes)
+  local size
+  size=$(wc -c <"$1")
+  call POST "$reservation/objects" -H "Authorization: $token" -H 'Content-Type: application/json' \
+    -d "{\"clientId\":\"$2\",\"name\":\"$(basename "$1")\",\"intendedSize\":${size// /}}" >/dev/null
+  content="$reservation/objects/$2/content"
+}
+
+sign_in() { # sign_in IDENTITY_API EMAIL PASSWORD: an access token
+  local id_token
+  id_token=$(call POST "$1/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"$2\",\"type\":\"bcrypt\",\"key\":\"$3\"}" | member token)
+  call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token
+}
+
 member() { # member NAME <<<JSON: the first string or number of that name
   grep -oE "\"$1\":(\"[^\"]*\"|[0-9.]+|true|false|null)" | head -n 1 | sed -E 's/^"[^"]*"://; s/^"//; s/"$//'
+}
+
+end() { # end PID: ask a process that this script started to stop, and wait for it
+  kill "$1" 2>/dev/null && wait "$1" 2>/dev/null
+  return 0
 }
 
 header() { # header NAME FILE: the value of an answer header
@@ -62,4 +128,16 @@ header() { # header NAME FILE: the value of an answer header
 
 sha256() { # sha256 FILE
   if command -v sha256sum >/dev/null 2>&1; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d' ' -f1
+}
+
+versitygw() { # the path of an S3 server for tests, built once into .tools
+  local version=v1.8.0
+  local path="$root/.tools/versitygw-$version"
+  if [ ! -x "$path" ]; then
+    echo "building versitygw $version once (about five minutes)" >&2
+    GOBIN="$work" GOFLAGS='' go install "github.com/versity/versitygw/cmd/versitygw@$version"
+    mkdir -p "$root/.tools"
+    mv "$work/versitygw" "$path"
+  fi
+  echo "$path"
 }

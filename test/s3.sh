@@ -3,27 +3,15 @@
 # With TEST_S3_URL (s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…) another service is used instead.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-version=v1.8.0
-gateway="$root/.tools/versitygw-$version"
-gateway_pid=""
-
-stop_gateway() {
-  [ -z "$gateway_pid" ] || { kill "$gateway_pid" 2>/dev/null && wait "$gateway_pid" 2>/dev/null; } || true
-}
 
 if [ -z "${TEST_S3_URL:-}" ]; then
-  if [ ! -x "$gateway" ]; then
-    echo "building versitygw $version once (about five minutes)"
-    GOBIN="$work" GOFLAGS= go install "github.com/versity/versitygw/cmd/versitygw@$version"
-    mkdir -p "$root/.tools"
-    mv "$work/versitygw" "$gateway"
-  fi
+  gateway=$(versitygw)
   port=$(free_port)
   mkdir -p "$work/s3/consign"
   ROOT_ACCESS_KEY=consign ROOT_SECRET_KEY=consign-secret "$gateway" --port "127.0.0.1:$port" --region us-east-1 --keep-alive --quiet \
     posix "$work/s3" >"$work/s3.log" 2>&1 &
   gateway_pid=$!
-  trap 'status=$?; set +e; stop_gateway; (exit $status); cleanup' EXIT
+  at_exit end $gateway_pid
   for _ in $(seq 100); do
     (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
     kill -0 "$gateway_pid" 2>/dev/null || { cat "$work/s3.log" >&2; fail "versitygw ended while starting (its directory needs extended attributes: set TMPDIR to a file system that has them)"; }

@@ -1,0 +1,196 @@
+#!/usr/bin/env bash
+# The restore drill. A server with people, transfers and half an upload is backed up by the very commands of docs/operations.md: while it
+# works, in maintenance, and stopped. Each backup comes back in a new place, and what was there must be there, byte for byte.
+. "$(dirname "$0")/lib.sh"
+cd "$root"
+need curl curl
+guide=docs/operations.md
+
+pgbin=$(for dir in "$(dirname "$(command -v initdb || echo /none/initdb)")" $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV) /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
+  [ -x "$dir/initdb" ] && echo "$dir" && break
+done)
+[ -n "$pgbin" ] || fail "Postgres' programs are missing: run make postgres and this again"
+export PATH="$root/bin:$pgbin:$PATH" CONSIGN_LOG_FORMAT=text CONSIGN_BCRYPT_COST=4
+
+as_postgres() { # Postgres does not run as root
+  if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --init-groups env "PATH=$PATH" "$@"); else "$@"; fi
+}
+
+documented() { # documented NAME: the commands of the guide that are marked with that name
+  awk -v mark="<!-- test/restore.sh runs this: $1 -->" '$0 == mark {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' "$guide" >"$work/$1.sh"
+  [ -s "$work/$1.sh" ] || fail "$guide has no commands marked $1"
+  sed 's/^/    /' "$work/$1.sh"
+  (set -e; . "$work/$1.sh")
+}
+
+deliver() { # deliver SUBJECT FILE…: a whole transfer to the demo mailbox
+  local subject=$1 n=0 file
+  shift
+  reserve "$transfer" "$subject"
+  for file in "$@"; do
+    n=$((n + 1))
+    attach "$file" "file-$n"
+    curl -sS -f -o /dev/null -T "$file" -H "Authorization: $token" "$content"
+  done
+  call POST "$reservation/confirm" -H "Authorization: $token" >/dev/null
+}
+
+check_transfer() { # check_transfer SUBJECT FILE…: the owner downloads exactly these files
+  local subject=$1 uid file object name
+  shift
+  call GET "$transfer/transfers?location=received&limit=50" -H "Authorization: Bearer $access" >"$work/list"
+  uid=$(grep -oE '"uid":"[^"]*","type":"mailbox","state":"[^"]*","locked":(true|false),"subject":"[^"]*"' "$work/list" | grep "\"subject\":\"$subject\"" | member uid) || true
+  [ -n "$uid" ] || { cat "$work/list" >&2; fail "the transfer \"$subject\" is gone"; }
+  call GET "$transfer/transfers/$uid" -H "Authorization: Bearer $access" >"$work/transfer"
+  for file in "$@"; do
+    name=$(basename "$file")
+    object=$(grep -oE '"uid":"[^"]*","name":"[^"]*"' "$work/transfer" | grep "\"name\":\"$name\"" | member uid) || true
+    [ -n "$object" ] || fail "the file $name of \"$subject\" is gone"
+    curl -sS -f -o "$work/got" -H "Authorization: Bearer $access" "$transfer/transfers/$uid/objects/$object/content"
+    cmp "$file" "$work/got" || fail "the file $name of \"$subject\" differs"
+  done
+  echo "downloaded \"$subject\" ($# of its files), byte for byte"
+}
+
+resume() { # resume RESERVATION_URL TOKEN FILE OFFSET: the upload goes on where the restored server stands, and is delivered
+  local content="$1/objects/file-1/content" at
+  at=$(held "$content" "$2")
+  [ "$at" = "$4" ] || fail "of the half upload $at bytes are held instead of $4"
+  send_range "$3" "$at" "$(wc -c <"$3")" "$content" "$2" >/dev/null
+  call POST "$1/confirm" -H "Authorization: $2" >/dev/null
+  echo "resumed the half upload at byte $at"
+}
+
+check_people() { # the people are there; sets access, the owner's token for the rest
+  consign person show ann@example.com >"$work/person"
+  grep -q 'Ann Archer' "$work/person" || fail "Ann is gone"
+  sign_in "$identity" ann@example.com "$ann" >/dev/null
+  access=$(sign_in "$identity" "$owner" "$password")
+  echo "Ann and the owner sign in with their passwords"
+}
+
+new_place() { # new_place NAME: an empty Postgres and an empty directory, and the settings of a server there
+  place="$work/$1"
+  mkdir -p "$place"
+  chmod 755 "$place"
+  if [ "$(id -u)" = 0 ]; then install -d -o postgres "$place/postgres"; else mkdir "$place/postgres"; fi
+  as_postgres initdb -D "$place/postgres/data" -U consign -E UTF8 --locale=C.UTF-8 --auth=trust >/dev/null
+  as_postgres pg_ctl -D "$place/postgres/data" -w -l "$place/postgres/log" -o "-c listen_addresses= -k $place/postgres" start >/dev/null
+  at_exit "as_postgres pg_ctl -D '$place/postgres/data' -m fast -w stop >/dev/null"
+  createdb -h "$place/postgres" -U consign consign
+  export CONSIGN_DATABASE_URL="postgres://consign@/consign?host=$place/postgres" CONSIGN_DATA_DIR="$place/var" CONSIGN_PUBLIC_URL="$url"
+  export CONSIGN_STORAGE_URL="file://$place/objects" CONSIGN_SECRET_KEY="$secret" DATABASE="postgres://consign@/consign?host=$place/postgres" OBJECTS="$place/objects"
+}
+
+step "A server with people, a delivered transfer and half an upload"
+port=$(free_port) url="http://localhost:$port"
+transfer="$url/transfer/v2" identity="$url/id/v3" old="$work/old/var"
+mkdir -p "$work/old" "$work/files"
+chmod 755 "$work/old"
+admin=$(free_port)
+start_server "$old" "$port" "$admin" --demo
+owner=$(sed -n 's/^email: *//p' "$old/demo.txt") password=$(sed -n 's/^password: *//p' "$old/demo.txt")
+beside() { CONSIGN_DATA_DIR="$old" CONSIGN_PUBLIC_URL="$url" consign "$@"; }
+ann=$(beside person create --name "Ann Archer" ann@example.com | sed -n 's/^password: //p')
+size=0
+for name in empty.txt small.bin middle.bin large.bin; do
+  head -c $size /dev/urandom >"$work/files/$name"
+  size=$((size * 40 + 7000))
+done
+head -c 10000000 /dev/urandom >"$work/files/half.bin"
+head -c 3000000 /dev/urandom >"$work/files/later.bin"
+first=("$work"/files/{empty.txt,small.bin,middle.bin,large.bin})
+deliver "Four files" "${first[@]}"
+reserve "$transfer" "Half an upload"
+attach "$work/files/half.bin" file-1
+half=$reservation half_token=$token
+send_range "$work/files/half.bin" 0 4000000 "$content" "$half_token" >/dev/null
+reserve "$transfer" "Finished between dump and copy"
+attach "$work/files/half.bin" file-1
+between=$reservation between_token=$token
+send_range "$work/files/half.bin" 0 4000000 "$content" "$between_token" >/dev/null
+
+export DATABASE="postgres://consign@/consign?host=$old/postgres/socket" OBJECTS="$old/objects"
+secret=$(cat "$old/secret.key")
+
+step "Backup 1, of the server at work: things happen between the dump and the copy of the files"
+export BACKUP="$work/backup-1"
+mkdir "$BACKUP"
+documented backup-database
+deliver "Delivered after the dump" "$work/files/later.bin"
+send_range "$work/files/half.bin" 4000000 6000000 "$half/objects/file-1/content" "$half_token" >/dev/null
+send_range "$work/files/half.bin" 4000000 10000000 "$between/objects/file-1/content" "$between_token" >/dev/null
+documented backup-files
+
+step "Backup 2, in maintenance: nothing happens in between"
+export BACKUP="$work/backup-2"
+mkdir "$BACKUP"
+beside maintenance on
+documented backup-database
+documented backup-files
+beside maintenance off
+
+step "Backup 3, of the stopped server: its whole directory"
+stop_server
+export CONSIGN_DATA_DIR="$old" BACKUP="$work/backup-3"
+mkdir "$BACKUP"
+documented backup-stopped
+rm -rf "$work/old"
+
+step "Backup 1 in a new place: rows and files are of two moments, and nothing of the dump is missing"
+export BACKUP="$work/backup-1"
+new_place one
+documented restore
+status=0
+consign fsck >"$work/fsck" || status=$?
+cat "$work/fsck"
+[ "$status" = 1 ] || fail "fsck ended with $status instead of 1"
+[ "$(grep -c '^orphan ' "$work/fsck")" = 1 ] || fail "one orphan was expected: the file delivered after the dump"
+if grep -E '^(lost|damaged) ' "$work/fsck"; then fail "something of the dump is missing"; fi
+consign fsck --accept | tail -n 1
+start_server "$place/var" "$port" "$admin"
+check_people
+check_transfer "Four files" "${first[@]}"
+resume "$half" "$half_token" "$work/files/half.bin" 4000000
+check_transfer "Half an upload" "$work/files/half.bin"
+# The store has all of this one, the row less than half: the client is told to start over, and does.
+status=$(send_range "$work/files/half.bin" 4000000 10000000 "$between/objects/file-1/content" "$between_token" -o /dev/null -w '%{http_code}' 2>/dev/null || true)
+[ "$status" = 416 ] || fail "going on with the finished upload answered $status instead of 416"
+resume "$between" "$between_token" "$work/files/half.bin" 0
+check_transfer "Finished between dump and copy" "$work/files/half.bin"
+stop_server
+
+step "Backup 2 in a new place: fsck is clean"
+export BACKUP="$work/backup-2"
+new_place two
+documented restore
+consign fsck
+start_server "$place/var" "$port" "$admin"
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$transfer/environment")" = 503 ] || fail "the dump was made in maintenance, and the server is not in it"
+consign maintenance off
+for _ in $(seq 50); do
+  [ "$(curl -s -o /dev/null -w '%{http_code}' "$transfer/environment")" = 200 ] && break
+  sleep 0.1
+done
+check_people
+check_transfer "Four files" "${first[@]}"
+check_transfer "Delivered after the dump" "$work/files/later.bin"
+resume "$half" "$half_token" "$work/files/half.bin" 6000000
+check_transfer "Half an upload" "$work/files/half.bin"
+stop_server
+
+step "Backup 3 in a new place: the embedded default goes on from its own directory"
+unset CONSIGN_DATABASE_URL CONSIGN_STORAGE_URL CONSIGN_SECRET_KEY DATABASE OBJECTS
+mkdir "$work/three"
+chmod 755 "$work/three"
+export CONSIGN_DATA_DIR="$work/three/var" BACKUP="$work/backup-3"
+documented restore-stopped
+consign fsck
+start_server "$CONSIGN_DATA_DIR" "$port" "$admin"
+check_people
+check_transfer "Four files" "${first[@]}"
+resume "$half" "$half_token" "$work/files/half.bin" 6000000
+check_transfer "Half an upload" "$work/files/half.bin"
+stop_server
+
+step "Done: three backups, three places, every byte."
