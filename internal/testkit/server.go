@@ -172,12 +172,8 @@ func (s *Server) ready() {
 	s.T.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
-		resp, err := s.client.Get(s.URL + "/readyz") //nolint:noctx // bounded by the deadline above
-		if err == nil {
-			_ = resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
+		if s.answersReady() {
+			return
 		}
 		select {
 		case err := <-s.done:
@@ -187,6 +183,23 @@ func (s *Server) ready() {
 		}
 	}
 	s.T.Fatalf("the server was not ready within 30 s\n%s", s.Log())
+}
+
+// answersReady asks once. A server that ended while starting leaves its listener open and answers nothing.
+func (s *Server) answersReady() bool {
+	s.T.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	resp, err := s.client.Do(r)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 // Stop shuts the server down as SIGTERM does and waits for it; calling it again does nothing.
