@@ -1,0 +1,301 @@
+//go:build bench
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// noise is what files are made of.
+var noise = func() []byte {
+	b := make([]byte, pieceSize)
+	source := rand.NewChaCha8([32]byte{'b', 'e', 'n', 'c', 'h'})
+	_, _ = source.Read(b) // never fails
+	return b
+}()
+
+// send uploads size bytes over a connection of its own and takes the answer.
+func send(ctx context.Context, addr, path, token string, size int64) error {
+	c, err := dial(ctx, addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	head := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n",
+		path, token, size)
+	if _, err := io.WriteString(c, head); err != nil {
+		return err
+	}
+	for rest := size; rest > 0; {
+		n, err := c.Write(noise[:min(rest, int64(len(noise)))])
+		if err != nil {
+			return err
+		}
+		rest -= int64(n)
+	}
+	status, _, err := c.head()
+	if err == nil && status != 200 {
+		err = fmt.Errorf("PUT %s answered %d", path, status)
+	}
+	return err
+}
+
+// fetch downloads over a connection of its own and throws the bytes away.
+func fetch(ctx context.Context, addr, path, token string) (int64, error) {
+	c, err := dial(ctx, addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if _, err := c.Write(request("GET", path, token, nil)); err != nil {
+		return 0, err
+	}
+	status, length, err := c.head()
+	if err != nil {
+		return 0, err
+	}
+	if status != 200 {
+		return 0, fmt.Errorf("GET %s answered %d", path, status)
+	}
+	left := length - int64(c.reader.Buffered())
+	buffer := make([]byte, pieceSize)
+	for left > 0 {
+		n, err := c.Read(buffer)
+		left -= int64(n)
+		if err != nil && left > 0 {
+			return 0, err
+		}
+	}
+	return length, nil
+}
+
+// together runs n of them at once and gives the bytes that moved.
+func together(n int, move func(i int) (int64, error)) (float64, []time.Duration, time.Duration, error) {
+	began := time.Now()
+	moved, errs := make([]int64, n), make([]error, n)
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { moved[i], errs[i] = move(i) })
+	}
+	group.Wait()
+	var sum int64
+	for _, m := range moved {
+		sum += m
+	}
+	return float64(sum), nil, time.Since(began), errors.Join(errs...)
+}
+
+// drop is a reservation on the demo's mailbox that takes files.
+type drop struct {
+	path, token string
+	transfer    string // once confirmed
+}
+
+func (b *bench) reserve(ctx context.Context, p *process) (drop, error) {
+	var out struct{ UID string }
+	header, err := b.call(ctx, p, "POST", mailboxPath, "", map[string]string{"subject": "bench", "anonEmail": "sam@example.com"}, &out)
+	if err != nil {
+		return drop{}, err
+	}
+	return drop{path: transferAPI + "/reservations/" + out.UID, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}, nil
+}
+
+// attach announces a file and gives the path of its content.
+func (b *bench) attach(ctx context.Context, p *process, d drop, name string, size int64) (string, error) {
+	_, err := b.call(ctx, p, "POST", d.path+"/objects", d.token, map[string]any{"clientId": name, "name": name, "intendedSize": size}, nil)
+	return d.path + "/objects/" + name + "/content", err
+}
+
+// upload puts n files at once into a reservation that is cancelled afterwards, which frees the disk.
+func (b *bench) upload(ctx context.Context, t *tally, n int, size int64) error {
+	d, err := b.reserve(ctx, b.consign)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, n)
+	for i := range paths {
+		if paths[i], err = b.attach(ctx, b.consign, d, fmt.Sprintf("file%d", i), size); err != nil {
+			return err
+		}
+	}
+	err = t.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
+		return together(n, func(i int) (int64, error) { return size, send(ctx, b.consign.addr, paths[i], d.token, size) })
+	})
+	_, cancelled := b.call(ctx, b.consign, "DELETE", d.path, d.token, nil, nil)
+	return errors.Join(err, cancelled)
+}
+
+// uploadTo puts n files at once into a reference and removes them.
+func (b *bench) uploadTo(ctx context.Context, t *tally, p *process, n int, size int64) error {
+	err := t.sample(b, p.pid, func() (float64, []time.Duration, time.Duration, error) {
+		return together(n, func(i int) (int64, error) { return size, send(ctx, p.addr, fmt.Sprintf("/bare%d", i), "", size) })
+	})
+	for i := range n {
+		err = errors.Join(err, os.Remove(filepath.Join(b.dir, fmt.Sprintf("bare%d", i))))
+	}
+	return err
+}
+
+const gib = 1 << 30
+
+// uploadRow compares one upload with the same body streamed to disk bare, with and without its SHA-256.
+func uploadRow(ctx context.Context, b *bench) ([]result, error) {
+	ours, hashed, written, err := b.uploads(ctx, 1, b.options.rounds)
+	if err != nil {
+		return nil, err
+	}
+	o, h, w := ours.figures(gib), hashed.figures(gib), written.figures(gib)
+	size := sizeName(b.options.size)
+	raw := fileResult("upload "+size+", fsync: against a stream without SHA-256, which Consign never leaves out", o, w)
+	return []result{
+		raw,
+		fileResult("upload "+size+" with SHA-256 while streaming, fsync", o, h, atLeast("MB/s", faster(o, h), 0.90), atMost("CPU", costlier(o, h), 1.1)),
+	}, nil
+}
+
+// uploadsRow compares four uploads at once.
+func uploadsRow(ctx context.Context, b *bench) ([]result, error) {
+	ours, hashed, _, err := b.uploads(ctx, 4, max(1, b.options.rounds/2))
+	if err != nil {
+		return nil, err
+	}
+	o, h := ours.figures(gib), hashed.figures(gib)
+	return []result{fileResult("upload 4 × "+sizeName(b.options.size)+" at once", o, h, atLeast("MB/s", faster(o, h), 0.90))}, nil
+}
+
+// uploads has Consign and both references take n files at once, in turns.
+func (b *bench) uploads(ctx context.Context, n, rounds int) (ours, hashed, written tally, err error) {
+	hash, err := b.startReference(ctx, "hash", "-dir", b.dir)
+	if err != nil {
+		return ours, hashed, written, err
+	}
+	defer func() { _ = hash.stop() }()
+	write, err := b.startReference(ctx, "write", "-dir", b.dir)
+	if err != nil {
+		return ours, hashed, written, err
+	}
+	defer func() { _ = write.stop() }()
+	turns := []func() error{
+		func() error { return b.upload(ctx, &ours, n, b.options.size) },
+		func() error { return b.uploadTo(ctx, &hashed, hash, n, b.options.size) },
+	}
+	if n == 1 {
+		turns = append(turns, func() error { return b.uploadTo(ctx, &written, write, n, b.options.size) })
+	}
+	for round := range rounds {
+		for i := range turns {
+			if err := turns[(round+i)%len(turns)](); err != nil {
+				return ours, hashed, written, err
+			}
+		}
+	}
+	return ours, hashed, written, nil
+}
+
+// downloadRow compares downloads of a delivered file with http.ServeContent, on one connection and on four.
+func downloadRow(ctx context.Context, b *bench) ([]result, error) {
+	path, err := b.deliver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := b.startReference(ctx, "files", "-dir", b.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reference.stop() }()
+	if err := writeFile(filepath.Join(b.dir, "bare"), b.options.size); err != nil {
+		return nil, err
+	}
+	var results []result
+	for _, at := range []struct {
+		conns int
+		speed float64
+	}{{1, 0.90}, {4, 0.85}} {
+		var ours, bare tally
+		turns := []func() error{
+			func() error {
+				return ours.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
+					return together(at.conns, func(int) (int64, error) { return fetch(ctx, b.consign.addr, path, b.accessToken) })
+				})
+			},
+			func() error {
+				return bare.sample(b, reference.pid, func() (float64, []time.Duration, time.Duration, error) {
+					return together(at.conns, func(int) (int64, error) { return fetch(ctx, reference.addr, "/bare", "") })
+				})
+			},
+		}
+		for round := range b.options.rounds + 1 {
+			if round == 1 {
+				ours, bare = tally{}, tally{} // the first round brought the files into the page cache
+			}
+			for i := range turns {
+				if err := turns[(round+i)%len(turns)](); err != nil {
+					return nil, err
+				}
+			}
+		}
+		o, r := ours.figures(gib), bare.figures(gib)
+		name := fmt.Sprintf("download %s, plain HTTP, %d at once", sizeName(b.options.size), at.conns)
+		results = append(results, fileResult(name, o, r, atLeast("MB/s", faster(o, r), at.speed)))
+	}
+	return results, nil
+}
+
+// deliver uploads a file, confirms it, and gives the path it is downloaded at.
+func (b *bench) deliver(ctx context.Context) (string, error) {
+	d, err := b.reserve(ctx, b.consign)
+	if err != nil {
+		return "", err
+	}
+	content, err := b.attach(ctx, b.consign, d, "file", b.options.size)
+	if err != nil {
+		return "", err
+	}
+	if err := send(ctx, b.consign.addr, content, d.token, b.options.size); err != nil {
+		return "", err
+	}
+	var transfer struct {
+		UID     string
+		Objects []struct{ UID string }
+	}
+	if _, err := b.call(ctx, b.consign, "POST", d.path+"/confirm", d.token, nil, &transfer); err != nil {
+		return "", err
+	}
+	path := transferAPI + "/transfers/" + transfer.UID
+	if _, err := b.call(ctx, b.consign, "GET", path, b.accessToken, nil, &transfer); err != nil {
+		return "", err
+	}
+	if len(transfer.Objects) != 1 {
+		return "", fmt.Errorf("the transfer has %d objects", len(transfer.Objects))
+	}
+	return path + "/objects/" + transfer.Objects[0].UID + "/content", nil
+}
+
+func writeFile(path string, size int64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	for rest := size; rest > 0 && err == nil; {
+		var n int
+		n, err = f.Write(noise[:min(rest, int64(len(noise)))])
+		rest -= int64(n)
+	}
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func sizeName(size int64) string {
+	if size%gib == 0 {
+		return fmt.Sprintf("%d GiB", size/gib)
+	}
+	return fmt.Sprintf("%d MiB", size>>20)
+}

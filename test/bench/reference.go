@@ -1,0 +1,124 @@
+//go:build bench
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// A reference is a program that does one thing with the least there is to it: net/http without a router, a log, limits or checks
+// beyond those of the work itself. It runs as a process of its own, so that its processor time can be told apart.
+
+// referenceOptions are what the bench tells a reference.
+type referenceOptions struct {
+	database string
+	dir      string
+	bytes    int // of an answer that is made up
+}
+
+// reference runs one until it is told to stop. It says where it listens first.
+func reference(args []string) error {
+	var o referenceOptions
+	f := flag.NewFlagSet("reference", flag.ContinueOnError)
+	f.StringVar(&o.database, "database", "", "")
+	f.StringVar(&o.dir, "dir", "", "")
+	f.IntVar(&o.bytes, "bytes", 0, "")
+	if err := f.Parse(args[1:]); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	mux, err := referenceHandler(ctx, args[0], o)
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	server := &http.Server{Handler: mux}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func referenceHandler(ctx context.Context, mode string, o referenceOptions) (http.Handler, error) {
+	switch mode {
+	case "nothing":
+		return doNothing(o.bytes), nil
+	case "bcrypt":
+		return compareBcrypt()
+	case "write", "hash":
+		return receive(o.dir, mode == "hash"), nil
+	case "files":
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, o.dir) }), nil
+	}
+	config, err := pgxpool.ParseConfig(o.database)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 16
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if err := pool.Ping(ctx); err != nil {
+		return nil, err
+	}
+	switch mode {
+	case "select":
+		return selectMailbox(pool), nil
+	case "insert":
+		return insertReservation(pool), nil
+	case "tokens":
+		return newTokens(pool)
+	}
+	return nil, fmt.Errorf("no reference is called %q", mode)
+}
+
+// doNothing answers with so many bytes.
+func doNothing(n int) http.Handler {
+	body := []byte(`{"padding":"` + strings.Repeat("x", max(0, n-len(`{"padding":""}`))) + `"}`)
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	})
+}
+
+const (
+	bcryptCost = 10
+	password   = "correct horse battery staple"
+)
+
+// compareBcrypt compares a password, as many at once as Consign does: all cores but one.
+func compareBcrypt() (http.Handler, error) {
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcryptCost)
+	if err != nil {
+		return nil, err
+	}
+	turns := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		turns <- struct{}{}
+		err := bcrypt.CompareHashAndPassword(hash, []byte(password))
+		<-turns
+		answer(w, map[string]bool{"ok": err == nil}, err)
+	}), nil
+}

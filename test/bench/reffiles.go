@@ -1,0 +1,56 @@
+//go:build bench
+
+package main
+
+import (
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const pieceSize = 256 << 10
+
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
+// receive writes a body to a file of the path's name and syncs it before it answers; with hash it computes the SHA-256 on the way.
+func receive(dir string, hash bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sum []byte
+		err := func() error {
+			f, err := os.Create(filepath.Join(dir, filepath.Base(r.URL.Path)))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			piece := pieces.Get().(*[pieceSize]byte)
+			defer pieces.Put(piece)
+			into := struct{ io.Writer }{f} // without ReadFrom, which would ignore the piece
+			digest := sha256.New()
+			if hash {
+				into.Writer = io.MultiWriter(into.Writer, digest)
+			}
+			if _, err := io.CopyBuffer(into, r.Body, piece[:]); err != nil {
+				return err
+			}
+			sum = digest.Sum(nil)
+			return f.Sync()
+		}()
+		answer(w, map[string][]byte{"sha256": sum}, err)
+	})
+}
+
+// serveFile sends the file of the path's name.
+func serveFile(w http.ResponseWriter, r *http.Request, dir string) {
+	f, err := os.Open(filepath.Join(dir, filepath.Base(r.URL.Path)))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	defer f.Close()
+	w.Header().Set("Content-Type", "application/octet-stream")
+	http.ServeContent(w, r, "", time.Time{}, f)
+}

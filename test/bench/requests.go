@@ -1,0 +1,197 @@
+//go:build bench
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// against duels Consign with a reference that is started for it.
+func (b *bench) against(ctx context.Context, name string, ours work, mode string, bare func(*process) (work, error), conns int, args ...string) (o, r figures, err error) {
+	reference, err := b.startReference(ctx, mode, args...)
+	if err != nil {
+		return o, r, err
+	}
+	defer func() { _ = reference.stop() }()
+	theirs, err := bare(reference)
+	if err != nil {
+		return o, r, err
+	}
+	return b.duel(ctx, name, &party{addr: b.consign.addr, pid: b.consign.pid, work: ours},
+		&party{addr: reference.addr, pid: reference.pid, work: theirs}, conns)
+}
+
+// just is a reference's work that needs no preparation.
+func just(w work) func(*process) (work, error) {
+	return func(*process) (work, error) { return w, nil }
+}
+
+func environmentRow(ctx context.Context, b *bench) ([]result, error) {
+	var answer json.RawMessage
+	if _, err := b.call(ctx, b.consign, "GET", environmentPath, "", nil, &answer); err != nil {
+		return nil, err
+	}
+	o, r, err := b.against(ctx, "environment", same(200, request("GET", environmentPath, "", nil)), "nothing",
+		just(same(200, request("GET", "/", "", nil))), connections, "-bytes", strconv.Itoa(len(answer)))
+	return []result{requestResult("GET /environment through the whole stack, with log", o, r, atLeast("requests/s", faster(o, r), 0.75), atMost("CPU", costlier(o, r), 1.5))}, err
+}
+
+func mailboxRow(ctx context.Context, b *bench) ([]result, error) {
+	o, r, err := b.against(ctx, "mailbox", same(200, request("GET", mailboxPath, "", nil)), "select",
+		just(same(200, request("GET", "/"+b.owner, "", nil))), connections, "-database", b.database)
+	return []result{requestResult("GET /public/mailbox/{key} from the database", o, r, atLeast("requests/s", faster(o, r), 0.85), atMost("CPU", costlier(o, r), 1.35))}, err
+}
+
+func reserveRow(ctx context.Context, b *bench) ([]result, error) {
+	body := []byte(`{"subject":"Drawings","message":"The drawings that we talked about.","anonSender":"Sam Stranger","anonEmail":"sam@example.com"}`)
+	o, r, err := b.against(ctx, "reserve", same(201, request("POST", mailboxPath, "", body)), "insert",
+		just(same(200, request("POST", "/"+b.owner, "", body))), connections, "-database", b.database)
+	return []result{requestResult("POST /public/mailbox/{key} with its ES256 token", o, r, atLeast("requests/s of the bare INSERT", faster(o, r), 0.70))}, err
+}
+
+const (
+	people         = 60 // accounts that log in: each address has a bucket of 3 logins
+	loginsOfPerson = 3
+)
+
+func loginRow(ctx context.Context, b *bench) ([]result, error) {
+	requests := make([][]byte, people)
+	for i := range requests {
+		email := fmt.Sprintf("person%d@example.com", i)
+		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password}, nil); err != nil {
+			return nil, err
+		}
+		requests[i] = login(email)
+	}
+	var n atomic.Int64
+	ours := work{want: 200, next: func(int) []byte { return requests[n.Add(1)%people] }}
+	conns := max(1, runtime.NumCPU()-1) // as many as are compared at once
+	sample, rounds := b.options.sample, b.options.rounds
+	defer func() { b.options.sample, b.options.rounds = sample, rounds }()
+	for b.options.rounds > 1 && float64(b.options.rounds)*b.options.sample.Seconds()*20*float64(conns) > people*(loginsOfPerson-1) {
+		b.options.rounds-- // more logins than the buckets admit
+	}
+	o, r, err := b.against(ctx, "login", ours, "bcrypt", just(same(200, request("POST", "/", "", []byte(`{}`)))), conns)
+	return []result{requestResult("POST /auth/login, bcrypt cost 10", o, r, atLeast("requests/s", faster(o, r), 0.95), atMost("CPU", costlier(o, r), 1.05))}, err
+}
+
+func login(email string) []byte {
+	raw, _ := json.Marshal(map[string]string{"email": email, "type": "bcrypt", "key": password})
+	return request("POST", identityAPI+"/auth/login", "", raw)
+}
+
+const logins = 32 // that press at once
+
+// stormRow reads a mailbox in quiet and while as many logins press, in turns.
+func stormRow(ctx context.Context, b *bench) ([]result, error) {
+	reads := &party{addr: b.consign.addr, pid: b.consign.pid, work: same(200, request("GET", mailboxPath, "", nil))}
+	// Addresses that nobody has take as long as others, and each has a bucket of its own.
+	var n atomic.Int64
+	storm := &party{addr: b.consign.addr, work: work{want: 401, next: func(int) []byte { return login(fmt.Sprintf("nobody%d@example.com", n.Add(1))) }}}
+	defer reads.hangUp()
+	defer storm.hangUp()
+	if err := reads.connect(ctx, connections); err != nil {
+		return nil, err
+	}
+	if err := storm.connect(ctx, logins); err != nil {
+		return nil, err
+	}
+	if _, _, err := reads.press(ctx, warmUp); err != nil {
+		return nil, err
+	}
+	var quiet, pressed tally
+	read := func() (float64, []time.Duration, time.Duration, error) {
+		took, elapsed, err := reads.press(ctx, b.options.sample)
+		return float64(len(took)), took, elapsed, err
+	}
+	for range b.options.rounds {
+		if err := quiet.sample(b, b.consign.pid, read); err != nil {
+			return nil, err
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, _, err := storm.press(ctx, b.options.sample+warmUp)
+			ended <- err
+		}()
+		time.Sleep(warmUp) // until the storm has begun
+		if err := pressed.sample(b, b.consign.pid, read); err != nil {
+			return nil, err
+		}
+		if err := <-ended; err != nil { // the last logins wait for their turn
+			return nil, err
+		}
+	}
+	o, r := pressed.figures(1), quiet.figures(1)
+	o.cpu, o.postgres = 0, 0 // mostly of the logins
+	res := requestResult("GET /public/mailbox/{key} while 32 logins press", o, r, atLeast("requests/s of undisturbed", faster(o, r), 0.30), atMost("p99 ms", o.p99.Seconds()*1e3, 80))
+	res.bareIs = "undisturbed"
+	return []result{res}, nil
+}
+
+// referenceToken has a reference make an ID token.
+func (b *bench) referenceToken(ctx context.Context, p *process) (string, error) {
+	var out struct{ Token string }
+	_, err := b.call(ctx, p, "GET", "/token/"+b.owner, "", nil, &out)
+	return out.Token, err
+}
+
+func accessRow(ctx context.Context, b *bench) ([]result, error) {
+	o, r, err := b.against(ctx, "access", same(200, request("POST", identityAPI+"/auth/access", b.idToken, nil)), "tokens", func(p *process) (work, error) {
+		token, err := b.referenceToken(ctx, p)
+		return same(200, request("POST", "/access", token, nil)), err
+	}, connections, "-database", b.database)
+	return []result{requestResult("POST /auth/access", o, r, atLeast("requests/s of the uncached limit", faster(o, r), 1.8))}, err
+}
+
+// chain is work in which each answer's token makes the next request of its connection.
+func chain(path string, tokens []string) work {
+	return work{
+		want: 200,
+		next: func(worker int) []byte { return request("POST", path, tokens[worker], nil) },
+		took: func(worker int, body []byte) error {
+			var out struct{ Token string }
+			if err := json.Unmarshal(body, &out); err != nil {
+				return err
+			}
+			tokens[worker] = out.Token
+			return nil
+		},
+	}
+}
+
+func upgradeRow(ctx context.Context, b *bench) ([]result, error) {
+	tokens := make([]string, connections)
+	var out struct{ Token string }
+	for i := range tokens {
+		email := fmt.Sprintf("upgrader%d@example.com", i)
+		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password}, &out); err != nil {
+			return nil, err
+		}
+		tokens[i] = out.Token
+	}
+	o, r, err := b.against(ctx, "upgrade", chain(identityAPI+"/auth/upgrade", tokens), "tokens", func(p *process) (work, error) {
+		theirs := make([]string, connections)
+		for i := range theirs {
+			var err error
+			if theirs[i], err = b.referenceToken(ctx, p); err != nil {
+				return work{}, err
+			}
+		}
+		return chain("/upgrade", theirs), nil
+	}, connections, "-database", b.database)
+	return []result{requestResult("POST /auth/upgrade", o, r, atLeast("requests/s", faster(o, r), 0.85))}, err
+}
+
+func profileRow(ctx context.Context, b *bench) ([]result, error) {
+	o, r, err := b.against(ctx, "profile", same(200, request("GET", identityAPI+"/profile", b.accessToken, nil)), "tokens", func(p *process) (work, error) {
+		token, err := b.referenceToken(ctx, p)
+		return same(200, request("GET", "/profile", token, nil)), err
+	}, connections, "-database", b.database)
+	return []result{requestResult("GET /profile", o, r, atLeast("requests/s of the uncached limit", faster(o, r), 1.3))}, err
+}
