@@ -11,7 +11,9 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"slices"
+	"sync"
 
 	"github.com/leonelquinteros/gotext"
 	"golang.org/x/text/language"
@@ -51,9 +53,10 @@ func Locales() []string {
 // Supported reports whether locale is one of the enumeration, spelled as there.
 func Supported(locale string) bool { return slices.Contains(Locales(), locale) }
 
-// Catalog holds the parsed catalogues. It is safe for use by many goroutines.
+// Catalog holds the catalogues, each parsed when it is first asked for: a server that speaks one language does not keep
+// eight in memory. It is safe for use by many goroutines.
 type Catalog struct {
-	bundles map[string]*bundle
+	bundles map[string]func() *bundle
 	matcher language.Matcher
 }
 
@@ -64,23 +67,32 @@ type bundle struct {
 	entries map[string]*gotext.Translation
 }
 
-// New parses the embedded catalogues. It fails only when one of them is damaged.
+// New finds the embedded catalogues. It fails only when one of them is missing.
 func New() (*Catalog, error) {
-	c := &Catalog{bundles: map[string]*bundle{}}
+	c := &Catalog{bundles: map[string]func() *bundle{}}
 	tags := make([]language.Tag, len(locales))
 	for i, l := range locales {
-		source, err := files.ReadFile("locales/" + l.name + ".po")
-		if err != nil {
-			return nil, fmt.Errorf("read catalogue %s: %w", l.name, err)
+		path := "locales/" + l.name + ".po"
+		if _, err := fs.Stat(files, path); err != nil {
+			return nil, fmt.Errorf("find catalogue %s: %w", l.name, err)
 		}
-		b := parse(source)
-		if got := b.domain.Headers.Get("Language"); got != l.name {
-			return nil, fmt.Errorf("catalogue %s names its language %q", l.name, got)
-		}
-		c.bundles[l.name], tags[i] = b, l.tag
+		c.bundles[l.name] = sync.OnceValue(func() *bundle {
+			source, _ := files.ReadFile(path) // it is there, see above
+			return parse(source)
+		})
+		tags[i] = l.tag
 	}
 	c.matcher = language.NewMatcher(tags)
 	return c, nil
+}
+
+// bundle returns the catalogue of a locale; false for one that is not supported.
+func (c *Catalog) bundle(locale string) (*bundle, bool) {
+	load, ok := c.bundles[locale]
+	if !ok {
+		return nil, false
+	}
+	return load(), true
 }
 
 func parse(source []byte) *bundle {
@@ -109,7 +121,7 @@ func (c *Catalog) Match(acceptLanguage string) string {
 
 // PO returns the catalogue as it is stored (text/x-gettext-translation); false for a locale that is not supported.
 func (c *Catalog) PO(locale string) ([]byte, bool) {
-	b, ok := c.bundles[locale]
+	b, ok := c.bundle(locale)
 	if !ok {
 		return nil, false
 	}
@@ -119,7 +131,7 @@ func (c *Catalog) PO(locale string) ([]byte, bool) {
 // Forms returns the translations of a sentence without context in a locale: one, or as many as it has plural forms. Nil
 // for a sentence or a locale that is not there.
 func (c *Catalog) Forms(locale, msgid string) []string {
-	b, ok := c.bundles[locale]
+	b, ok := c.bundle(locale)
 	if !ok {
 		return nil
 	}
@@ -137,7 +149,7 @@ func (c *Catalog) Forms(locale, msgid string) []string {
 // JED returns the catalogue in the JSON form of JED 1.x: domain and locale_data, the latter holding msgid (with its
 // context before a U+0004) to the list of translations. False for a locale that is not supported.
 func (c *Catalog) JED(locale string) ([]byte, bool) {
-	b, ok := c.bundles[locale]
+	b, ok := c.bundle(locale)
 	if !ok {
 		return nil, false
 	}

@@ -13,9 +13,10 @@ type Printer struct {
 
 // Printer returns the printer of a locale, of Default when the locale is not supported.
 func (c *Catalog) Printer(locale string) Printer {
-	b, ok := c.bundles[locale]
+	b, ok := c.bundle(locale)
 	if !ok {
-		locale, b = Default, c.bundles[Default]
+		locale = Default
+		b, _ = c.bundle(Default)
 	}
 	return Printer{locale: locale, bundle: b}
 }

@@ -1,7 +1,7 @@
 package pdf
 
 import (
-	"embed"
+	_ "embed" // fonts/*.ttf
 	"fmt"
 	"strings"
 	"unicode"
@@ -12,8 +12,17 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-//go:embed fonts/*.ttf
-var fontFiles embed.FS
+// The files are read where they lie in the program: an embed.FS would copy six megabytes of them.
+var (
+	//go:embed fonts/DejaVuSans.ttf
+	latinFile []byte
+	//go:embed fonts/DejaVuSans-Bold.ttf
+	latinBoldFile []byte
+	//go:embed fonts/DroidSansFallbackFull.ttf
+	hanFile []byte
+	//go:embed fonts/NanumSquareR.ttf
+	hangulFile []byte
+)
 
 // face is one font file.
 type face struct {
@@ -32,18 +41,19 @@ type fonts struct {
 
 func loadFonts() (*fonts, error) {
 	var f fonts
-	for name, into := range map[string]**face{
-		"DejaVuSans": &f.latin, "DejaVuSans-Bold": &f.latinBold, "DroidSansFallbackFull": &f.han, "NanumSquareR": &f.hangul,
+	for _, built := range []struct {
+		name string
+		file []byte
+		into **face
+	}{
+		{"DejaVuSans", latinFile, &f.latin}, {"DejaVuSans-Bold", latinBoldFile, &f.latinBold},
+		{"DroidSansFallbackFull", hanFile, &f.han}, {"NanumSquareR", hangulFile, &f.hangul},
 	} {
-		file, err := fontFiles.ReadFile("fonts/" + name + ".ttf")
+		parsed, err := sfnt.Parse(built.file)
 		if err != nil {
-			return nil, fmt.Errorf("read font: %w", err)
+			return nil, fmt.Errorf("parse font %s: %w", built.name, err)
 		}
-		parsed, err := sfnt.Parse(file)
-		if err != nil {
-			return nil, fmt.Errorf("parse font %s: %w", name, err)
-		}
-		*into = &face{name: name, file: file, font: parsed}
+		*built.into = &face{name: built.name, file: built.file, font: parsed}
 	}
 	return &f, nil
 }
