@@ -78,12 +78,12 @@ func (s *Store) GroupMailboxes(ctx context.Context, groups []id.Group, sc Scope)
 		mailboxRow
 		MailboxGroup id.Group
 	}
-	rows, err := all[memberRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+mailboxColumns+`, x.mailbox_group FROM `+ownerTables+`
-		JOIN transfer.mailboxes m ON m.person = p.person
-		JOIN transfer.mailbox_group_members x ON x.mailbox = m.person
-		JOIN transfer.mailbox_groups g ON g.uid = x.mailbox_group AND g.organization = p.organization
+	rows, err := all[memberRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+mailboxColumns+`, x.mailbox_group FROM transfer.mailbox_groups g
+		JOIN transfer.mailbox_group_members x ON x.mailbox_group = g.uid
+		JOIN transfer.mailboxes m ON m.person = x.mailbox
+		JOIN directory.persons p ON p.person = m.person AND p.organization = g.organization`+ownerJoins+`
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE x.mailbox_group = ANY ($3) ORDER BY x.mailbox_group, x.position`, transfer.Month(sc.Now), sc.Defaults.UploadVolume, uuids(groups)))
+		WHERE g.uid = ANY ($3) ORDER BY x.mailbox_group, x.position`, transfer.Month(sc.Now), sc.Defaults.UploadVolume, uuids(groups)))
 	if err != nil {
 		return nil, fmt.Errorf("list mailboxes of groups: %w", err)
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// ownerColumns and ownerTables are what an ownerRow holds: $1 is the month, $2 the default upload volume.
+// ownerColumns and ownerTables are what an ownerRow holds: $1 is the month, $2 the default upload volume. A statement that does
+// not know the person beforehand names the table that leads to it first and then ownerJoins: the planner reorders eight
+// relations (join_collapse_limit), and would else begin with all persons.
 const (
 	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, coalesce(p.host, '') AS host, p.roles, p.organization, p.limits_organization,
 	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit, l.new_transfer_limit, l.new_transfer_drain_rate,
@@ -19,7 +21,8 @@ const (
 	pv.held AS upload_held,
 	CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
 	ov.held AS organization_held, ` + adminunitColumns
-	ownerTables = `directory.persons p
+	ownerTables = `directory.persons p` + ownerJoins
+	ownerJoins  = `
 	JOIN directory.limits l ON l.organization = p.limits_organization
 	LEFT JOIN transfer.adminunits a ON a.organization = p.limits_organization
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
@@ -99,14 +102,12 @@ func (r mailboxRow) mailbox(d transfer.Defaults) transfer.PublicMailbox {
 
 // PublicMailbox finds a mailbox by its key among those at home on the scope's host. ErrNotFound.
 func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
-	const byUID = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
+	const mailbox = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
 		JOIN transfer.mailboxes m ON m.person = p.person
-		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE m.person = $3 AND ($4 = '*' OR p.host = $4)`
-	const byLink = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
-		JOIN transfer.mailboxes m ON m.person = p.person
-		JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE v.link = $3 AND p.host = $4 AND v.host_organization = $5`
+		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person `
+	const byUID = mailbox + `WHERE m.person = $3 AND ($4 = '*' OR p.host = $4)`
+	const byLink = mailbox + `
+		WHERE m.person = (SELECT k.mailbox FROM transfer.vanity_links k WHERE k.link = $3 AND k.host_organization = $5) AND p.host = $4`
 	month := transfer.Month(sc.Now)
 	var row mailboxRow
 	var err error

@@ -17,8 +17,8 @@ const (
 	r.uid, r.type, r.creator, r.organization AS charged_organization, r.limits_organization AS charged_limits, r.sender, r.subject, r.message,
 	r.anon_sender, r.anon_email, r.locale AS uploader_locale, r.delivery_notification, r.ttl, r.priority, r.protection, r.password_hash,
 	r.fields, r.max_files, r.max_file_size_mb, r.max_recipients AS recipient_limit, r.object_count, r.transfer, r.created_at, r.expires_at`
-	reservationTables = ownerTables + `
-	JOIN transfer.reservations r ON r.owner = p.person
+	reservationTables = `transfer.reservations r
+	JOIN directory.persons p ON p.person = r.owner` + ownerJoins + `
 	LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'`
 )
 
