@@ -20,7 +20,9 @@ import (
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/metrics"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
@@ -32,6 +34,7 @@ type Options struct {
 	Log      *slog.Logger     // nil: nothing is logged
 	Version  string
 	Listener net.Listener // where to serve; nil: Config.Listen
+	Admin    net.Listener // where to serve administration; nil: Config.AdminListen
 	Migrate  bool         // apply pending migrations to an external database too
 	Demo     bool         // seed the demo mailbox once
 	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
@@ -63,6 +66,7 @@ type App struct {
 	revocations *token.Revocations
 	feed        *events.Feed
 	hosts       *hosts.Directory
+	metrics     *metrics.Metrics
 	maintenance atomic.Bool
 	stopping    atomic.Bool
 	ready       atomic.Bool
@@ -78,6 +82,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
 	}
+	a.log = requestid.Logger(a.log)
+	a.metrics = metrics.New(o.Version, a.log)
 	if a.now == nil {
 		a.now = time.Now
 	}

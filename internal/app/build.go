@@ -34,6 +34,7 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 	}, a.now, a.log)
 	a.Keys.Listen(a.listener)
 	a.revocations = token.NewRevocations(a.DB, a.listener, max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.log)
+	a.revocations.OnKnown(a.metrics.RevocationKnown)
 	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
 	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
 }

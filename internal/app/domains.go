@@ -17,6 +17,7 @@ import (
 	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
+	"github.com/consign-dev/consign/internal/metrics"
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
@@ -52,7 +53,13 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	if err := a.buildIdentity(sealer, catalog, identityStore, hasher); err != nil {
 		return err
 	}
-	return a.mount(sealer, catalog, limiter)
+	if err := a.mount(sealer, catalog, limiter); err != nil {
+		return err
+	}
+	a.metrics.Watch(metrics.Sources{
+		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits,
+	})
+	return nil
 }
 
 func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *bcrypt.Hasher) error {
@@ -130,7 +137,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
-		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load, Now: a.now, Log: a.log,
+		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
+		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	people := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,

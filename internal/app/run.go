@@ -103,12 +103,12 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	if err != nil {
 		return err
 	}
-	listener, err := a.listen(ctx)
+	listener, err := listen(ctx, a.options.Listener, a.config.Listen)
 	if err != nil {
-		return err
+		return fmt.Errorf("listen (CONSIGN_LISTEN): %w", err)
 	}
 	admin := &http.Server{Handler: a.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, BaseContext: func(net.Listener) context.Context { return base }}
-	adminListener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.AdminListen)
+	adminListener, err := listen(ctx, a.options.Admin, a.config.AdminListen)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for administration (CONSIGN_ADMIN_LISTEN): %w", err), listener.Close())
 	}
@@ -168,15 +168,12 @@ func (a *App) server(base context.Context) (*http.Server, error) {
 	return s, nil
 }
 
-func (a *App) listen(ctx context.Context) (net.Listener, error) {
-	if a.options.Listener != nil {
-		return a.options.Listener, nil
+// listen gives the listener that there is, else one at address.
+func listen(ctx context.Context, given net.Listener, address string) (net.Listener, error) {
+	if given != nil {
+		return given, nil
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.config.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen (CONSIGN_LISTEN): %w", err)
-	}
-	return l, nil
+	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
 // Close ends what New opened. Run calls it; commands that do not Run call it themselves.

@@ -30,6 +30,7 @@ type Listener struct {
 
 	mu        sync.Mutex
 	confirmed time.Time // when the last completed round trip began; zero while there is no connection
+	heard     time.Time // the same, also of a connection that is lost; at first when the listener was made
 }
 
 type handler struct {
@@ -41,7 +42,7 @@ type handler struct {
 // NewListener makes a Listener for the database at url, which must lead to Postgres itself and not to a pooler that
 // shares sessions. now must go on with real time, for ConfirmedWithin measures a connection's silence with it.
 func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
-	return &Listener{url: url, log: log, now: now}
+	return &Listener{url: url, log: log, now: now, heard: now()}
 }
 
 // Handle subscribes to a channel; call it before Run. After each connect, when the channel is already listened to, onConnect
@@ -63,6 +64,16 @@ func (l *Listener) confirm(began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.confirmed = began
+	if !began.IsZero() {
+		l.heard = began
+	}
+}
+
+// Silence returns how long ago the last completed round trip began, on whatever connection.
+func (l *Listener) Silence() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now().Sub(l.heard)
 }
 
 // Run listens until ctx ends and returns nil then.

@@ -3,15 +3,14 @@ package httpapi
 import (
 	"log/slog"
 	"net/http"
-	"slices"
+	"time"
+
+	"github.com/consign-dev/consign/internal/requestid"
 )
 
 // logRequest writes the access line: one a request, without path, query, token or body (contract 1.13). Failures of
 // ours carry their cause here and nowhere else.
-func (a *API) logRequest(x *exchange, r *http.Request, aborted bool) {
-	if x.status == 0 {
-		x.status = http.StatusOK // what net/http sends for a handler that wrote nothing
-	}
+func (a *API) logRequest(x *exchange, r *http.Request, elapsed time.Duration, aborted bool) {
 	level := slog.LevelInfo
 	switch {
 	case x.stack != nil || x.status == http.StatusInternalServerError:
@@ -24,18 +23,14 @@ func (a *API) logRequest(x *exchange, r *http.Request, aborted bool) {
 	if !a.log.Enabled(r.Context(), level) {
 		return
 	}
-	method := r.Method
-	if method != http.MethodOptions && !slices.Contains(methods, method) {
-		method = "other"
-	}
 	attrs := make([]slog.Attr, 0, 12)
 	attrs = append(attrs,
-		slog.String("method", method),
+		slog.String("method", knownMethod(r.Method)),
 		slog.String("route", x.route),
 		slog.Int("status", x.status),
 		slog.Int64("bytes", x.bytes),
-		slog.Int64("micros", a.now().Sub(x.started).Microseconds()),
-		slog.String("request_id", x.id),
+		slog.Int64("micros", elapsed.Microseconds()),
+		slog.String(requestid.Attr, x.id),
 		slog.String("client", x.client.Address.String()),
 		slog.String("host", x.client.Host.Name),
 	)

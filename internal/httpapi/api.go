@@ -22,7 +22,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Options is what an API is built from. All members but Authenticate, Classify and Maintenance are required.
+// Options is what an API is built from. All members but the functions
+// Authenticate, Classify, Maintenance, Stopping and Observe are required.
 type Options struct {
 	// Authenticate turns a request's token into its caller: token.Verifier's method. Without it only routes of
 	// token.None can be called.
@@ -38,6 +39,8 @@ type Options struct {
 	AnonymousSession time.Duration     // life of the anonymous session cookie; 0: a day
 	Classify         func(error) error // gives errors of other libraries their fault, or returns them unchanged: database.Classify
 	Maintenance      func() bool       // whether consign maintenance is on
+	Stopping         func() bool       // whether the server is about to stop: answers then close their connections
+	Observe          func(Finished)    // is told of each request that has ended, except health checks
 	Now              func() time.Time
 	Log              *slog.Logger
 }
@@ -55,27 +58,32 @@ type API struct {
 	origins      []string
 	classify     func(error) error
 	maintenance  func() bool
+	stopping     func() bool
+	observe      func(Finished)
 	now          func() time.Time
 	log          *slog.Logger
 	constant     constantHeaders
 
-	mux    *chi.Mux
-	routes []MountedRoute
-	probes map[string]http.Handler
-	warned atomic.Bool // the warning about untrusted forwarding headers was logged
+	mux     *chi.Mux
+	routes  []MountedRoute
+	probes  map[string]http.Handler
+	traffic traffic
+	warned  atomic.Bool // the warning about untrusted forwarding headers was logged
 }
 
 // New returns an API without routes.
 func New(o Options) *API {
 	a := &API{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
-		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, now: o.Now, log: o.Log,
+		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
+		now: o.Now, log: o.Log,
 		buckets: NewBuckets(o.Limiter), address: addressBucket,
 		mux:    chi.NewMux(),
 		probes: make(map[string]http.Handler),
 		constant: constantHeaders{
 			nosniff: []string{"nosniff"}, noReferrer: []string{"no-referrer"}, noStore: []string{"no-store"},
 			varyOrigin: []string{"Origin"}, hsts: []string{"max-age=31536000"},
+			goodbye: []string{"close"},
 		},
 	}
 	if o.AddressBucket.Capacity > 0 {
@@ -114,7 +122,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // constantHeaders are values that answers share. They have no room to grow, so that Add copies them.
-type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts []string }
+type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts, goodbye []string }
 
 // begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
 func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
@@ -131,6 +139,9 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	h["Referrer-Policy"] = a.constant.noReferrer
 	h["Cache-Control"] = a.constant.noStore
 	h["Vary"] = a.constant.varyOrigin
+	if a.stopping != nil && a.stopping() {
+		h["Connection"] = a.constant.goodbye
+	}
 	return x
 }
 
@@ -192,8 +203,8 @@ func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// end finishes a request: a panic becomes a 500, or cuts the connection if the answer has begun, and the access line
-// is written.
+// end finishes a request: a panic becomes a 500, or cuts the connection if the answer has begun; then it is counted, and
+// the access line is written.
 func (a *API) end(x *exchange, r *http.Request) {
 	thrown := recover()
 	err, _ := thrown.(error)
@@ -201,7 +212,14 @@ func (a *API) end(x *exchange, r *http.Request) {
 	if thrown != nil && !aborted {
 		aborted = x.crashed(thrown)
 	}
-	a.logRequest(x, r, aborted)
+	if x.status == 0 {
+		x.status = http.StatusOK // what net/http sends for a handler that wrote nothing
+	}
+	elapsed := a.now().Sub(x.started)
+	if a.observe != nil && !x.probe {
+		a.observe(Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: elapsed})
+	}
+	a.logRequest(x, r, elapsed, aborted)
 	if aborted {
 		panic(http.ErrAbortHandler)
 	}

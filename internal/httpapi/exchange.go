@@ -79,7 +79,7 @@ func (x *exchange) WriteHeader(status int) {
 func (x *exchange) Write(p []byte) (int, error) {
 	x.beforeWrite()
 	n, err := x.ResponseWriter.Write(p)
-	x.bytes += int64(n)
+	x.wrote(int64(n))
 	return n, err
 }
 
@@ -105,7 +105,7 @@ func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 		x.extendWrites()
 		n, err := below.ReadFrom(&io.LimitedReader{R: src, N: size})
 		total += n
-		x.bytes += n
+		x.wrote(n)
 		if isLimited {
 			rest -= n
 			limited.N -= n
@@ -115,6 +115,12 @@ func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 		}
 	}
 	return total, nil
+}
+
+// wrote counts bytes of the answer's body.
+func (x *exchange) wrote(n int64) {
+	x.bytes += n
+	x.api.traffic.out.Add(n)
 }
 
 // FlushError implements what http.ResponseController looks for.
@@ -204,6 +210,7 @@ func (x *exchange) takeBody(r *http.Request, kind Body) (done func()) {
 // a shutdown answers 503.
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	b.x.api.traffic.in.Add(int64(n))
 	switch {
 	case err == nil:
 		if b.stream && n > 0 {

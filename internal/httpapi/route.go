@@ -12,6 +12,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -62,6 +63,7 @@ type Route struct {
 	Deprecated      string    // what to do instead; the route still works and says so (contract 1.8)
 	DeprecatedSince time.Time // when Deprecated took effect
 	Dropped         bool      // answers 410
+	Download        bool      // GET answers with the bytes of files: counted while it lasts
 }
 
 // MountedRoute is a Route where it is served.
@@ -157,6 +159,10 @@ func (a *API) call(x *exchange, r *http.Request, route Route) error {
 	if limit := route.Body.limit(); limit >= 0 && r.ContentLength > limit {
 		return tooLarge(limit)
 	}
+	if flying := a.traffic.of(route, r.Method); flying != nil {
+		flying.Add(1)
+		defer flying.Add(-1)
+	}
 	r = x.withCaller(r, caller)
 	defer x.takeBody(r, route.Body)()
 	return route.Handler(x, r)
@@ -186,7 +192,7 @@ func (a *API) identify(x *exchange, r *http.Request, auth token.Auth) (token.Cal
 // withCaller returns r as the handler shall see it: who calls, from where, to which host.
 func (x *exchange) withCaller(r *http.Request, caller token.Caller) *http.Request {
 	caller.Client = x.client
-	ctx := hosts.With(r.Context(), x.client.Host)
+	ctx := requestid.With(hosts.With(r.Context(), x.client.Host), x.id)
 	return r.WithContext(token.WithCaller(ctx, caller))
 }
 

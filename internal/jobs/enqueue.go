@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/requestid"
 )
 
 // maxAttempts with the delays of retryPolicy makes about four days.
@@ -48,7 +49,7 @@ func (r *Runner) EnqueueAll(ctx context.Context, tx database.Tx, all []river.Job
 	if len(all) == 0 {
 		return nil
 	}
-	opts := river.InsertOpts{MaxAttempts: maxAttempts, Queue: river.QueueDefault}
+	opts := river.InsertOpts{MaxAttempts: maxAttempts, Queue: river.QueueDefault, Metadata: metadata(ctx)}
 	for _, option := range options {
 		option(&opts)
 	}
@@ -61,6 +62,33 @@ func (r *Runner) EnqueueAll(ctx context.Context, tx database.Tx, all []river.Job
 		return fmt.Errorf("insert jobs: %w", err)
 	}
 	return notify(ctx, tx, opts.Queue)
+}
+
+// origin is what a job's metadata hold of ours: the request that caused it, for the log.
+type origin struct {
+	RequestID string `json:"request_id,omitempty"`
+}
+
+// metadata gives a job what it keeps of the context it is enqueued in; nil for nothing.
+func metadata(ctx context.Context) []byte {
+	id := requestid.From(ctx)
+	if id == "" {
+		return nil
+	}
+	raw, err := json.Marshal(origin{RequestID: id})
+	if err != nil { // a string is always encoded
+		return nil
+	}
+	return raw
+}
+
+// caused returns ctx with the request that caused a job; metadata of other programs name none.
+func caused(ctx context.Context, metadata []byte) context.Context {
+	var o origin
+	if json.Unmarshal(metadata, &o) != nil {
+		return ctx
+	}
+	return requestid.With(ctx, o.RequestID)
 }
 
 // notify wakes the servers that work a queue once the transaction commits, in the form River's listener expects.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -64,6 +65,7 @@ type Runner struct {
 	inserter *river.Client[pgx.Tx]
 	workers  *river.Workers
 	queues   map[string]river.QueueConfig
+	failures atomic.Int64
 
 	mu       sync.Mutex
 	periodic map[string]periodicWork
@@ -112,7 +114,7 @@ func New(db *database.DB, o Options) *Runner {
 // registered once; anything else panics at start, being a mistake in the program.
 func Register[A river.JobArgs](r *Runner, work func(ctx context.Context, args A) error) {
 	river.AddWorker(r.workers, river.WorkFunc(func(ctx context.Context, job *river.Job[A]) error {
-		return work(database.Unhurried(ctx), job.Args) // JobTimeout bounds it
+		return work(database.Unhurried(caused(ctx, job.Metadata)), job.Args) // JobTimeout bounds it
 	}))
 }
 

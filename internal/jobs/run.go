@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,7 +70,7 @@ func (r *Runner) client() (*river.Client[pgx.Tx], error) {
 		Workers:              r.workers,
 		Queues:               r.queues,
 		Logger:               riverLog(r.options.Log),
-		ErrorHandler:         failureLog{r.options.Log},
+		ErrorHandler:         failureLog{r.options.Log, &r.failures},
 		RetryPolicy:          retryPolicy{},
 		FetchCooldown:        fetchCooldown,
 		FetchPollInterval:    r.options.PollInterval,
@@ -116,19 +117,24 @@ func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
 	return time.Now().Add(delay + rand.N(delay/4))
 }
 
-// failureLog writes one line for each failed run; a job's arguments stay out of it.
-type failureLog struct{ log *slog.Logger }
+// failureLog counts failed runs and writes one line for each; a job's arguments stay out of it.
+type failureLog struct {
+	log   *slog.Logger
+	count *atomic.Int64
+}
 
 // HandleError implements river.ErrorHandler.
 func (f failureLog) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
-	f.log.WarnContext(ctx, "job failed", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+	f.count.Add(1)
+	f.log.WarnContext(caused(ctx, job.Metadata), "job failed", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
 		slog.Int("attempt", job.Attempt), slog.Any("error", err))
 	return nil
 }
 
 // HandlePanic implements river.ErrorHandler.
 func (f failureLog) HandlePanic(ctx context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
-	f.log.ErrorContext(ctx, "job panicked", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+	f.count.Add(1)
+	f.log.ErrorContext(caused(ctx, job.Metadata), "job panicked", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
 		slog.Int("attempt", job.Attempt), slog.Any("panic", value), slog.String("trace", trace))
 	return nil
 }

@@ -101,6 +101,7 @@ type Mailer struct {
 	page      *template.Template
 	now       func() time.Time
 	log       *slog.Logger
+	outcomes  outcomes
 }
 
 // sender is what a mail's bytes take from the configuration; it is kept in the row so that a restart with another

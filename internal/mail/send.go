@@ -56,6 +56,7 @@ func (m *Mailer) send(ctx context.Context, text string) error {
 	if errors.Is(sendErr, ErrPermanent) || !m.now().Before(c.GiveUpAt) {
 		err := m.failed(settle, c, answer)
 		if err == nil {
+			m.outcomes.failed.Add(1)
 			return nil
 		}
 		m.log.ErrorContext(settle, "mail failed for good, which could not be noted", slog.String("mail", c.UID.String()),
@@ -112,6 +113,7 @@ func (m *Mailer) sent(ctx context.Context, c *claimed, answer string) error {
 	if err != nil {
 		return fmt.Errorf("note that mail was sent: %w", err)
 	}
+	m.outcomes.sent.Add(1)
 	m.log.InfoContext(ctx, "mail sent", slog.String("mail", c.UID.String()), slog.String("template", c.Template),
 		slog.Int("attempt", c.Attempts))
 	return nil
@@ -127,6 +129,7 @@ func (m *Mailer) postponed(ctx context.Context, c *claimed, answer string) error
 	if err != nil {
 		return fmt.Errorf("note that mail is postponed: %w", err)
 	}
+	m.outcomes.postponed.Add(1)
 	return jobs.Again(delay)
 }
 

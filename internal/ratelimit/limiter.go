@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 
 	"github.com/consign-dev/consign/internal/fault"
 )
@@ -41,6 +43,7 @@ type Bucket struct {
 type Limiter struct {
 	store   Store
 	enabled bool
+	refused sync.Map // *atomic.Int64 by the bucket's name
 }
 
 // NewLimiter returns a limiter over store. When it is not enabled only essential buckets count, and log says so once.
@@ -60,7 +63,28 @@ func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result
 	if err != nil {
 		return Result{}, fmt.Errorf("take from bucket %s: %w", b.Name, err)
 	}
+	if !result.Allowed {
+		l.count(b.Name)
+	}
 	return result, nil
+}
+
+func (l *Limiter) count(bucket string) {
+	n, ok := l.refused.Load(bucket)
+	if !ok {
+		n, _ = l.refused.LoadOrStore(bucket, new(atomic.Int64))
+	}
+	n.(*atomic.Int64).Add(1)
+}
+
+// Refusals returns how many drops each kind of bucket, by its name, has refused here since the start.
+func (l *Limiter) Refusals() map[string]int64 {
+	all := map[string]int64{}
+	l.refused.Range(func(name, n any) bool {
+		all[name.(string)] = n.(*atomic.Int64).Load()
+		return true
+	})
+	return all
 }
 
 // Return takes the drop back that an earlier Take added.

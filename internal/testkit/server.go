@@ -32,6 +32,7 @@ import (
 type Server struct {
 	T           testing.TB
 	URL         string // http://localhost:PORT; https when CONSIGN_TLS_CERT is set
+	Admin       string // URL of the admin listener
 	Identity    string // base path of the identity API
 	Transfer    string // base path of the transfer API
 	DatabaseURL string
@@ -104,10 +105,7 @@ func New(t testing.TB, options ...Option) *Server {
 	if s.clock == nil {
 		s.dataDir, s.clock, s.mail, s.secrets = t.TempDir(), NewClock(), NewSink(t), newSecrets()
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener, admin := loopback(t), loopback(t)
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	if s.public == "" {
 		s.public = "http://localhost:" + port
@@ -130,18 +128,28 @@ func New(t testing.TB, options ...Option) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, s, cfg, listener, port)
+	return start(t, s, cfg, listener, admin)
 }
 
-func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, port string) *Server {
+func loopback(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listener) *Server {
 	t.Helper()
 	log := &logBuffer{}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	scheme := "http"
 	if cfg.TLSCert != "" {
 		scheme = "https"
 	}
 	server := &Server{
-		T: t, URL: scheme + "://localhost:" + port, Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
+		T: t, URL: scheme + "://localhost:" + port, Admin: "http://" + admin.Addr().String(), Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
 		DatabaseURL: s.database, DataDir: s.dataDir, Config: cfg, Clock: s.clock, Mail: s.mail, log: log, secrets: s.secrets, done: make(chan error, 1),
 	}
 	server.client = &http.Client{
@@ -151,7 +159,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener net.Listener, por
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, NoPeriodic: true, BlobFS: s.blobs, LookupTXT: s.dns, Demo: s.demo,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, LookupTXT: s.dns, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

@@ -44,6 +44,8 @@ type Revocations struct {
 	now      func() time.Time
 	log      *slog.Logger
 
+	known func(lag time.Duration) // see OnKnown
+
 	mu       sync.RWMutex
 	sessions map[id.Session]time.Time // until when the entry is needed
 	persons  map[id.Person]lowest
@@ -67,6 +69,11 @@ func NewRevocations(db *database.DB, l *database.Listener, tokenLife time.Durati
 	}
 	return r
 }
+
+// OnKnown has f called, on the listener's goroutine, each time a notification of revocations has been taken in, with the
+// time since it was published. That begins shortly before the commit, by the clock of Postgres, and ends by this machine's
+// clock. It must be called before the listener runs.
+func (r *Revocations) OnKnown(f func(lag time.Duration)) { r.known = f }
 
 // Load adds what the database holds. The listener calls it each time it has connected and listens: what is published
 // afterwards arrives as a notification, so nothing falls between.
@@ -121,7 +128,8 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 			INSERT INTO revocations (person, epoch, expires_at)
 			SELECT p.person, p.epoch, $4 FROM unnest($2::uuid[], $3::bigint[]) AS p (person, epoch)
 		)
-		SELECT pg_notify($5, n.notice) FROM unnest($6::text[]) AS n (notice)`,
+		SELECT pg_notify($5, n.notice || ' @' || (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+		FROM unnest($6::text[]) AS n (notice)`,
 		sessions, persons, epochs, expires, revocationChannel, notices(expires, entries))
 	if err != nil {
 		return fmt.Errorf("publish revocation: %w", err)
@@ -215,16 +223,19 @@ func (r *Revocations) apply(expires time.Time, entries ...Revocation) {
 
 // notified runs on the listener's goroutine for each notification.
 func (r *Revocations) notified(notice string) {
-	expires, entries, err := parseNotice(notice)
+	expires, published, entries, err := parseNotice(notice)
 	if err != nil {
 		r.log.Error("revocation notice not understood", "error", err)
 		return
 	}
 	r.apply(expires, entries...)
+	if r.known != nil && !published.IsZero() {
+		r.known(max(0, time.Since(published)))
+	}
 }
 
 // notices writes entries as notifications: the second at which they may be forgotten, then each entry as s<session> or
-// p<person>:<epoch>, separated by spaces.
+// p<person>:<epoch>, separated by spaces. Publish adds @<microseconds>, when it happened.
 func notices(expires time.Time, entries []Revocation) []string {
 	var out []string
 	var b strings.Builder
@@ -245,18 +256,25 @@ func notices(expires time.Time, entries []Revocation) []string {
 	return append(out, b.String())
 }
 
-func parseNotice(notice string) (time.Time, []Revocation, error) {
+func parseNotice(notice string) (expires, published time.Time, entries []Revocation, err error) {
 	fields := strings.Fields(notice)
 	if len(fields) == 0 {
-		return time.Time{}, nil, errors.New("empty notice")
+		return time.Time{}, time.Time{}, nil, errors.New("empty notice")
 	}
 	seconds, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
-		return time.Time{}, nil, fmt.Errorf("read expiry: %w", err)
+		return time.Time{}, time.Time{}, nil, fmt.Errorf("read expiry: %w", err)
 	}
-	var entries []Revocation
 	for _, f := range fields[1:] {
 		var e Revocation
+		if at, ok := strings.CutPrefix(f, "@"); ok {
+			micros, err := strconv.ParseInt(at, 10, 64)
+			if err != nil {
+				return time.Time{}, time.Time{}, nil, fmt.Errorf("read moment: %w", err)
+			}
+			published = time.UnixMicro(micros)
+			continue
+		}
 		if s, ok := strings.CutPrefix(f, "s"); ok {
 			e.Session, err = id.Parse[id.Session](s)
 		} else if p, ok := strings.CutPrefix(f, "p"); ok {
@@ -268,9 +286,9 @@ func parseNotice(notice string) (time.Time, []Revocation, error) {
 			err = fmt.Errorf("entry of unknown form")
 		}
 		if err != nil {
-			return time.Time{}, nil, fmt.Errorf("read entry: %w", err)
+			return time.Time{}, time.Time{}, nil, fmt.Errorf("read entry: %w", err)
 		}
 		entries = append(entries, e)
 	}
-	return time.Unix(seconds, 0), entries, nil
+	return time.Unix(seconds, 0), published, entries, nil
 }

@@ -298,7 +298,7 @@ func TestNotices(t *testing.T) {
 		if len(n) > 7999 {
 			t.Errorf("a notice has %d bytes", len(n))
 		}
-		at, entries, err := parseNotice(n)
+		at, _, entries, err := parseNotice(n)
 		if err != nil || at.Before(expires) || at.After(expires.Add(time.Second)) {
 			t.Fatalf("parseNotice = %v, %v", at, err)
 		}
@@ -315,7 +315,7 @@ func FuzzNotice(f *testing.F) {
 	f.Add("1 x")
 	f.Add("1 pabc:1")
 	f.Fuzz(func(t *testing.T, notice string) {
-		if _, entries, err := parseNotice(notice); err != nil && entries != nil {
+		if _, _, entries, err := parseNotice(notice); err != nil && entries != nil {
 			t.Fatalf("%q gave %+v and %v", notice, entries, err)
 		}
 	})

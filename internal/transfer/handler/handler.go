@@ -114,9 +114,9 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/transfers", Auth: acc, Handler: h.listTransfers},
 		{Method: "GET", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.getTransfer},
 		{Method: "DELETE", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.deleteTransfer},
-		{Method: "GET", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
+		{Method: "GET", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
-		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive},
+		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive, Download: true},
 		{Method: "HEAD", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive},
 		{Method: "POST", Pattern: "/auth/otk", Auth: acc, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
 
@@ -124,9 +124,9 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "POST", Pattern: link + "/code", Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
 		{Method: "POST", Pattern: link + "/access", Auth: acc.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
 		{Method: "POST", Pattern: link + "/otk", Auth: dl, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
-		{Method: "GET", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
+		{Method: "GET", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject, Download: true},
 		{Method: "HEAD", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
-		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive},
+		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive, Download: true},
 		{Method: "HEAD", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive},
 	}
 }

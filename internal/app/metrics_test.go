@@ -1,0 +1,325 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// scrape is what the admin listener says at /metrics: values by series, such as `consign_jobs{queue="mail",state="due"}`.
+func scrape(t *testing.T, s *testkit.Server) map[string]float64 {
+	t.Helper()
+	status, body := fetch(t, s.Admin+"/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("/metrics answered %d: %s", status, body)
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(strings.TrimSpace(line[at+1:]), 64)
+		if err != nil {
+			t.Fatalf("not a sample: %q", line)
+		}
+		all[line[:at]] = value
+	}
+	return all
+}
+
+func fetch(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}
+
+// requests is the counter of one kind of requests.
+func requests(method, route, status string) string {
+	return fmt.Sprintf(`consign_http_requests_total{method=%q,route=%q,status=%q}`, method, route, status)
+}
+
+// TestMetricsOfRequests: requests are counted by the pattern of their route, and nothing that a client chose becomes a label.
+func TestMetricsOfRequests(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited())
+	ann := mailboxOwner(s)
+	for range 3 {
+		ann.Get(s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
+	}
+	ann.Get(s.Transfer + "/public/mailbox/nobody-like-that").Want(http.StatusNotFound)
+	for _, path := range []string{"/chosen-path", "/transfer/v2/chosen-path", "/transfer/v1/chosen-path", "/metrics", "/m/chosen-path"} {
+		ann.Get(path)
+	}
+	ann.Do("BREW", "/chosen-path", nil)
+	ann.Do("BREW", s.Transfer+"/environment", nil)
+	ann.With("Host", "chosen-path.example").With("X-Request-Id", "chosen-path").Get(s.Transfer + "/environment")
+	for range 4 { // the fourth finds the bucket full
+		s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "chosen-path@example.com", "type": "bcrypt", "key": "wrong wrong"})
+	}
+	s.Stranger().Get("/readyz").Want(http.StatusOK)
+
+	got := scrape(t, s)
+	for series, want := range map[string]float64{
+		requests("GET", s.Transfer+"/public/mailbox/{key}", "2xx"):                 3,
+		requests("GET", s.Transfer+"/public/mailbox/{key}", "4xx"):                 1,
+		requests("PUT", s.Transfer+"/mailbox", "2xx"):                              1,
+		requests("GET", "unmatched", "4xx"):                                        3,
+		requests("GET", "/transfer/v1/*", "4xx"):                                   1,
+		requests("other", "unmatched", "4xx"):                                      2,
+		requests("POST", s.Identity+"/auth/login", "4xx"):                          3,
+		requests("POST", s.Identity+"/auth/login", "509"):                          1,
+		`consign_ratelimit_refusals_total{bucket="login"}`:                         1,
+		`consign_build_info{goversion="` + runtime.Version() + `",version="test"}`: 1,
+		`consign_database_up`:                                                      1,
+		`consign_listen_confirmed`:                                                 1,
+	} {
+		if got[series] != want {
+			t.Errorf("%s is %v, want %v", series, got[series], want)
+		}
+	}
+	if got[strings.Replace(requests("GET", s.Transfer+"/public/mailbox/{key}", "2xx"), "requests_total", "request_duration_seconds_count", 1)] != 3 {
+		t.Error("the histogram does not count what the counter does")
+	}
+	for series := range got {
+		if strings.Contains(series, "chosen") || strings.Contains(series, "BREW") || strings.Contains(series, "readyz") {
+			t.Errorf("a client's choice, or a health check, is a series: %s", series)
+		}
+	}
+}
+
+// TestMetricsOfTransfers: uploads, downloads and event streams are seen while they are under way, and their bytes too.
+func TestMetricsOfTransfers(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := mailboxOwner(s)
+	data := bytes.Repeat([]byte("consign "), 4_000_000) // more than sockets hold, so that a download waits for its reader
+	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
+	before := scrape(t, s)
+	flight := func(what string) float64 { return scrape(t, s)["consign_"+what] }
+
+	body := newTap()
+	uploaded := make(chan error, 1)
+	go func() {
+		_, err := sam.With("Content-Length", strconv.Itoa(len(data))).Try(context.WithoutCancel(t.Context()), http.MethodPut, reservation+"/objects/a/content", body)
+		uploaded <- err
+	}()
+	body.give(data[:400_000])
+	eventually(t, "an upload is in flight", func() bool { return flight("uploads_in_flight") == 1 })
+	eventually(t, "its bytes are counted", func() bool {
+		return flight("http_request_bytes_total")-before["consign_http_request_bytes_total"] >= 400_000
+	})
+	body.give(data[400_000:])
+	body.end()
+	if err := <-uploaded; err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no upload is in flight", func() bool { return flight("uploads_in_flight") == 0 })
+
+	stream, err := ann.Open(t.Context(), http.MethodGet, s.Identity+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a stream is open", func() bool { return flight("event_streams_open") == 1 })
+	_ = stream.Body.Close()
+	eventually(t, "no stream is open", func() bool { return flight("event_streams_open") == 0 })
+
+	sent := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
+	object := ann.Get(s.Transfer + "/transfers/" + sent).Want(http.StatusOK).String("objects.0.uid")
+	download, err := ann.Open(t.Context(), http.MethodGet, s.Transfer+"/transfers/"+sent+"/objects/"+object+"/content", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a download is in flight", func() bool { return flight("downloads_in_flight") == 1 })
+	if n, err := io.Copy(io.Discard, download.Body); n != int64(len(data)) || err != nil {
+		t.Fatalf("%d bytes came down: %v", n, err)
+	}
+	_ = download.Body.Close()
+	eventually(t, "no download is in flight", func() bool { return flight("downloads_in_flight") == 0 })
+	if got := flight("http_response_bytes_total") - before["consign_http_response_bytes_total"]; got < float64(len(data)) {
+		t.Errorf("%v bytes were answered, a file of %d was downloaded", got, len(data))
+	}
+}
+
+// TestMetricsOfMails: what waits, what was sent and what failed, and how many jobs there are.
+func TestMetricsOfMails(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	var refuse smtp.SMTPError
+	s.Mail.Refuse(func(to string) *smtp.SMTPError {
+		if strings.HasPrefix(to, "busy") || strings.HasPrefix(to, "gone") {
+			return &refuse
+		}
+		return nil
+	})
+	refuse = smtp.SMTPError{Code: 450, Message: "later"}
+	s.SignUpUnconfirmed("busy@example.com")
+	eventually(t, "a mail is postponed", func() bool {
+		got := scrape(t, s)
+		return got[`consign_mail_attempts_total{outcome="postponed"}`] == 1 && got[`consign_mails_waiting`] == 1 &&
+			got[`consign_jobs{queue="mail",state="scheduled"}`] == 1
+	})
+	got := scrape(t, s)
+	if got[`consign_mail_attempts_total{outcome="sent"}`] != 1 || got[`consign_mail_attempts_total{outcome="failed"}`] != 0 || got[`consign_mail_oldest_due_seconds`] != 0 {
+		t.Errorf("sent %v, failed %v, oldest due %v", got[`consign_mail_attempts_total{outcome="sent"}`], got[`consign_mail_attempts_total{outcome="failed"}`], got[`consign_mail_oldest_due_seconds`])
+	}
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `
+		WITH mail AS (UPDATE mails SET next_attempt_at = clock_timestamp() - interval '1 hour' WHERE state = 'queued')
+		UPDATE river_job SET scheduled_at = clock_timestamp() - interval '2 hours' WHERE queue = 'mail' AND state = 'scheduled'`); err != nil {
+		t.Fatal(err)
+	}
+	got = scrape(t, s)
+	if age := got[`consign_mail_oldest_due_seconds`]; age < 3600 || age > 3700 {
+		t.Errorf("the oldest mail due for an hour has been for %v s", age)
+	}
+	if age := got[`consign_job_oldest_due_seconds{queue="mail"}`]; age < 7200 || age > 7300 {
+		t.Errorf("the oldest job due for two hours has been for %v s", age)
+	}
+	refuse = smtp.SMTPError{Code: 550, Message: "no such user"}
+	s.SignUpUnconfirmed("gone@example.com")
+	eventually(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] == 1 })
+}
+
+// TestMetricsOfRevocations: each replica measures how long a revocation took to reach it, and how long it has heard nothing.
+func TestMetricsOfRevocations(t *testing.T) {
+	t.Parallel()
+	relay := testkit.NewRelay(t, pgtest.URL(t))
+	first := testkit.New(t, testkit.Through(relay.URL))
+	second := testkit.New(t, testkit.Beside(first))
+	ann := first.SignUp("ann@example.com")
+	before := scrape(t, second)["consign_revocation_lag_seconds_count"]
+	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil)
+	for _, s := range []*testkit.Server{first, second} {
+		eventually(t, "the revocation is measured", func() bool { return scrape(t, s)["consign_revocation_lag_seconds_count"] > before })
+		if sum := scrape(t, s)["consign_revocation_lag_seconds_sum"]; sum <= 0 || sum > 10 {
+			t.Errorf("lags of %v s", sum)
+		}
+	}
+	relay.Down()
+	eventually(t, "the silence shows", func() bool {
+		got := scrape(t, second)
+		return got["consign_listen_confirmed_age_seconds"] > 1 && got["consign_listen_confirmed"] == 0
+	})
+	if got := scrape(t, second); got["consign_database_up"] != 0 || got[requests("POST", first.Identity+"/auth/logout", "2xx")] != 0 {
+		t.Error("without database a scrape tells the rest, and that the database is away")
+	} else if _, told := got["consign_mails_waiting"]; told {
+		t.Error("without database nobody knows how many mails wait")
+	}
+	relay.Up()
+	eventually(t, "it listens again", func() bool {
+		got := scrape(t, second)
+		return got["consign_listen_confirmed"] == 1 && got["consign_database_up"] == 1 && got["consign_listen_confirmed_age_seconds"] < 2
+	})
+}
+
+var metricName = regexp.MustCompile("(?m)^# TYPE ([a-z_]+) ")
+
+// TestMetricsAreDocumented: docs/metrics.md names each metric that is exposed, and none that is not.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	for range 4 {
+		s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": "wrong wrong"})
+	}
+	_, text := fetch(t, s.Admin+"/metrics")
+	raw, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)`").FindAllSubmatch(raw, -1) {
+		documented[string(match[1])] = true
+	}
+	var exposed []string
+	for _, match := range metricName.FindAllStringSubmatch(text, -1) {
+		exposed = append(exposed, match[1])
+		if !documented[match[1]] {
+			t.Errorf("docs/metrics.md has no row for %s", match[1])
+		}
+	}
+	for name := range documented {
+		if strings.HasPrefix(name, "consign_") && !slices.Contains(exposed, name) { // the runtime's differ from system to system
+			t.Errorf("docs/metrics.md describes %s, which is not exposed", name)
+		}
+	}
+	if len(exposed) < 60 {
+		t.Errorf("only %d metrics are exposed", len(exposed))
+	}
+}
+
+// TestAdministrationIsPrivate: nothing of the admin listener can be reached by way of the public one, however the path is spelt and
+// whatever a proxy in front forwards.
+func TestAdministrationIsPrivate(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, loopback())
+	admin := strings.TrimPrefix(s.Admin, "http://")
+	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/heap"} {
+		if status, _ := fetch(t, s.Admin+path); status != http.StatusOK {
+			t.Errorf("GET %s answered %d at the admin listener", path, status)
+		}
+		for _, target := range []string{
+			path, "/" + path, "/." + path, path + "/", path + "?x=/healthz", "/healthz/.." + path, "/healthz" + path, "/api/.." + path,
+			strings.ToUpper(path), "/%" + fmt.Sprintf("%02x", path[1]) + path[2:], s.Admin + path,
+		} {
+			for _, host := range []string{"localhost", admin, "localhost:9090"} {
+				status, body := exchange(t, s, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nX-Forwarded-Host: "+host+
+					"\r\nX-Forwarded-For: 127.0.0.1\r\nX-Original-URL: "+path+"\r\nX-Rewrite-URL: "+path+"\r\nConnection: close\r\n\r\n")
+				if status != http.StatusNotFound || strings.Contains(body, "go_goroutines") || strings.Contains(body, "pprof") {
+					t.Errorf("%s at host %s answered %d: %.200q", target, host, status, body)
+				}
+			}
+		}
+	}
+}
+
+// exchange sends a request to the public listener as it is written.
+func exchange(t *testing.T, s *testkit.Server, request string) (status int, body string) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(raw)
+}

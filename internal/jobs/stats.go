@@ -1,0 +1,51 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// QueueStats are how much there is to do in one queue of the installation.
+type QueueStats struct {
+	Queue     string
+	Due       int64         // may run and do not
+	Scheduled int64         // shall run later: at their time, or again after a failure
+	Running   int64         // on any replica
+	OldestDue time.Duration // how long the job that has been due for longest has been; 0 when none is
+}
+
+// Failures returns how many runs of jobs have failed in this process since its start.
+func (r *Runner) Failures() int64 { return r.failures.Load() }
+
+// Stats returns the present numbers of each queue of this Runner and of those that other versions have left jobs in, in
+// order. It takes one statement.
+func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
+	rows, err := r.db.Pool.Query(ctx, `
+		SELECT queue,
+		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()) AS due,
+		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at > clock_timestamp()) AS scheduled,
+		       count(*) FILTER (WHERE state = 'running') AS running,
+		       coalesce(clock_timestamp() - min(scheduled_at) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()), '0') AS oldest_due
+		FROM river_job
+		WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
+		GROUP BY queue`)
+	if err != nil {
+		return nil, fmt.Errorf("count jobs: %w", err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[QueueStats])
+	if err != nil {
+		return nil, fmt.Errorf("count jobs: %w", err)
+	}
+	for name := range r.queues {
+		if !slices.ContainsFunc(all, func(s QueueStats) bool { return s.Queue == name }) {
+			all = append(all, QueueStats{Queue: name})
+		}
+	}
+	slices.SortFunc(all, func(a, b QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
+	return all, nil
+}

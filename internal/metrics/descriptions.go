@@ -1,0 +1,41 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("consign_"+name, help, labels, nil)
+}
+
+// The metrics of the sources, in the order of docs/metrics.md.
+var (
+	bytesIn   = describe("http_request_bytes_total", "Bytes of request bodies read.")
+	bytesOut  = describe("http_response_bytes_total", "Bytes of answers' bodies written.")
+	uploads   = describe("uploads_in_flight", "Uploads under way.")
+	downloads = describe("downloads_in_flight", "Downloads of files and archives under way.")
+	streams   = describe("event_streams_open", "Event streams open.")
+
+	refusals       = describe("ratelimit_refusals_total", "Requests refused because a bucket was full, by kind of bucket.", "bucket")
+	redisAway      = describe("ratelimit_redis_away", "1 while this replica keeps buckets of its own because Redis does not answer.")
+	redisFailures  = describe("ratelimit_redis_failures_total", "How often this replica has fallen back from Redis to its memory.")
+	redisFallbacks = describe("ratelimit_redis_fallbacks_total", "Drops that went to the memory of this replica instead of Redis.")
+
+	databaseUp           = describe("database_up", "1 if the database answered this scrape.")
+	poolMax              = describe("database_pool_max_connections", "Connections the pool may have.")
+	poolConnections      = describe("database_pool_connections", "Connections the pool has, by what they do.", "state")
+	poolAcquires         = describe("database_pool_acquires_total", "Connections taken from the pool.")
+	poolEmptyAcquires    = describe("database_pool_empty_acquires_total", "Times that all connections were taken.")
+	poolCanceledAcquires = describe("database_pool_canceled_acquires_total", "Times that waiting for a connection was given up.")
+	poolWait             = describe("database_pool_wait_seconds_total", "Time spent waiting for a connection while all were taken.")
+	poolNew              = describe("database_pool_new_connections_total", "Connections made.")
+
+	listenAge       = describe("listen_confirmed_age_seconds", "Age of the last confirmed round trip on the connection that listens for notifications.")
+	listenConfirmed = describe("listen_confirmed", "1 if that round trip is a second old at most; else each access token is checked in the database.")
+
+	jobDepth    = describe("jobs", "Unfinished jobs of the installation by queue and state.", "queue", "state")
+	jobOldest   = describe("job_oldest_due_seconds", "How long the job that has been due for longest has been waiting, by queue.", "queue")
+	jobFailures = describe("job_failures_total", "Runs of jobs on this replica that failed; most are repeated.")
+
+	mailAttempts = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
+	mailsWaiting = describe("mails_waiting", "Mails of the installation that are not sent yet.")
+	mailOldest   = describe("mail_oldest_due_seconds", "How long the mail that has been due for longest has been.")
+)

@@ -1,0 +1,122 @@
+// Package metrics owns what an operator can watch: the names, labels and help of every metric, and their text form for
+// Prometheus. The mechanisms count for themselves and know nothing of it; it asks them when it is scraped. Two things that
+// have a distribution it is told as they happen: requests and revocations.
+//
+// A label never holds what a client has chosen: routes are patterns, methods and buckets are declared, and whatever is
+// unknown has one name. docs/metrics.md describes each metric, which a test holds it to.
+package metrics
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+)
+
+const (
+	maxScrapes    = 4 // at once; more are answered with 503
+	scrapeTimeout = 5 * time.Second
+)
+
+// Metrics are all metrics of one process.
+type Metrics struct {
+	registry   *prometheus.Registry
+	requests   *prometheus.CounterVec
+	latency    *prometheus.HistogramVec
+	revocation prometheus.Histogram
+	log        *slog.Logger
+
+	// series are the metrics of requests seen so far: finding them here costs less than by their labels.
+	series sync.Map // *series by kind
+}
+
+// kind is what requests are told apart by.
+type kind struct{ route, method, class string }
+
+type series struct {
+	count   prometheus.Counter
+	latency prometheus.Observer
+}
+
+// New returns the metrics of a program of that version, without sources.
+func New(version string, log *slog.Logger) *Metrics {
+	labels := []string{"route", "method", "status"}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), log: log,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "consign_http_requests_total",
+			Help: "Requests that have ended, by route pattern, method and class of the status; 509: refused by a full bucket; aborted: the connection was cut before the answer was complete.",
+		}, labels),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "consign_http_request_duration_seconds",
+			Help:    "Time from a request's header to the end of its answer.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60},
+		}, labels),
+		revocation: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "consign_revocation_lag_seconds",
+			Help:    "Time from the publication of a revocation to its being known on this replica.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "consign_build_info", Help: "Always 1; the labels say what runs.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.latency, m.revocation, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Request counts a request that has ended: httpapi.Options.Observe.
+func (m *Metrics) Request(f httpapi.Finished) {
+	k := kind{route: f.Route, method: f.Method, class: class(f)}
+	known, ok := m.series.Load(k)
+	if !ok {
+		known, _ = m.series.LoadOrStore(k, &series{
+			count:   m.requests.WithLabelValues(k.route, k.method, k.class),
+			latency: m.latency.WithLabelValues(k.route, k.method, k.class),
+		})
+	}
+	s := known.(*series)
+	s.count.Inc()
+	s.latency.Observe(f.Elapsed.Seconds())
+}
+
+// RevocationKnown notes how long a revocation took to arrive: token.Revocations.OnKnown.
+func (m *Metrics) RevocationKnown(lag time.Duration) { m.revocation.Observe(lag.Seconds()) }
+
+// class names the class of a request's status. 509 has its own: with it the identity API refuses what is too much, which is
+// no failure of the server.
+func class(f httpapi.Finished) string {
+	if f.Aborted {
+		return "aborted"
+	}
+	if f.Status == 509 {
+		return "509"
+	}
+	switch f.Status / 100 {
+	case 2:
+		return "2xx"
+	case 3:
+		return "3xx"
+	case 4:
+		return "4xx"
+	}
+	return "5xx"
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout,
+	})
+}

@@ -1,0 +1,64 @@
+package metrics_test
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/metrics"
+)
+
+// TestRequest: requests of one kind share a series, and an answer that was cut off is told from one that was not.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	m := metrics.New("1.2.3", slog.New(slog.DiscardHandler))
+	for _, f := range []httpapi.Finished{
+		{Route: "/a/{uid}", Method: "GET", Status: 200, Elapsed: 3 * time.Millisecond},
+		{Route: "/a/{uid}", Method: "GET", Status: 206, Elapsed: 30 * time.Millisecond},
+		{Route: "/a/{uid}", Method: "GET", Status: 200, Aborted: true},
+		{Route: "/a/{uid}", Method: "GET", Status: 509},
+		{Route: "/a/{uid}", Method: "GET", Status: 503},
+		{Route: "unmatched", Method: "other", Status: 404},
+	} {
+		m.Request(f)
+	}
+	m.RevocationKnown(2 * time.Millisecond)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	for _, want := range []string{
+		`consign_http_requests_total{method="GET",route="/a/{uid}",status="2xx"} 2`,
+		`consign_http_requests_total{method="GET",route="/a/{uid}",status="aborted"} 1`,
+		`consign_http_requests_total{method="GET",route="/a/{uid}",status="5xx"} 1`,
+		`consign_http_requests_total{method="GET",route="/a/{uid}",status="509"} 1`,
+		`consign_http_requests_total{method="other",route="unmatched",status="4xx"} 1`,
+		`consign_http_request_duration_seconds_bucket{method="GET",route="/a/{uid}",status="2xx",le="0.0025"} 0`,
+		`consign_http_request_duration_seconds_bucket{method="GET",route="/a/{uid}",status="2xx",le="0.005"} 1`,
+		`consign_revocation_lag_seconds_bucket{le="0.0025"} 1`,
+		`version="1.2.3"} 1`,
+	} {
+		if !strings.Contains(w.Body.String(), want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// TestRequestAllocates nothing once a kind of request is known: it is on the way of every request.
+func TestRequestAllocates(t *testing.T) {
+	m := metrics.New("test", slog.New(slog.DiscardHandler))
+	f := httpapi.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
+	if n := testing.AllocsPerRun(100, func() { m.Request(f) }); n > 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	m := metrics.New("test", slog.New(slog.DiscardHandler))
+	f := httpapi.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Request(f)
+	}
+}

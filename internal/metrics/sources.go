@@ -1,0 +1,141 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/ratelimit/redis"
+)
+
+// Sources are the mechanisms that are asked for their numbers at each scrape. All but Shared are required.
+type Sources struct {
+	API      *httpapi.API
+	DB       *database.DB
+	Listener *database.Listener
+	Jobs     *jobs.Runner
+	Mail     *mail.Mailer
+	Limiter  *ratelimit.Limiter
+	Shared   *redis.Store // nil: buckets are this process's own
+}
+
+// Watch has the sources asked at each scrape from now on.
+func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(&collector{Sources: s, metrics: m}) }
+
+// askTimeout bounds what a scrape may wait for the database; without an answer it tells the rest.
+const askTimeout = 2 * time.Second
+
+type collector struct {
+	Sources
+	metrics *Metrics
+}
+
+// Describe implements prometheus.Collector. To describe nothing is allowed; samples describe themselves.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	out := samples{ch}
+	c.http(out)
+	c.limits(out)
+	c.pool(out)
+	c.work(out)
+	err := c.waiting(out)
+	if err != nil {
+		c.metrics.log.Warn("a scrape of the metrics misses what the database knows", "error", err)
+	}
+	out.gauge(databaseUp, number(err == nil))
+}
+
+func (c *collector) http(out samples) {
+	s := c.API.Stats()
+	out.counter(bytesIn, float64(s.BytesIn))
+	out.counter(bytesOut, float64(s.BytesOut))
+	out.gauge(uploads, float64(s.Uploads))
+	out.gauge(downloads, float64(s.Downloads))
+	out.gauge(streams, float64(s.Streams))
+}
+
+func (c *collector) limits(out samples) {
+	for bucket, n := range c.Limiter.Refusals() {
+		out.counter(refusals, float64(n), bucket)
+	}
+	var s redis.Stats
+	if c.Shared != nil {
+		s = c.Shared.Stats()
+	}
+	out.gauge(redisAway, number(s.Away))
+	out.counter(redisFailures, float64(s.Failures))
+	out.counter(redisFallbacks, float64(s.Fallbacks))
+}
+
+func (c *collector) pool(out samples) {
+	s := c.DB.Pool.Stat()
+	out.gauge(poolMax, float64(s.MaxConns()))
+	out.gauge(poolConnections, float64(s.AcquiredConns()), "acquired")
+	out.gauge(poolConnections, float64(s.IdleConns()), "idle")
+	out.gauge(poolConnections, float64(s.ConstructingConns()), "constructing")
+	out.counter(poolAcquires, float64(s.AcquireCount()))
+	out.counter(poolEmptyAcquires, float64(s.EmptyAcquireCount()))
+	out.counter(poolCanceledAcquires, float64(s.CanceledAcquireCount()))
+	out.counter(poolWait, s.EmptyAcquireWaitTime().Seconds())
+	out.counter(poolNew, float64(s.NewConnsCount()))
+	out.gauge(listenAge, c.Listener.Silence().Seconds())
+	out.gauge(listenConfirmed, number(c.Listener.ConfirmedWithin(time.Second)))
+}
+
+// work tells what this process has done of jobs and mails.
+func (c *collector) work(out samples) {
+	out.counter(jobFailures, float64(c.Jobs.Failures()))
+	s := c.Mail.Outcomes()
+	out.counter(mailAttempts, float64(s.Sent), "sent")
+	out.counter(mailAttempts, float64(s.Postponed), "postponed")
+	out.counter(mailAttempts, float64(s.Failed), "failed")
+}
+
+// waiting tells what there is to do in the installation: what the database knows.
+func (c *collector) waiting(out samples) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	queues, err := c.Jobs.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		out.gauge(jobDepth, float64(q.Due), q.Queue, "due")
+		out.gauge(jobDepth, float64(q.Scheduled), q.Queue, "scheduled")
+		out.gauge(jobDepth, float64(q.Running), q.Queue, "running")
+		out.gauge(jobOldest, q.OldestDue.Seconds(), q.Queue)
+	}
+	mails, err := c.Mail.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(mailsWaiting, float64(mails.Queued))
+	out.gauge(mailOldest, mails.OldestDue.Seconds())
+	return nil
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// samples are what a scrape will tell.
+type samples struct{ ch chan<- prometheus.Metric }
+
+func (s samples) counter(d *prometheus.Desc, value float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+}
+
+func (s samples) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
