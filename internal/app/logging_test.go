@@ -1,0 +1,134 @@
+package app_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-smtp"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+type logLine struct {
+	Level     string `json:"level"`
+	Msg       string `json:"msg"`
+	RequestID string `json:"request_id"`
+	Route     string `json:"route"`
+	Status    int    `json:"status"`
+}
+
+// logLines are the lines that a server has logged. A line must not name a member twice.
+func logLines(t *testing.T, s *testkit.Server) (all []logLine) {
+	t.Helper()
+	lines := bufio.NewScanner(strings.NewReader(s.Log()))
+	for lines.Scan() {
+		var l logLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatalf("not a line of JSON: %s", lines.Text())
+		}
+		if strings.Count(lines.Text(), `"request_id":`) > 1 {
+			t.Errorf("a line names its request twice: %s", lines.Text())
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// TestAccessLines: one line a request, whatever became of it, found by the answer's X-Request-Id, with the pattern of its route, and
+// with nothing in it that opens anything: paths, queries, bodies and headers hold keys and passwords.
+func TestAccessLines(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited())
+	ann := mailboxOwner(s)
+	stranger := s.Stranger()
+	const hidden = "kept-out-of-the-log"
+	login := map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": hidden}
+	type request struct {
+		who          *testkit.Person
+		method, path string
+		body         any
+		route        string
+		status       int
+	}
+	requests := []request{
+		{ann, "GET", s.Identity + "/profile", nil, s.Identity + "/profile", 200},
+		{ann, "HEAD", s.Transfer + "/public/mailbox/dr-ann", nil, s.Transfer + "/public/mailbox/{key}", 200},
+		{stranger, "GET", "/" + hidden + "?key=" + hidden, nil, "unmatched", 404},
+		{stranger, "DELETE", s.Transfer + "/environment", nil, "unmatched", 405},
+		{stranger, "BREW", s.Transfer + "/environment", nil, "unmatched", 405},
+		{stranger, "GET", "/t/" + hidden, nil, "/t/{key}", 200},
+		{stranger, "GET", s.Transfer + "/public/transfers/" + hidden, nil, s.Transfer + "/public/transfers/{key}", 404},
+		{stranger, "GET", s.Transfer + "/public/transfers/" + hidden + "/archive?otk=" + hidden, nil, s.Transfer + "/public/transfers/{key}/archive", 404},
+		{stranger, "POST", s.Identity + "/confirm/" + hidden, nil, s.Identity + "/confirm/{key}", 401},
+		{stranger, "POST", s.Identity + "/auth/login", login, s.Identity + "/auth/login", 401},
+		{stranger.With("Content-Type", "application/json"), "POST", s.Identity + "/auth/login", `{"email": "` + hidden, s.Identity + "/auth/login", 400},
+		{stranger.As(hidden), "GET", s.Identity + "/profile", nil, s.Identity + "/profile", 401},
+		{ann.With("Cookie", "acct="+hidden+"; session="+hidden), "GET", s.Identity + "/profile/avatar", nil, s.Identity + "/profile/avatar", 404},
+		{stranger.With("Authorization", "Basic "+hidden), "GET", s.Identity + "/profile", nil, s.Identity + "/profile", 401},
+		{stranger.With("Referer", "https://x.example/"+hidden), "GET", s.Transfer + "/environment", nil, s.Transfer + "/environment", 200},
+		{stranger, "GET", "/transfer/v1/" + hidden, nil, "/transfer/v1/*", 410},
+		{stranger, "GET", "/readyz", nil, "/readyz", 200},
+	}
+	ids := map[string]request{}
+	for _, r := range requests {
+		got := r.who.Do(r.method, r.path, r.body)
+		if r.status != got.Status {
+			t.Errorf("%s %s answered %d, want %d", r.method, r.path, got.Status, r.status)
+		}
+		ids[got.Header.Get("X-Request-Id")] = r
+	}
+	if len(ids) != len(requests) {
+		t.Fatalf("%d requests have %d identifiers", len(requests), len(ids))
+	}
+	lines := map[string]int{}
+	eventually(t, "each request has its line", func() bool { // it is written after the answer
+		clear(lines)
+		for _, l := range logLines(t, s) {
+			if r, ours := ids[l.RequestID]; ours {
+				if l.Msg == "request" && (l.Route != r.route || l.Status != r.status) {
+					t.Errorf("%s %s is logged as %d at %s, want %d at %s", r.method, r.path, l.Status, l.Route, r.status, r.route)
+				}
+				lines[l.RequestID]++
+			}
+		}
+		return len(lines) == len(requests)
+	})
+	for id, n := range lines {
+		if n != 1 {
+			t.Errorf("%s %s has %d lines", ids[id].method, ids[id].path, n)
+		}
+	}
+	for _, secret := range []string{hidden, testkit.Password} {
+		if strings.Contains(s.Log(), secret) {
+			t.Errorf("the log holds %q", secret)
+		}
+	}
+}
+
+// TestRequestOfMails: what happens to a mail can be followed from the request that caused it, also by way of another job.
+func TestRequestOfMails(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	logged := func(id, msg string) func() bool {
+		return func() bool {
+			for _, l := range logLines(t, s) {
+				if l.Msg == msg && l.RequestID == id {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	signup := func(email string) string {
+		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": email, "password": testkit.Password, "name": "Ann"}).Want(http.StatusOK).Header.Get("X-Request-Id")
+	}
+	eventually(t, "the mail of a signup is sent", logged(signup("bob@example.com"), "mail sent"))
+	s.SignUp("ann@example.com")
+	reset := s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	eventually(t, "the mail of a reset is sent", logged(reset.Header.Get("X-Request-Id"), "mail sent"))
+	s.Mail.Refuse(func(string) *smtp.SMTPError { return &smtp.SMTPError{Code: 450, Message: "later"} })
+	eventually(t, "a mail is not sent", logged(signup("carl@example.com"), "mail was not sent"))
+}
