@@ -30,8 +30,9 @@ const (
 
 var errStopping = fault.ErrUnavailable.With("the server is stopping; try again").WithRetryAfter(2 * time.Second)
 
-// Run serves until ctx ends, then shuts down in order: not ready; no new connections; streams and uploads told to end,
-// which keeps what they acknowledged; jobs; pool; cluster.
+// Run serves until ctx ends, then shuts down in order: not ready, while all is still served, for as long as a load
+// balancer takes to notice (CONSIGN_SHUTDOWN_DELAY); no new connections; streams and uploads told to end, which keeps what
+// they acknowledged; jobs; pool; cluster.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
@@ -126,10 +127,16 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	a.greet(ctx)
 	select {
 	case <-ctx.Done():
+		a.stopping.Store(true)
+		a.log.Info("stopping", "after", a.config.ShutdownDelay.String())
+		select {
+		case <-time.After(a.config.ShutdownDelay):
+		case err = <-failed:
+		}
 	case err = <-failed:
+		a.stopping.Store(true)
+		a.log.Info("stopping")
 	}
-	a.log.Info("stopping")
-	a.stopping.Store(true)
 	return errors.Join(err, drain(public, stopFeed, endRequests), admin.Close())
 }
 

@@ -20,6 +20,7 @@ type Config struct {
 	PublicURL        *url.URL       `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Where people reach this server: scheme, host and port of links in mails. Its host becomes the free organization's."`
 	Listen           string         `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
 	AdminListen      string         `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health and profiling; keep it private."`
+	ShutdownDelay    time.Duration  `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time from the signal to stop, when /readyz begins to answer 503, to the end of service: longer than a load balancer in front takes to notice."`
 	IdentityBasePath string         `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
 	TransferBasePath string         `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are believed."`
