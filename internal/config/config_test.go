@@ -113,6 +113,7 @@ func TestProblems(t *testing.T) {
 		{append(slices.Clone(database), "CONSIGN_DATABASE_URL=mysql://u:hidden@db/x"), []string{"CONSIGN_DATABASE_URL must be a URL like"}},
 		{append(slices.Clone(database), "CONSIGN_DATABASE_URL=postgres://u:hid/den@db/x"), []string{"CONSIGN_DATABASE_URL must"}},
 		{[]string{"CONSIGN_TRUSTED_PROXIES=10.0.0.1,ten"}, []string{`CONSIGN_TRUSTED_PROXIES must be addresses and CIDRs separated by commas, and "ten" is neither.`}},
+		{[]string{"CONSIGN_LISTEN=127.0.0.1:9090"}, []string{"CONSIGN_ADMIN_LISTEN must not be CONSIGN_LISTEN"}},
 		{[]string{"CONSIGN_TLS_CERT=a.pem"}, []string{"CONSIGN_TLS_KEY is missing"}},
 		{[]string{"CONSIGN_TLS_KEY=a.pem"}, []string{"CONSIGN_TLS_CERT is missing"}},
 		{[]string{"CONSIGN_CORS_ORIGINS=https://a.example/,https://b.example/x", "CONSIGN_LISTEN=8080"}, []string{"CONSIGN_CORS_ORIGINS must be origins", "CONSIGN_LISTEN must be an address"}},

@@ -119,9 +119,12 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// formatDuration is ParseDuration's inverse.
+// formatDuration is ParseDuration's inverse; no duration is no text.
 func formatDuration(d time.Duration) string {
-	if d != 0 && d%day == 0 {
+	if d == 0 {
+		return ""
+	}
+	if d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
 	s := d.String()

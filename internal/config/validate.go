@@ -88,6 +88,7 @@ func (k *checks) serving(c *Config) {
 		"PUBLIC_URL", "must be a scheme, a host and perhaps a port, like https://files.example.com")
 	k.must(listenAddress(c.Listen), "LISTEN", "must be an address like :8080 or 127.0.0.1:8080")
 	k.must(listenAddress(c.AdminListen), "ADMIN_LISTEN", "must be an address like 127.0.0.1:9090")
+	k.must(c.AdminListen != c.Listen, "ADMIN_LISTEN", "must not be CONSIGN_LISTEN: what it serves is not for the public")
 	k.must(basePath(c.IdentityBasePath), "IDENTITY_BASE_PATH", "must be a path like /id/v3")
 	k.must(basePath(c.TransferBasePath), "TRANSFER_BASE_PATH", "must be a path like /transfer/v2")
 	k.must(!strings.HasPrefix(c.TransferBasePath+"/", c.IdentityBasePath+"/") && !strings.HasPrefix(c.IdentityBasePath+"/", c.TransferBasePath+"/"),
