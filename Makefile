@@ -31,7 +31,7 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
 
-test-%: build postgres ## one of: race crash memory web s3 redis oidc (scripts in test/)
+test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc (scripts in test/)
 	@test/$*.sh
 
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)

@@ -5,9 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
-if ! command -v unzip >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  apt-get install -y -q unzip >/dev/null || { apt-get update -q >/dev/null && apt-get install -y -q unzip >/dev/null; } || true
-fi
 need unzip unzip
 
 url=${DEMO_URL:-http://localhost:8080}

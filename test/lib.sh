@@ -8,18 +8,13 @@ server_pid=""
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-need() { # need PROGRAM PACKAGE: refuse to go on without a tool that a target is about
-  command -v "$1" >/dev/null 2>&1 || fail "$1 is missing: install $2 and run this again"
-}
-
-install_or_fail() { # install_or_fail PROGRAM PACKAGE: install a missing Debian package where that is possible
+need() { # need PROGRAM PACKAGE: install a tool that a target is about where that can be done, refuse to go on without it
   command -v "$1" >/dev/null 2>&1 && return
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    echo "installing $2 (apt-get install $2)"
-    apt-get update -q >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$2" >/dev/null
+    echo "installing $1 (apt-get install $2)" >&2
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$2"; } >"$work/apt.log" 2>&1 || true
   fi
-  need "$1" "$2"
+  command -v "$1" >/dev/null 2>&1 || fail "$1 is missing: install $2 and run this again"
 }
 
 free_port() { # an unused TCP port on loopback
@@ -55,6 +50,26 @@ stop_server() { # SIGTERM, then wait
 
 endings=() # what else to end, the newest first
 at_exit() { endings=("$*" ${endings[@]+"${endings[@]}"}); }
+
+# start_s3 sets TEST_S3_URL (s3://KEY:SECRET@bucket?endpoint=…&region=…) to a bucket of a versitygw of our own. If it is set already, that
+# service is used.
+start_s3() {
+  [ -z "${TEST_S3_URL:-}" ] || return 0
+  local gateway port pid
+  gateway=$(versitygw)
+  port=$(free_port)
+  mkdir -p "$work/s3/consign"
+  ROOT_ACCESS_KEY=consign ROOT_SECRET_KEY=consign-secret "$gateway" --port "127.0.0.1:$port" --region us-east-1 --keep-alive --quiet \
+    posix "$work/s3" >"$work/s3.log" 2>&1 &
+  pid=$!
+  at_exit end "$pid"
+  for _ in $(seq 100); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
+    kill -0 "$pid" 2>/dev/null || { cat "$work/s3.log" >&2; fail "versitygw ended while starting (its directory needs extended attributes: set TMPDIR to a file system that has them)"; }
+    sleep 0.1
+  done
+  export TEST_S3_URL="s3://consign:consign-secret@consign?endpoint=http://127.0.0.1:$port&region=us-east-1"
+}
 
 cleanup() {
   local status=$? ending

@@ -3,9 +3,6 @@
 # and nothing may come to lie outside of it. What must not get in at all is refused when it is attached.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-if ! command -v unzip >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-  apt-get install -y -q unzip >/dev/null || { apt-get update -q >/dev/null && apt-get install -y -q unzip >/dev/null; } || true
-fi
 need unzip unzip
 need python3 python3
 need curl curl

@@ -1,7 +1,7 @@
 //go:build campaign
 
 // Package campaign holds the long tests that run the built binary as an operator would: they kill it, fill it and measure it.
-// Run them with make test-crash and make test-memory.
+// Run them with make test-crash, test-memory, test-faults and test-cluster.
 package campaign
 
 import (
@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,6 +27,8 @@ type server struct {
 	t        *testing.T
 	dir      string
 	url      string
+	admin    string // URL of the admin listener
+	args     []string
 	env      []string
 	cmd      *exec.Cmd
 	log      *os.File
@@ -33,7 +36,8 @@ type server struct {
 	password string
 }
 
-func newServer(t *testing.T) *server {
+// newServer makes a server that does not run yet; env are further settings.
+func newServer(t *testing.T, env ...string) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "consign-campaign-")
 	if err != nil {
@@ -47,9 +51,10 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	port, admin := freePort(t), freePort(t)
-	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port}
+	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, args: []string{"serve", "--demo"}}
 	s.env = append(os.Environ(), "CONSIGN_DATA_DIR="+filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL="+s.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4")
+	s.env = append(s.env, env...)
 	t.Cleanup(func() {
 		if s.cmd != nil {
 			s.signal(syscall.SIGTERM)
@@ -80,7 +85,7 @@ func freePort(t *testing.T) string {
 // start runs the binary and waits until it is ready.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary(s.t), "serve", "--demo")
+	s.cmd = exec.Command(binary(s.t), s.args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -90,7 +95,9 @@ func (s *server) start() {
 		if resp, err := http.Get(s.url + "/readyz"); err == nil {
 			resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
-				s.readDemo()
+				if slices.Contains(s.args, "--demo") {
+					s.readDemo()
+				}
 				return
 			}
 		}
