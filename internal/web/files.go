@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -93,6 +94,7 @@ func file(name string, content []byte, cache string) http.HandlerFunc {
 		if acceptsGzip(r) && r.Header.Get("Range") == "" {
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+etag+`-gzip"`)
+			h.Set("Content-Length", strconv.Itoa(len(small()))) // ServeContent leaves it out where there is an encoding
 			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small()))
 			return
 		}

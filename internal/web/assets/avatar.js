@@ -35,7 +35,8 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
       <span class="large"><${Avatar} src=${current.value ?? ""} name=${name} /></span>
       <div class="stack tight"><span>${label}</span><div class="row">
         <${Button} onClick=${() => input.current.click()}>${T("Choose a picture")}<//>
-        ${current.value && html`<${Button} kind="quiet" busy=${change.busy} onClick=${() => change.run(null)}>${T("Remove")}<//>`}</div></div>
+        ${current.value && html`<${Button} kind="quiet" busy=${change.busy} onClick=${() => change.run(null)}>${T("Remove")}<//>`}
+      </div></div>
     </div>`}
     <input ref=${input} type="file" accept="image/jpeg,image/png,image/gif" hidden onChange=${choose} data-test="picture" />
     <${Problem} error=${unreadable ? new Failure(url, 400) : change.error} />
@@ -53,9 +54,13 @@ function Crop({ image, busy, onDone, onCancel }) {
   const drag = (event) => {
     if (!event.buttons) return;
     const scale = side / seen;
-    setAt((now) => ({ x: clamp(now.x - (event.movementX * scale) / Math.max(1, image.width - side)), y: clamp(now.y - (event.movementY * scale) / Math.max(1, image.height - side)) }));
+    setAt(({ x, y }) => ({
+      x: clamp(x - (event.movementX * scale) / Math.max(1, image.width - side)),
+      y: clamp(y - (event.movementY * scale) / Math.max(1, image.height - side)),
+    }));
   };
-  const slide = (label, value, max, min, on) => html`<label class="slide"><span>${label}</span><input type="range" min=${min} max=${max} step="0.01" value=${value} onInput=${(e) => on(Number(e.target.value))} /></label>`;
+  const slide = (label, value, min, max, on) => html`<label class="slide"><span>${label}</span>
+    <input type="range" min=${min} max=${max} step="0.01" value=${value} onInput=${(e) => on(Number(e.target.value))} /></label>`;
   const done = () => {
     const flat = Object.assign(document.createElement("canvas"), { width: edge, height: edge });
     const context = flat.getContext("2d");
@@ -65,11 +70,12 @@ function Crop({ image, busy, onDone, onCancel }) {
     flat.toBlob((blob) => onDone(blob), "image/jpeg", 0.92);
   };
   return html`<div class="crop">
-    <canvas ref=${canvas} width=${edge} height=${edge} onPointerMove=${drag} onPointerDown=${(e) => e.target.setPointerCapture(e.pointerId)} aria-label=${T("The part of the picture that is kept")} role="img"></canvas>
+    <canvas ref=${canvas} width=${edge} height=${edge} role="img" aria-label=${T("The part of the picture that is kept")}
+      onPointerMove=${drag} onPointerDown=${(e) => e.target.setPointerCapture(e.pointerId)}></canvas>
     <div class="stack tight">
-      ${slide(T("Size"), zoom, 4, 1, setZoom)}
-      ${slide(T("Left and right"), at.x, 1, 0, (x) => setAt({ ...at, x }))}
-      ${slide(T("Up and down"), at.y, 1, 0, (y) => setAt({ ...at, y }))}
+      ${slide(T("Size"), zoom, 1, 4, setZoom)}
+      ${slide(T("Left and right"), at.x, 0, 1, (x) => setAt({ ...at, x }))}
+      ${slide(T("Up and down"), at.y, 0, 1, (y) => setAt({ ...at, y }))}
       <div class="row"><${Button} kind="primary" busy=${busy} onClick=${done}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
     </div>
   </div>`;

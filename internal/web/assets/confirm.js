@@ -1,6 +1,6 @@
 // /confirm/{key}: a button confirms the address. Opening the page does not.
 
-import { Button, Icon, Problem, html, show, useAction, useState } from "./ui.js";
+import { Button, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./words.js";
 import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
@@ -17,8 +17,11 @@ show(() => {
   if (done) {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
-      <h1>${T("The email address is confirmed.")}</h1>
-      <div class="row center"><a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a><a class="button" href="/inbox">${T("Transfers")}</a></div>
+      <${StepHeading}>${T("The email address is confirmed.")}<//>
+      <div class="row center">
+        <a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a>
+        <a class="button" href="/inbox">${T("Transfers")}</a>
+      </div>
     </div>`;
   }
   return html`<div class="narrow card">

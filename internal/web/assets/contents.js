@@ -21,7 +21,8 @@ export function Contents({ objects, total, download, counts = false }) {
   return html`<div class="contents">
     <div class="row between">
       <strong>${N("%d file, %s", "%d files, %s", objects.length, bytes(size))}</strong>
-      ${objects.length > 1 && html`<${Button} kind="primary" icon="download" busy=${busy === "all"} onClick=${() => get.run("all")}>${T("Download all as ZIP")}<//>`}
+      ${objects.length > 1 && html`<${Button} kind="primary" icon="download" busy=${busy === "all"} onClick=${() => get.run("all")}>
+        ${T("Download all as ZIP")}<//>`}
     </div>
     <${Problem} error=${get.error} />
     <ul class="list">${(all ? objects : objects.slice(0, shown)).map((o) => html`<li class="item" key=${o.uid}>
@@ -31,7 +32,8 @@ export function Contents({ objects, total, download, counts = false }) {
         ${o.sha256 && html`<details class="sha"><summary>SHA-256</summary><code>${o.sha256}</code></details>`}
         ${counts && o.downloads > 0 && html`<div class="state">${N("Downloaded %d time", "Downloaded %d times", o.downloads)}</div>`}
       </div>
-      <${Button} kind=${objects.length === 1 ? "primary" : "plain"} icon="download" busy=${busy === o.uid} onClick=${() => get.run(o.uid)} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>
+      <${Button} kind=${objects.length === 1 ? "primary" : "plain"} icon="download" busy=${busy === o.uid} onClick=${() => get.run(o.uid)}
+        aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>
     </li>`)}</ul>
     ${!all && objects.length > shown && html`<${Button} kind="quiet" onClick=${() => setAll(true)}>${F("Show all %s files", count(objects.length))}<//>`}
   </div>`;

@@ -22,16 +22,23 @@ export function fieldsOf(schema, ui) {
 export function choices({ options, rule }) {
   const listed = options.enumOptions ?? options.options ?? rule.enum ?? [];
   const names = options.enumNames ?? rule.enumNames ?? [];
-  return listed.map((entry, i) => (typeof entry === "object" && entry !== null ? { value: String(entry.value), label: String(entry.label ?? entry.value) } : { value: String(entry), label: String(names[i] ?? entry) }));
+  return listed.map((entry, i) => {
+    const { value, label } = typeof entry === "object" && entry !== null ? entry : { value: entry, label: names[i] };
+    return { value: String(value), label: String(label ?? value) };
+  });
 }
 
-/** @param {{schema: any, ui: any, values: Record<string, string>, onValue: (name: string, value: string) => void, wrong?: Record<string, string>}} properties */
-export function Fields({ schema, ui, values, onValue, wrong = {} }) {
+/**
+ * Inputs for all fields. `form`: the id of the form they belong to, if not the one around them.
+ * @param {{schema: any, ui: any, values: Record<string, string>, onValue: (name: string, value: string) => void,
+ *   wrong?: Record<string, string>, form?: string}} properties
+ */
+export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefined }) {
   return fieldsOf(schema, ui).map((field) => {
     const { name, widget, rule } = field;
     const shared = {
       key: name, name: `field.${name}`, label: field.title, hint: field.description, required: field.required, optional: !field.required,
-      error: wrong[name], value: values[name] ?? "",
+      error: wrong[name], value: values[name] ?? "", form,
     };
     const onInput = (event) => onValue(name, event.target.value);
     if (widget === "select") {

@@ -1,6 +1,6 @@
 // /invitation/{key}: says who invites, and joins at the press of a button.
 
-import { Button, Icon, Notice, Problem, html, show, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Icon, Notice, Problem, StepHeading, html, show, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./words.js";
 import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
@@ -32,7 +32,7 @@ function Invitation({ onOther }) {
   const name = value?.organization?.name ?? "";
   if (done) {
     return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
-      <h1>${F("You are a member of %s", name || T("Organization"))}</h1>
+      <${StepHeading}>${F("You are a member of %s", name || T("Organization"))}<//>
       <a class="button primary" href="/inbox">${T("Continue")}</a></div>`;
   }
   return html`<h1>${name ? F("%s invites you", name) : T("Join an organization")}</h1>
@@ -40,7 +40,9 @@ function Invitation({ onOther }) {
     ${value && html`
       <p>${F("You are signed in as %s.", claims(idToken()).email ?? "")}</p>
       ${value.roles?.length > 0 && html`<p>${T("As a member you may:")}</p><ul>${value.roles.map((role) => html`<li>${roleName(role)}</li>`)}</ul>`}
-      ${accept.error?.status === 403 ? html`<${Notice} kind="bad">${T("This cannot be accepted with this account: it belongs to another organization, or the invited address is not confirmed in it.")}<//>` : html`<${Problem} error=${accept.error} />`}
+      ${accept.error?.status === 403 ? html`<${Notice} kind="bad">
+        ${T("This cannot be accepted with this account: it belongs to another organization, or the invited address is not confirmed in it.")}<//>`
+        : html`<${Problem} error=${accept.error} />`}
       <div class="row">
         <${Button} kind="primary" busy=${accept.busy} onClick=${() => accept.run()}>${T("Accept the invitation")}<//>
         <${Button} kind="quiet" onClick=${onOther}>${T("Use another account")}<//>

@@ -1,10 +1,10 @@
 // /reset/{key}: the new password is chosen first; only the button uses the key up.
 
-import { Button, Form, Icon, Problem, html, show, useAction, useRef, useState } from "./ui.js";
+import { Button, Form, Icon, Problem, StepHeading, html, show, useAction, useRef, useState } from "./ui.js";
 import { T } from "./words.js";
 import { call, claims, identity, keep, own } from "./api.js";
 import { members } from "./refusals.js";
-import { Password, SecondFactor } from "./signin.js";
+import { NewPassword, SecondFactor } from "./signin.js";
 
 const key = location.pathname.split("/")[2];
 
@@ -36,7 +36,7 @@ show(() => {
   if (done) {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
-      <h1>${T("Your new password is set")}</h1>
+      <${StepHeading}>${T("Your new password is set")}<//>
       <p>${T("All other sessions were ended.")}</p>
       <a class="button primary" href="/inbox">${T("Continue")}</a>
     </div>`;
@@ -45,8 +45,7 @@ show(() => {
     <h1>${T("Choose a new password")}</h1>
     ${mfa ? html`<${SecondFactor} email=${claims(mfa).email ?? ""} token=${mfa} onToken=${enter} />` : html`
     <${Form} onSend=${reset.run}>
-      <${Password} label=${T("New password")} name="password" minlength="10" maxlength="72" autocomplete="new-password" hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
-        error=${members(reset.error).pubKey && T("This password is too short, too long or too common. Please choose another.")} />
+      <${NewPassword} label=${T("New password")} name="password" refused=${members(reset.error).pubKey} />
       <${Problem} error=${reset.error} />
       <${Button} type="submit" kind="primary" busy=${reset.busy}>${T("Set the password")}<//>
     <//>`}

@@ -1,6 +1,6 @@
 // /reset: asks for a message with a link to choose a new password.
 
-import { Button, Field, Form, Notice, Problem, html, show, useAction, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./words.js";
 import { call, identity } from "./api.js";
 
@@ -10,15 +10,21 @@ show(() => {
     await call("POST", `${identity}/auth/reset`, { json: { address: address.trim() } });
     setSent(address.trim());
   });
+  if (sent) {
+    return html`<div class="narrow card center">
+      <span class="halo"><${Icon} name="mail" /></span>
+      <${StepHeading}>${T("Look into your mail")}<//>
+      <p>${F("If %s belongs to an account, a message with a link is on its way. The link works for one hour.", sent)}</p>
+    </div>`;
+  }
   return html`<div class="narrow card">
     <h1>${T("Forgot your password?")}</h1>
-    ${sent ? html`<${Notice} kind="good" title=${T("Look into your mail")}>${F("If %s belongs to an account, a message with a link is on its way. The link works for one hour.", sent)}<//>` : html`
     <p class="dim">${T("We send you a link with which you choose a new one.")}</p>
     <${Form} onSend=${ask.run}>
       <${Field} label=${T("Email address")} name="address" type="email" required autocomplete="username" />
       <${Problem} error=${ask.error} />
       <${Button} type="submit" kind="primary" busy=${ask.busy}>${T("Send the link")}<//>
-    <//>`}
+    <//>
     <p class="links"><a href="/login">${T("Sign in")}</a></p>
   </div>`;
 });

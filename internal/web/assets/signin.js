@@ -1,24 +1,32 @@
 // Signing in: password, second factor or recovery code, and other providers. A component, because several pages need it.
 
-import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useId, useLoaded, useRef, useState } from "./ui.js";
+import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
 import { F, T } from "./words.js";
 import { call, claims, identity, keep } from "./api.js";
 import { environment, speakLike } from "./shell.js";
 
 /** A password that can be looked at while typing. */
-export function Password({ label, hint, error, ...rest }) {
+export function Password({ label, hint = "", error = "", focus = false, ...rest }) {
   const id = useId();
+  const input = useFocus(focus);
   const [open, setOpen] = useState(false);
+  const described = [hint && `${id}h`, error && `${id}e`].filter(Boolean).join(" ") || undefined;
   return html`<div class="field">
     <label for=${id}>${label}</label>
     ${hint && html`<p class="hint" id=${`${id}h`}>${hint}</p>`}
     <div class="password">
-      <input id=${id} type=${open ? "text" : "password"} aria-describedby=${hint ? `${id}h` : undefined} aria-invalid=${error ? "true" : undefined} required spellcheck="false" autocapitalize="none" ...${rest} />
+      <input ref=${input} id=${id} type=${open ? "text" : "password"} aria-describedby=${described} aria-invalid=${error ? "true" : undefined}
+        required spellcheck="false" autocapitalize="none" ...${rest} />
       <button type="button" class="button quiet" aria-pressed=${String(open)} onClick=${() => setOpen(!open)}>${open ? T("Hide") : T("Show")}</button>
     </div>
-    ${error && html`<p class="wrong">${error}</p>`}
+    ${error && html`<p class="wrong" id=${`${id}e`}>${error}</p>`}
   </div>`;
 }
+
+/** A password to be chosen, with the rules for one. `refused`: the server did not take it. */
+export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength="10" maxlength="72" autocomplete="new-password"
+  hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
+  error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
 /** What a code is by its looks: six digits come from an app, everything else is a recovery code. @param {string} code */
 const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
@@ -32,7 +40,8 @@ export function SecondFactor({ email, token, onToken }) {
   });
   return html`<${Form} onSend=${sign.run}>
     ${!email && html`<${Field} label=${T("Email address")} name="address" type="email" required autocomplete="username" />`}
-    <${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required autofocus class="wide-code" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" />
+    <${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required focus class="wide-code"
+      autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" />
     <${Problem} error=${sign.error} />
     <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Continue")}<//>
   <//>`;
@@ -60,7 +69,8 @@ export function SignIn({ email = "", onDone }) {
       <p><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
   }
   return html`<${Form} onSend=${sign.run}>
-    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address} onInput=${(e) => setAddress(e.target.value)} />
+    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address}
+      onInput=${(e) => setAddress(e.target.value)} />
     <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
     <${Check} label=${T("Stay signed in on this device")} name="stay" />
     <${Problem} error=${sign.error} />
@@ -97,7 +107,9 @@ function Providers({ onToken }) {
       setReturned(T("The other service has not signed you in."));
       return;
     }
-    call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => { if (error.status !== 401) setReturned(error.message); });
+    call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => {
+      if (error.status !== 401) setReturned(error.message); // 401: nobody came back from there
+    });
   }, []);
   const go = useAction(async (client) => {
     const back = new URL(location.href);
@@ -106,15 +118,18 @@ function Providers({ onToken }) {
     sessionStorage.setItem(preflight, body.token);
     const url = new URL(authorize[client.type](client.issuer));
     url.search = String(new URLSearchParams({
-      client_id: client.clientId, response_type: "id_token", response_mode: "form_post", scope: client.type === "apple" ? "name email" : "openid email profile",
+      client_id: client.clientId, response_type: "id_token", response_mode: "form_post",
+      scope: client.type === "apple" ? "name email" : "openid email profile",
       redirect_uri: settings.redirectUrl, state: body.state, nonce: body.state,
     }));
     location.assign(url);
   });
   const clients = (settings?.clients ?? []).filter((client) => client.type in authorize);
+  const button = (client) => html`<${Button} busy=${go.busy} onClick=${() => go.run(client)}>
+    ${F("Sign in with %s", client.name || providerNames[client.type])}<//>`;
   return html`
     ${returned && html`<${Notice} kind="bad">${returned}<//>`}
     ${clients.length > 0 && html`<div class="or"><span>${T("or")}</span></div>
-    <div class="stack tight">${clients.map((client) => html`<${Button} busy=${go.busy} onClick=${() => go.run(client)}>${F("Sign in with %s", client.name || providerNames[client.type])}<//>`)}</div>`}
+    <div class="stack tight">${clients.map(button)}</div>`}
     <${Problem} error=${go.error} />`;
 }

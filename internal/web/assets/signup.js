@@ -1,10 +1,10 @@
 // /signup: an account, and the word that a message is on its way.
 
-import { Button, Field, Form, Notice, Problem, html, show, useAction, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T, locale } from "./words.js";
 import { call, identity, keep, own } from "./api.js";
 import { members } from "./refusals.js";
-import { Password } from "./signin.js";
+import { NewPassword } from "./signin.js";
 
 show(() => {
   const [sent, setSent] = useState("");
@@ -20,14 +20,14 @@ function SignUp({ onSent }) {
     onSent(json.address);
   });
   const wrong = members(sign.error);
+  const badAddress = wrong.address && sign.error.status === 400 && T("This is not an email address that can be used.");
   return html`<div class="narrow card">
     <h1>${T("Create an account")}</h1>
     <p class="dim">${T("You need an email address that you can read.")}</p>
     <${Form} onSend=${sign.run}>
       <${Field} label=${T("Your name")} name="name" optional maxlength="120" autocomplete="name" />
-      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${wrong.address && sign.error.status === 400 && T("This is not an email address that can be used.")} />
-      <${Password} label=${T("Password")} name="password" minlength="10" maxlength="72" autocomplete="new-password" hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
-        error=${wrong.password && T("This password is too short, too long or too common. Please choose another.")} />
+      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress} />
+      <${NewPassword} label=${T("Password")} name="password" refused=${wrong.password} />
       <${Problem} error=${sign.error} />
       <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Create an account")}<//>
     <//>
@@ -39,7 +39,8 @@ function Sent({ address }) {
   const again = useAction(() => own("POST", `${identity}/profile/emails/${encodeURIComponent(address)}/verify`));
   const [asked, setAsked] = useState(false);
   return html`<div class="narrow card center">
-    <h1>${T("Look into your mail")}</h1>
+    <span class="halo"><${Icon} name="mail" /></span>
+    <${StepHeading}>${T("Look into your mail")}<//>
     <p>${F("We have sent a message to %s. Open the link in it to confirm your address.", address)}</p>
     <p class="hint">${T("Nothing there after a few minutes? Look into the folder for junk mail, or ask for another message.")}</p>
     <${Problem} error=${again.error} />

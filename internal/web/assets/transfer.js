@@ -1,6 +1,6 @@
 // /t/{key}: what somebody sent, for whoever has the link: unlocked where it is protected, listed, downloaded.
 
-import { Button, Field, Form, Icon, Lines, Notice, Problem, html, show, useAction, useEffect, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./words.js";
 import { Failure, accessToken, call, signedIn, transfer } from "./api.js";
 import { Password } from "./signin.js";
@@ -32,13 +32,14 @@ show(() => {
   useEffect(() => { begin.run(); }, []);
   const { value, token } = state;
   if (begin.error && !value) return html`<${Gone} error=${begin.error} />`;
-  if (!value) return html`<p class="loading" role="status">${T("One moment…")}</p>`;
+  if (!value) return html`<${Waiting} />`;
   if (!token) return html`<${Lock} value=${value} unlock=${unlock} />`;
-  return html`<${Opened} value=${value} token=${token} onExpired=${() => setState({ value: { ...value, locked: value.protection !== "none" } })} />`;
+  const lock = () => setState({ value: { ...value, locked: value.protection !== "none" } });
+  return html`<${Opened} value=${value} token=${token} onExpired=${lock} />`;
 });
 
 function Gone({ error }) {
-  if (error.status !== 404) return html`<h1>${T("Files for you")}</h1><${Problem} error=${error} /><${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`;
+  if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
   return html`<div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><h1>${T("These files are no longer here")}</h1>
     <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p></div>`;
 }
@@ -46,34 +47,43 @@ function Gone({ error }) {
 const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");
 
 function Lock({ value, unlock }) {
+  return html`<div class="narrow card">
+    <span class="halo small"><${Icon} name="lock" /></span>
+    <h1>${F("Files from %s", senderOf(value))}</h1>
+    ${value.protection === "password" ? html`<${ByPassword} unlock=${unlock} />` : html`<${ByCode} unlock=${unlock} />`}
+  </div>`;
+}
+
+function ByPassword({ unlock }) {
+  const open = useAction(({ password }) => unlock({ password }));
+  const wrong = open.error?.status === 401;
+  return html`<p>${T("The sender has protected them with a password. You get it from the sender, not from us.")}</p>
+    <${Form} onSend=${open.run}>
+      <${Password} label=${T("Password")} name="password" autocomplete="off" focus error=${wrong && T("This password is not right.")} />
+      ${!wrong && html`<${Problem} error=${open.error} />`}
+      <${Button} type="submit" kind="primary" busy=${open.busy}>${T("Open")}<//>
+    <//>`;
+}
+
+function ByCode({ unlock }) {
   const [sent, setSent] = useState(false);
-  const open = useAction(({ password, code }) => unlock(password ? { password } : { code: code.replace(/\s/g, "") }));
+  const open = useAction(({ code }) => unlock({ code: code.replace(/\s/g, "") }));
   const ask = useAction(async () => {
     await call("POST", `${at}/code`);
     setSent(true);
   });
   const wrong = open.error?.status === 401;
-  return html`<div class="narrow card">
-    <span class="halo small"><${Icon} name="lock" /></span>
-    <h1>${F("Files from %s", senderOf(value))}</h1>
-    ${value.protection === "password" ? html`
-    <p>${T("The sender has protected them with a password. You get it from the sender, not from us.")}</p>
-    <${Form} onSend=${open.run}>
-      <${Password} label=${T("Password")} name="password" autocomplete="off" error=${wrong && T("This password is not right.")} />
-      ${!wrong && html`<${Problem} error=${open.error} />`}
-      <${Button} type="submit" kind="primary" busy=${open.busy}>${T("Open")}<//>
-    <//>` : html`
-    <p>${T("To make sure that it is you, we send a code to the address to which the files were sent.")}</p>
+  return html`<p>${T("To make sure that it is you, we send a code to the address to which the files were sent.")}</p>
     ${sent ? html`<${Form} onSend=${open.run}>
       <${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
-      <${Field} label=${T("Code of 6 digits")} name="code" required inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code" class="code" error=${wrong && T("This code is not right, or no longer valid.")} />
+      <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+        class="code" error=${wrong && T("This code is not right, or no longer valid.")} />
       ${!wrong && html`<${Problem} error=${open.error} />`}
       <${Button} type="submit" kind="primary" busy=${open.busy}>${T("Open")}<//>
       <${Button} kind="quiet" busy=${ask.busy} onClick=${() => ask.run()}>${T("Send another code")}<//>
-    <//>` : html`<${Button} kind="primary" busy=${ask.busy} onClick=${() => ask.run()}>${T("Send me the code")}<//>
+    <//>` : html`<div><${Button} kind="primary" busy=${ask.busy} onClick=${() => ask.run()}>${T("Send me the code")}<//></div>
     <p class="links"><a href=${`/login?next=${encodeURIComponent(location.pathname)}`}>${T("Sign in instead")}</a></p>`}
-    <${Problem} error=${ask.error} />`}
-  </div>`;
+    <${Problem} error=${ask.error} />`;
 }
 
 function Opened({ value, token, onExpired }) {

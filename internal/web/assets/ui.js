@@ -3,8 +3,9 @@
 import { createElement, render, Fragment } from "./vendor/preact.js";
 import { useEffect, useId, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
+import { paths } from "./icons.js";
 import { T } from "./words.js";
-import { Failure } from "./api.js";
+import { Failure, signInFirst, signedIn } from "./api.js";
 
 export const html = htm.bind(createElement);
 export { Fragment, useEffect, useId, useRef, useState };
@@ -17,6 +18,9 @@ export function show(page) {
   render(html`<${page} />`, main);
 }
 
+/** The same for a page that only somebody signed in can use; others sign in first. @param {any} page a component */
+export const showOwn = (page) => (signedIn() ? show(page) : signInFirst());
+
 /** Tells people who hear the page rather than see it. @param {string} sentence */
 export function announce(sentence) {
   let region = document.getElementById("announcements");
@@ -26,7 +30,8 @@ export function announce(sentence) {
     region.setAttribute("aria-live", "polite");
     document.body.append(region);
   }
-  region.textContent = sentence;
+  region.textContent = ""; // so that the same sentence is told twice
+  requestAnimationFrame(() => { region.textContent = sentence; });
 }
 
 /** A sentence for anything that was thrown. @param {unknown} error */
@@ -51,7 +56,22 @@ export function useAction(work) {
   return { ...state, run };
 }
 
-/** Something loaded once: `value` when it is there, `error` when it is not. @template V @param {() => Promise<V>} load @param {any[]} inputs */
+/** An action whose success is told beside its button until something is changed again. @param {(...args: any[]) => Promise<unknown>} work */
+export function useSaving(work) {
+  const [saved, setSaved] = useState(false);
+  const action = useAction(async (...args) => {
+    setSaved(false);
+    await work(...args);
+    setSaved(true);
+    announce(T("Saved"));
+  });
+  return { ...action, saved, touch: () => setSaved(false) };
+}
+
+/**
+ * Something loaded once: `value` when it is there, `error` when it is not.
+ * @template V @param {() => Promise<V>} load @param {any[]} inputs
+ */
 export function useLoaded(load, inputs = []) {
   const [state, set] = useState(/** @type {{value?: V, error?: any}} */ ({}));
   const [turn, reload] = useState(0);
@@ -66,14 +86,34 @@ export function useLoaded(load, inputs = []) {
   return { ...state, reload: () => reload((n) => n + 1), set: (value) => set({ value }) };
 }
 
-/** A labelled input. `as` chooses select or textarea; `error` is what is wrong with it. */
-export function Field({ label, hint, error, as = "input", children, optional, class: extra = "", ...rest }) {
+/** A ref of what gets the focus when it appears. */
+export function useFocus(wanted = true) {
+  const element = useRef(/** @type {any} */ (null));
+  useEffect(() => { if (wanted) element.current?.focus(); }, []);
+  return element;
+}
+
+/** The heading of a step that takes the place of another, so that it is read out and the keyboard goes on from there. */
+export const StepHeading = ({ children }) => html`<h1 ref=${useFocus()} tabindex="-1">${children}</h1>`;
+
+/** What stands where something is being loaded: that it takes a moment, or what came of it. */
+export const Waiting = ({ error = null }) =>
+  (error ? html`<${Problem} error=${error} />` : html`<p class="loading" role="status">${T("One moment…")}</p>`);
+
+/** A page whose contents could not be loaded. */
+export const Unloaded = ({ title, error }) => html`<h1>${title}</h1>
+  <${Problem} error=${error} />
+  <${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`;
+
+/** A labelled input. `as` chooses select or textarea; `error` is what is wrong with it; `focus` puts the keyboard there. */
+export function Field({ label, hint, error, as = "input", children, optional, focus = false, class: extra = "", ...rest }) {
   const id = useId();
+  const input = useFocus(focus);
   const described = [hint && `${id}h`, error && `${id}e`].filter(Boolean).join(" ") || undefined;
   return html`<div class=${`field ${extra}`}>
     <label for=${id}>${label}${optional && html` <span class="dim">${T("optional")}</span>`}</label>
     ${hint && html`<p class="hint" id=${`${id}h`}>${hint}</p>`}
-    <${as} id=${id} aria-describedby=${described} aria-invalid=${error ? "true" : undefined} ...${rest}>${children}<//>
+    <${as} ref=${input} id=${id} aria-describedby=${described} aria-invalid=${error ? "true" : undefined} ...${rest}>${children}<//>
     ${error && html`<p class="wrong" id=${`${id}e`}>${error}</p>`}
   </div>`;
 }
@@ -100,10 +140,23 @@ export const Problem = ({ error }) => (error ? html`<${Notice} kind="bad">${sent
 
 /** A button that waits for its work. `kind`: primary, plain, quiet or danger. */
 export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "", ...rest }) {
-  return html`<button type=${type} class=${`button ${kind} ${extra}`} disabled=${disabled || busy} aria-busy=${busy ? "true" : undefined} ...${rest}>
+  const classes = `button ${kind} ${extra}`;
+  return html`<button type=${type} class=${classes} disabled=${disabled || busy} aria-busy=${busy ? "true" : undefined} ...${rest}>
     ${busy ? html`<span class="spinner" aria-hidden="true"></span>` : icon && html`<${Icon} name=${icon} />`}${children}
   </button>`;
 }
+
+/** A button that is only a drawing; `label` tells what it does, and to what. */
+export const Tool = ({ icon, label, ...rest }) => html`<button type="button" class="button icon-only" aria-label=${label} ...${rest}>
+  <${Icon} name=${icon} /></button>`;
+
+/** The end of a form that saves: its button, and how it went. @param {{of: ReturnType<typeof useSaving>, children?: any}} properties */
+export const Save = ({ of, children = null }) => html`<${Problem} error=${of.error} />
+  <div class="row">
+    <${Button} type="submit" kind="primary" busy=${of.busy}>${T("Save")}<//>
+    ${of.saved && html`<span class="saved"><${Icon} name="check" /> ${T("Saved")}</span>`}
+    ${children}
+  </div>`;
 
 /** A form that does not leave the page; `onSend` gets its values. */
 export function Form({ onSend, children, ...rest }) {
@@ -114,16 +167,6 @@ export function Form({ onSend, children, ...rest }) {
   return html`<form onSubmit=${submit} ...${rest}>${children}</form>`;
 }
 
-const paths = {
-  check: "m5 12.5 4.5 4.5L19 7.5", alert: "M12 8v5m0 3.5v.5M12 3 2.5 20h19z", info: "M12 11v6m0-10v.5M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0",
-  file: "M14 3H7a2 2 0 0 0-2 2v14a2 2 0 0 0 2 2h10a2 2 0 0 0 2-2V8zm0 0v5h5", upload: "M12 16V4m0 0L7 9m5-5 5 5M4 16v3a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-3",
-  download: "M12 4v12m0 0 5-5m-5 5-5-5M4 19h16", pause: "M9 6v12M15 6v12", play: "m8 5 11 7-11 7z", close: "M6 6l12 12M18 6 6 18",
-  lock: "M7 11V8a5 5 0 0 1 10 0v3M6 11h12a1 1 0 0 1 1 1v7a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-7a1 1 0 0 1 1-1", link: "M10 14a4 4 0 0 0 5.7 0l3-3A4 4 0 0 0 13 5.3l-1 1m2 3.7a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1-1",
-  print: "M7 9V4h10v5M7 17H5a1 1 0 0 1-1-1v-5a2 2 0 0 1 2-2h12a2 2 0 0 1 2 2v5a1 1 0 0 1-1 1h-2M7 14h10v6H7z", plus: "M12 5v14M5 12h14",
-  trash: "M4 7h16M9 7V4h6v3m-8 0 1 13h8l1-13", folder: "M3 7a2 2 0 0 1 2-2h4l2 2h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z",
-  up: "m6 14 6-6 6 6", down: "m6 10 6 6 6-6", copy: "M9 9V5a1 1 0 0 1 1-1h9a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1h-4M5 9h9a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H5a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1",
-  clock: "M12 7v5l3 2m6-2a9 9 0 1 1-18 0 9 9 0 0 1 18 0", search: "m20 20-4.5-4.5M17 10.5a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0",
-};
 
 /** A drawing that only accompanies words. */
 export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${paths[name]} /></svg>`;
@@ -132,7 +175,9 @@ export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 24 24" ari
 export function Avatar({ src = "", name = "" }) {
   const [broken, setBroken] = useState(false);
   const letters = name.trim().split(/\s+/).map((part) => [...part][0] ?? "").slice(0, 2).join("").toUpperCase();
-  return html`<span class="avatar" aria-hidden="true">${src && !broken ? html`<img src=${src} alt="" onError=${() => setBroken(true)} />` : letters || "?"}</span>`;
+  const picture = src && !broken;
+  return html`<span class="avatar" aria-hidden="true">
+    ${picture ? html`<img src=${src} alt="" onError=${() => setBroken(true)} />` : letters || "?"}</span>`;
 }
 
 /** Asks before something that cannot be undone; calls onYes. */

@@ -5,11 +5,11 @@
 // after every failure is the same: wait a little, ask, go on from there.
 
 import { Failure, call, transfer } from "./api.js";
+import { putPart, readable } from "./part.js";
 import { T } from "./words.js";
 
 const least = 256 * 1024, most = 64 * 1024 * 1024, first = 2 * 1024 * 1024;
 const aim = 6; // seconds a part should take
-const stalled = 40_000; // milliseconds without progress after which a request is given up
 const atOnce = 5; // files; browsers open six connections to a host
 
 /**
@@ -180,7 +180,8 @@ export class Upload {
     if (this.stopped || this.over) return;
     this.attach();
     const active = this.items.filter((item) => item.state === "sending" || item.state === "retrying").length;
-    this.items.filter((item) => item.state === "waiting" && item.attached && item.file).slice(0, Math.max(0, atOnce - active)).forEach((item) => this.send(item));
+    const next = this.items.filter((item) => item.state === "waiting" && item.attached && item.file);
+    next.slice(0, Math.max(0, atOnce - active)).forEach((item) => this.send(item));
   }
 
   // ---- announcing
@@ -289,47 +290,24 @@ export class Upload {
     this.changed(this);
   }
 
-  /** Sends the next part of a file. @param {Item} item */
-  sendPart(item) {
+  /** Sends the next part of a file, and adapts the size of parts to how long it took. @param {Item} item */
+  async sendPart(item) {
     const from = item.held, to = Math.min(item.size, from + this.part), began = performance.now();
-    const body = /** @type {File} */ (item.file).slice(from, to);
-    return new Promise((resolve, reject) => {
-      const request = item.request = new XMLHttpRequest();
-      let timer = 0, last = 0, lastAt = began;
-      const alive = () => {
-        clearTimeout(timer);
-        timer = setTimeout(() => request.abort(), stalled);
-      };
-      request.open("PUT", `${this.url}/${item.clientId}/content`);
-      request.setRequestHeader("Authorization", `Bearer ${this.token}`);
-      request.setRequestHeader("Content-Range", `bytes ${from}-${to - 1}/${item.size}`);
-      request.setRequestHeader("Content-Type", "application/octet-stream");
-      request.setRequestHeader("Accept", "application/json");
-      request.responseType = "json";
-      request.upload.onprogress = (event) => {
-        alive();
-        const now = performance.now(), moved = event.loaded - last;
+    let last = 0, lastAt = began;
+    const held = await putPart({
+      url: `${this.url}/${item.clientId}/content`, token: this.token, file: /** @type {File} */ (item.file), from, to,
+      onStart: (request) => { item.request = request; },
+      onProgress: (sent) => {
+        const now = performance.now(), moved = sent - last;
         this.samples.push({ at: now, bytes: moved });
         if (now > lastAt) item.speed = item.speed * 0.7 + 0.3 * (moved / (now - lastAt)) * 1000;
-        [last, lastAt, item.flying] = [event.loaded, now, Math.min(event.loaded, to - from)];
+        [last, lastAt, item.flying] = [sent, now, Math.min(sent, to - from)];
         this.changed(this);
-      };
-      request.onloadend = () => {
-        clearTimeout(timer);
-        item.request = undefined;
-        const { status, response } = request;
-        if (status >= 200 && status < 300) {
-          [item.held, item.flying] = [response?.contentLength ?? to, 0];
-          const took = (performance.now() - began) / 1000;
-          this.part = Math.round(Math.min(most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
-          resolve(undefined);
-        } else {
-          reject(new Failure(this.url, status, { ...response?.error, wait: Number(status && request.getResponseHeader("Retry-After")) || 0 }));
-        }
-      };
-      alive();
-      request.send(body);
+      },
     });
+    [item.held, item.flying, item.request] = [held, 0, undefined];
+    const took = (performance.now() - began) / 1000;
+    this.part = Math.round(Math.min(most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
   }
 
   /** Asks how much of a file the server has. @param {Item} item */
@@ -346,7 +324,10 @@ export class Upload {
 
   // ---- patience
 
-  /** Repeats a call until it succeeds, is refused for good, or is no longer wanted. @template V @param {() => Promise<V>} work @param {() => boolean} wanted */
+  /**
+   * Repeats a call until it succeeds, is refused for good, or is no longer wanted.
+   * @template V @param {() => Promise<V>} work @param {() => boolean} wanted
+   */
   async patiently(work, wanted) {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -405,19 +386,5 @@ export class Upload {
     } finally {
       this.lock?.release();
     }
-  }
-}
-
-/** Whether the bytes of a file can still be read: browsers refuse once it was changed. @param {Item} item */
-async function readable(item) {
-  try {
-    if (item.handle) {
-      const now = await item.handle.getFile();
-      if (now.size !== item.size || now.lastModified !== item.modified) return false;
-    }
-    await item.file?.slice(item.held, item.held + 1).arrayBuffer();
-    return item.file !== null;
-  } catch {
-    return false;
   }
 }

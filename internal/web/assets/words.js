@@ -27,8 +27,10 @@ export function F(sentence, ...values) {
   return fill(T(sentence), values);
 }
 
-/** Translates a sentence about n things; n is the first value. @param {string} one @param {string} many @param {number} n
- *  @param {...(string | number)} values */
+/**
+ * Translates a sentence about n things; n is the first value.
+ * @param {string} one @param {string} many @param {number} n @param {...(string | number)} values
+ */
 export function N(one, many, n, ...values) {
   const found = words[one];
   const form = Array.isArray(found) ? found[plural(n)] ?? found[0] : found ?? (n === 1 ? one : many);
@@ -65,11 +67,11 @@ export function bytes(n) {
 /** A share of one as a percentage. @param {number} share */
 export const percent = (share) => new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 }).format(share);
 
-/** How long something takes, in one unit. @param {number} seconds */
-export function duration(seconds) {
+/** How long something takes, in one unit. @param {number} seconds @param {"long" | "short"} [unitDisplay] */
+export function duration(seconds, unitDisplay = "long") {
   const s = Math.max(1, Math.ceil(seconds));
-  const [value, unit] = s < 60 ? [s, "second"] : s < 3600 ? [Math.ceil(s / 60), "minute"] : s < 172800 ? [Math.ceil(s / 3600), "hour"] : [Math.ceil(s / 86400), "day"];
-  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay: "long" }).format(value);
+  const [unit, length] = s < 60 ? ["second", 1] : s < 3600 ? ["minute", 60] : s < 172800 ? ["hour", 3600] : ["day", 86400];
+  return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay }).format(Math.ceil(s / length));
 }
 
 const moment = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
@@ -81,8 +83,15 @@ export const when = (stamp) => (stamp ? moment.format(new Date(stamp)) : "");
 /** A moment of the API in full, naming the time zone. @param {string} stamp */
 export const exactly = (stamp) => (stamp ? named.format(new Date(stamp)) : "");
 
+/** A month of the API, like 2026-11, by its name. @param {string} stamp */
+export const month = (stamp) => new Intl.DateTimeFormat(language, { year: "numeric", month: "long", timeZone: "UTC" })
+  .format(new Date(`${stamp}-01T00:00:00Z`));
+
 /** Several things in one line. @param {string[]} things */
 export const list = (things) => new Intl.ListFormat(language, { type: "conjunction" }).format(things);
 
 /** The name of a language in itself. @param {string} other a locale as the API spells it */
-export const languageName = (other) => new Intl.DisplayNames(other.replace("_", "-"), { type: "language", languageDisplay: "standard" }).of(other.replace("_", "-")) ?? other;
+export function languageName(other) {
+  const tag = other.replace("_", "-");
+  return new Intl.DisplayNames(tag, { type: "language", languageDisplay: "standard" }).of(tag) ?? other;
+}

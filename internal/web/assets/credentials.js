@@ -1,0 +1,131 @@
+// The part of the account page about signing in: password, second factor, recovery codes.
+
+import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, announce, html, useAction, useLoaded, useState } from "./ui.js";
+import { F, N, T, when } from "./words.js";
+import { claims, idToken, identity, own } from "./api.js";
+import { members } from "./refusals.js";
+import { NewPassword, Password } from "./signin.js";
+
+const authenticators = `${identity}/profile/authenticators`;
+
+export function Credentials({ profile }) {
+  const { value, error, reload } = useLoaded(async () => (await own("GET", authenticators)).body.authenticators);
+  if (error) return html`<section class="card stack"><h2>${T("Signing in")}</h2><${Problem} error=${error} /></section>`;
+  if (!value) return null;
+  const of = (type) => value.find((a) => a.type === type);
+  const email = profile.emails.find((e) => e.primary)?.address ?? "";
+  return html`
+    ${of("bcrypt") && html`<${ChangePassword} uid=${of("bcrypt").uid} />`}
+    <section class="card stack"><h2>${T("Second factor")}</h2>
+      <${SecondFactor} now=${of("totp")} email=${email} onChange=${reload} />
+    </section>
+    <section class="card stack"><h2>${T("Recovery codes")}</h2>
+      <${Recovery} now=${of("recovery")} onChange=${reload} />
+    </section>`;
+}
+
+function ChangePassword({ uid }) {
+  const [done, setDone] = useState(false);
+  const change = useAction(async ({ old, next }, form) => {
+    await own("PUT", `${authenticators}/${uid}`, { json: { authKey: old, pubKey: next } });
+    form.reset();
+    setDone(true);
+  });
+  const wrong = members(change.error), refused = change.error?.status === 403;
+  return html`<section class="card stack"><h2>${T("Password")}</h2>
+    ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other sessions were ended.")}<//>`}
+    <${Form} onSend=${change.run} onInput=${() => setDone(false)}>
+      <input type="text" name="username" autocomplete="username" value=${claims(idToken()).email ?? ""} hidden readonly />
+      <${Password} label=${T("Present password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
+      <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />
+      ${!refused && html`<${Problem} error=${change.error} />`}
+      <div><${Button} type="submit" kind="primary" busy=${change.busy}>${T("Change the password")}<//></div>
+    <//>
+  </section>`;
+}
+
+/** A refusal that a fresh sign-in would overcome leads there. */
+const Refusal = ({ error }) => html`<${Problem} error=${error} />
+  ${error?.code === 403010 && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
+
+/** The second factor: on, being set up, or off. */
+function SecondFactor({ now, email, onChange }) {
+  const [made, setMade] = useState(/** @type {any} */ (null));
+  const start = useAction(async () => setMade((await own("POST", authenticators, { json: { type: "totp", name: T("Authenticator app") } })).body));
+  if (now) return html`<${FactorOn} now=${now} onChange=${onChange} />`;
+  if (made) {
+    const done = () => {
+      setMade(null);
+      announce(T("The second factor is on."));
+      onChange();
+    };
+    return html`<${FactorSetUp} made=${made} email=${email} onDone=${done} onCancel=${() => setMade(null)} />`;
+  }
+  return html`
+    <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password alone then opens nothing.")}</p>
+    <${Refusal} error=${start.error} />
+    <div><${Button} kind="primary" busy=${start.busy} onClick=${() => start.run()}>${T("Set up")}<//></div>`;
+}
+
+function FactorOn({ now, onChange }) {
+  const [asking, setAsking] = useState(false);
+  const remove = useAction(async () => {
+    await own("DELETE", `${authenticators}/${now.uid}`);
+    onChange();
+  });
+  return html`<div class="row between">
+      <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">${F("Since %s", when(now.registeredAt))}</span></p>
+      <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Switch off")}<//>
+    </div>
+    <${Refusal} error=${remove.error} />
+    ${asking && html`<${Ask} question=${T("Switch off the second factor? Your password alone is then enough to sign in.")} yes=${T("Switch off")}
+      onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
+}
+
+function FactorSetUp({ made, email, onDone, onCancel }) {
+  const verify = useAction(async ({ code }) => {
+    await own("POST", `${authenticators}/${made.uid}/verify`, { json: { email, type: "totp", key: code.replace(/\s/g, "") } });
+    onDone();
+  });
+  const refused = verify.error?.status === 403;
+  return html`<div class="qr">
+    <img src=${made.dataUri} alt=${T("QR code for your authenticator app")} width="200" height="200" />
+    <div class="stack">
+      <p>${T("Scan the code with an authenticator app, or type the key into it. Then enter the six digits that the app shows.")}</p>
+      <div class="row"><code class="key">${made.key.replace(/(.{4})/g, "$1 ").trim()}</code><${Copy} text=${made.key} label=${T("Copy the key")} /></div>
+      <${Form} onSend=${verify.run}>
+        <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+          class="code" error=${refused && T("This code is not right, or no longer valid.")} />
+        ${!refused && html`<${Problem} error=${verify.error} />`}
+        <div class="row">
+          <${Button} type="submit" kind="primary" busy=${verify.busy}>${T("Switch on")}<//>
+          <${Button} kind="quiet" onClick=${onCancel}>${T("Cancel")}<//>
+        </div>
+      <//>
+    </div>
+  </div>`;
+}
+
+function Recovery({ now, onChange }) {
+  const [codes, setCodes] = useState(/** @type {string[]} */ ([]));
+  const make = useAction(async () => {
+    const { body } = await own("POST", authenticators, { json: { type: "recovery", name: T("Recovery codes") } });
+    setCodes(body.key.split(/\s+/));
+    onChange();
+  });
+  if (codes.length > 0) {
+    return html`
+      <${Notice} kind="warn">${T("Keep these codes in a safe place. They are shown only now, and each works once.")}<//>
+      <ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
+      <div class="row">
+        <${Copy} text=${codes.join("\n")} label=${T("Copy the codes")} />
+        <${Button} icon="print" onClick=${() => print()}>${T("Print")}<//>
+      </div>`;
+  }
+  const left = Number(now?.cardinality);
+  return html`
+    <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("With a recovery code you get in when your phone is lost.")}
+      ${left > 0 && html` ${N("%d code is left.", "%d codes are left.", left)}`}</p>
+    <${Refusal} error=${make.error} />
+    <div><${Button} busy=${make.busy} onClick=${() => make.run()}>${now ? T("Make new codes") : T("Make recovery codes")}<//></div>`;
+}

@@ -1,0 +1,100 @@
+// The organization page: its profile, logo and colours, and how to leave or delete it.
+
+import { Ask, Button, Field, Form, Problem, Save, Waiting, html, useAction, useLoaded, useSaving, useState } from "./ui.js";
+import { T } from "./words.js";
+import { own } from "./api.js";
+import { members } from "./refusals.js";
+import { Picture } from "./avatar.js";
+import { Place } from "./places.js";
+
+/** The members of a profile that are lines of text, in words. @returns {Record<string, string>} */
+const labels = () => ({
+  name: T("Name"), addressLine1: T("Address"), addressLine2: T("Address, second line"), postCode: T("Postal code"), city: T("City"),
+  state: T("State or province"), country: T("Country"), phoneNumber: T("Telephone"), hostname: T("Hostname"),
+  legalNoticeUrl: T("Legal notice (link)"), privacyPolicyUrl: T("Privacy policy (link)"),
+});
+
+/** How they stand beside each other. */
+const lines = [
+  ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber", "hostname"], ["legalNoticeUrl", "privacyPolicyUrl"],
+];
+
+export function Profile({ at, admin, free }) {
+  const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
+  if (!value) return html`<${Waiting} error=${error} />`;
+  return html`
+    ${admin ? html`<${Edit} at=${at} value=${value} /><${Theme} at=${at} />` : html`<${Facts} profile=${value.profile} />`}
+    ${!free && html`<${Leave} at=${at} admin=${admin} />`}`;
+}
+
+function Facts({ profile }) {
+  const told = Object.entries(labels()).filter(([name]) => profile[name]);
+  return html`<section class="card stack"><h2>${T("Profile")}</h2>
+    <dl class="facts">${told.map(([name, label]) => html`<dt>${label}</dt><dd>${profile[name]}</dd>`)}</dl></section>`;
+}
+
+function Edit({ at, value }) {
+  const profile = value.profile, label = labels();
+  const save = useSaving(async (input) => {
+    const emptied = Object.fromEntries(Object.keys(label).filter((name) => name !== "hostname").map((name) => [name, undefined]));
+    const filled = Object.fromEntries(Object.entries(input).filter(([name, text]) => text !== "" || name === "name"));
+    await own("PUT", `${at}/profile`, { json: { ...profile, ...emptied, ...filled } });
+  });
+  const wrong = members(save.error);
+  const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} value=${profile[name] ?? ""} maxlength="250"
+    type=${name.endsWith("Url") ? "url" : "text"} error=${wrong[name] && T("Please check this.")} />`;
+  return html`<section class="card stack"><h2>${T("Profile")}</h2>
+    <${Picture} url=${`${at}/avatar`} name=${profile.name ?? ""} has=${value.hasAvatar} label=${T("The logo, shown at the top of every page.")} />
+    <${Form} onSend=${save.run} onInput=${save.touch}>
+      ${lines.map((names) => html`<div class="pair">${names.map(field)}</div>`)}
+      <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
+      <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3" value=${profile.globalSignature ?? ""} />
+      <${Save} of=${save} />
+    <//>
+  </section>`;
+}
+
+function Theme({ at }) {
+  const root = document.documentElement;
+  const now = (name, usual) => getComputedStyle(root).getPropertyValue(name).trim().match(/^#[0-9a-f]{6}$/i)?.[0] ?? usual;
+  const save = useSaving(async ({ primaryColor, backgroundColor }) => {
+    await own("PUT", `${at}/theme`, { json: { primaryColor, backgroundColor } });
+    root.style.setProperty("--brand", primaryColor);
+    root.style.setProperty("--ground", backgroundColor);
+  });
+  const reset = useAction(async () => {
+    await own("DELETE", `${at}/theme`);
+    location.reload();
+  });
+  const colour = (label, name, property, usual) => html`<${Field} label=${label} name=${name} type="color" value=${now(property, usual)}
+    onInput=${(e) => root.style.setProperty(property, e.target.value)} />`;
+  return html`<section class="card stack"><h2>${T("Colours")}</h2>
+    <p class="hint">${T("Lightness is adapted so that everything stays readable.")}</p>
+    <${Form} onSend=${save.run} onInput=${save.touch}>
+      <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor", "--ground", "#f6f7f6")}</div>
+      <${Problem} error=${reset.error} />
+      <${Save} of=${save}><${Button} kind="quiet" busy=${reset.busy} onClick=${() => reset.run()}>${T("Back to the usual colours")}<//><//>
+    <//>
+  </section>`;
+}
+
+function Leave({ at, admin }) {
+  const [asking, setAsking] = useState(/** @type {"" | "leave" | "delete"} */ (""));
+  const act = useAction(async (what) => {
+    await (what === "delete" ? own("DELETE", at) : own("POST", `${at}/leave`));
+    location.assign("/account");
+  });
+  const questions = {
+    leave: T("Leave the organization? You lose the permissions it has given you."),
+    delete: T("Delete the organization with its groups and settings? Its members keep their mailboxes."),
+  };
+  const names = { leave: T("Leave the organization"), delete: T("Delete the organization") };
+  return html`<section class="card stack"><h2>${T("Leave")}</h2>
+    <${Problem} error=${act.error} />
+    <div class="row">
+      <${Button} kind="danger" busy=${act.busy} onClick=${() => setAsking("leave")}>${names.leave}<//>
+      ${admin && html`<${Button} kind="danger" icon="trash" busy=${act.busy} onClick=${() => setAsking("delete")}>${names.delete}<//>`}
+    </div>
+    ${asking && html`<${Ask} question=${questions[asking]} yes=${names[asking]} onYes=${() => act.run(asking)} onClose=${() => setAsking("")} />`}
+  </section>`;
+}

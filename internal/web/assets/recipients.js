@@ -1,0 +1,47 @@
+// Addresses of a transfer, each as To, Cc or Bcc.
+
+import { Icon, html, useId, useState } from "./ui.js";
+import { F, T, list } from "./words.js";
+
+const looksLikeAddress = /^[^\s@,;<>"]+@[^\s@,;<>"]+\.[^\s@,;<>"]+$/;
+
+/** @typedef {{email: string, destinationType: string}} Recipient */
+
+/** @param {{value: Recipient[], onValue: (recipients: Recipient[]) => void}} properties */
+export function Recipients({ value, onValue }) {
+  const [text, setText] = useState("");
+  const [kind, setKind] = useState("to");
+  const [wrong, setWrong] = useState("");
+  const id = useId();
+  /** Takes the addresses of a text; what is none stays in the input. @param {string} input */
+  const take = (input) => {
+    const parts = input.split(/[\s,;]+/).map((p) => p.replace(/^.*<|>$/g, "")).filter(Boolean);
+    const bad = parts.filter((p) => !looksLikeAddress.test(p));
+    const good = parts.filter((p) => looksLikeAddress.test(p) && !value.some((r) => r.email.toLowerCase() === p.toLowerCase()));
+    if (good.length) onValue([...value, ...good.map((email) => ({ email, destinationType: kind }))]);
+    setText(bad.join(" "));
+    setWrong(bad.length ? F("This is not an email address: %s", list(bad)) : "");
+  };
+  const typed = (event) => (/[,;\s]$/.test(event.target.value) ? take(event.target.value) : setText(event.target.value));
+  const enter = (event) => {
+    if (event.key !== "Enter" || !text) return;
+    event.preventDefault();
+    take(text);
+  };
+  return html`<div class="field">
+    <label for=${id}>${T("Recipients")}</label>
+    ${value.length > 0 && html`<ul class="chips" aria-label=${T("Recipients")}>${value.map((r) => html`<li key=${r.email}>
+      ${r.destinationType !== "to" && html`<span class="dim">${r.destinationType === "cc" ? T("Cc") : T("Bcc")}</span>`} ${r.email}
+      <button type="button" aria-label=${F("Remove %s", r.email)} onClick=${() => onValue(value.filter((other) => other !== r))}>
+        <${Icon} name="close" /></button>
+    </li>`)}</ul>`}
+    <div class="joined">
+      <select aria-label=${T("Kind of recipient")} value=${kind} onChange=${(e) => setKind(e.target.value)}>
+        <option value="to">${T("To")}</option><option value="cc">${T("Cc")}</option><option value="bcc">${T("Bcc")}</option>
+      </select>
+      <input id=${id} type="text" inputmode="email" autocomplete="email" placeholder=${T("name@example.com")} value=${text}
+        aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}h`} onInput=${typed} onBlur=${() => text && take(text)} onKeyDown=${enter} />
+    </div>
+    <p class=${wrong ? "wrong" : "hint"} id=${`${id}h`}>${wrong || T("Separate several addresses with a comma or a space.")}</p>
+  </div>`;
+}
