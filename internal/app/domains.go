@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -173,5 +175,13 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	for _, pattern := range pages.Patterns() {
 		a.API.Handle(pattern, pages)
 	}
+	a.API.HandleUnknown(func(w http.ResponseWriter, r *http.Request) {
+		ofAPI := strings.HasPrefix(r.URL.Path, c.IdentityBasePath+"/") || strings.HasPrefix(r.URL.Path, c.TransferBasePath+"/")
+		if !ofAPI && web.PrefersHTML(r) {
+			pages.NotFound(w, r)
+			return
+		}
+		httpapi.WriteError(w, r, fault.ErrNotFound)
+	})
 	return nil
 }

@@ -238,3 +238,22 @@ func TestDroppedVersions(t *testing.T) {
 		checkError(t, path, s.Stranger().Get(path).WantError(fault.ErrNotFound))
 	}
 }
+
+// TestUnknownPathInABrowser: people get a page, clients of an API its error, whatever they accept.
+func TestUnknownPathInABrowser(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for _, c := range []struct{ path, accept, contentType string }{
+		{"/nowhere", browser, "text/html; charset=utf-8"},
+		{"/m/", browser, "text/html; charset=utf-8"},
+		{"/nowhere", "*/*", "application/json"},
+		{s.Identity + "/nowhere", browser, "application/json"},
+		{s.Transfer + "/nowhere", browser, "application/json"},
+	} {
+		got := s.Stranger().With("Accept", c.accept).Get(c.path).Want(http.StatusNotFound)
+		if contentType := got.Header.Get("Content-Type"); contentType != c.contentType {
+			t.Errorf("%s for %s: %s", c.path, c.accept, contentType)
+		}
+	}
+}

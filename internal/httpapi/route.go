@@ -117,6 +117,9 @@ func (a *API) Handle(pattern string, h http.Handler) {
 	}))
 }
 
+// HandleUnknown serves the paths that no route has; without it they answer with fault.ErrNotFound.
+func (a *API) HandleUnknown(h http.HandlerFunc) { a.mux.NotFound(h) }
+
 // Probe serves a health check at exactly path. It is answered over plain HTTP, to any host, during maintenance, and
 // logged at debug level.
 func (a *API) Probe(path string, h http.Handler) { a.probes[path] = h }

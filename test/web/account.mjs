@@ -27,6 +27,7 @@ export async function accountTests() {
     await q.getByLabel("Name in the link").fill("nora");
     await q.getByRole("button", { name: "Add a question" }).click();
     await q.getByLabel("Question", { exact: true }).fill("Order number");
+    await q.getByLabel("An answer is required").check(); // an unanswered preview does not keep it from being saved
     await q.locator(".preview").getByLabel("Order number").waitFor();
     await q.getByRole("button", { name: "Save" }).click();
     await q.getByText("/m/nora").first().waitFor();

@@ -1,7 +1,8 @@
 // The drop page: from a stranger's files to the owner's inbox.
 
 import fs from "node:fs";
-import { access, api, base, demo, equal, file, mail, page, person, sha256, signedIn, slow, test, visitor } from "./kit.mjs";
+import path from "node:path";
+import { access, api, base, consign, demo, equal, file, mail, page, person, sha256, signedIn, slow, test, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -184,6 +185,58 @@ export async function dropTests() {
     const p = await page(await visitor(), "/m/bob.away");
     await p.getByText("Back on Monday.").waitFor();
     equal(await p.locator(".chooser").count(), 0, "choosers");
+  });
+
+  await test("a full mailbox is told before anything is chosen, and when it becomes full meanwhile", async () => {
+    const carl = await person("Carl");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(carl), json: { vanityLink: "carl.full" } });
+    const early = await page(await visitor(), "/m/carl.full");
+    consign("person", "limits", carl.email, "uploadVolumeGb=0");
+    const p = await page(await visitor(), "/m/carl.full");
+    await p.getByText("This mailbox is full for this month.").waitFor();
+    equal(await p.locator(".chooser").count(), 0, "choosers");
+    await choose(early, [file("late.bin", 10)]);
+    await early.getByText("The owner's upload volume for this month is used up.").waitFor();
+  });
+
+  await test("a file of 20 GB", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const at = path.join(work, "huge.img");
+    fs.writeFileSync(at, "");
+    fs.truncateSync(at, 20e9); // a hole: it takes no room
+    const ranges = [];
+    p.on("request", (r) => { if (r.method() === "PUT") ranges.push(r.headers()["content-range"]); });
+    await slow(p, 4_000_000);
+    await p.setInputFiles("[data-test=files]", at);
+    await p.getByText(/of 20.GB, .* per second, .* left/).first().waitFor();
+    await p.waitForFunction(() => document.querySelector(".item progress")?.value > 3e6);
+    if (!/^bytes 0-\d+\/20000000000$/.test(ranges[0])) throw new Error(`first range ${ranges[0]}`);
+    await p.getByRole("button", { name: "Remove huge.img" }).click();
+    await p.getByText("Choose at least one file.").waitFor();
+  });
+
+  await test("a server that is away for a while", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    let refusals = 2;
+    await p.context().route("**/content", (route) => (refusals-- > 0 && route.request().method() === "PUT"
+      ? route.fulfill({ status: 503, headers: { "Retry-After": "1" }, json: { error: { code: 503001, message: "", details: [] } } }) : route.continue()));
+    const one = file("patient.bin", 60_000);
+    await choose(p, [one]);
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [one.name]: one.sum }, "receipt");
+  });
+
+  await test("a session that has ended does not keep anybody from dropping files", async () => {
+    const dora = await person("Dora");
+    const context = await signedIn(dora);
+    const p = await page(context, "/m/demo");
+    await api("POST", "/id/v3/auth/logout?jti=all", { token: await p.evaluate(() => sessionStorage.getItem("consign.idToken")) });
+    const one = file("anyway.bin", 500);
+    await choose(p, [one]);
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [one.name]: one.sum }, "receipt");
   });
 
   await test("unknown mailboxes, and a reservation that ended", async () => {

@@ -1,5 +1,6 @@
 // What the tests of the web client share: a browser that tells on the pages, people with accounts, the mails of the server.
 
+import { execFileSync } from "node:child_process";
 import { createHmac, createHash, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
@@ -15,8 +16,11 @@ export const browser = await chromium.launch({ executablePath: process.env.CHROM
 
 const complaints = [];
 
-/** A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that expects them. */
-export async function visitor(options = {}) {
+/**
+ * A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that
+ * expects them. `also`: an origin besides the server's that it may ask.
+ */
+export async function visitor({ also = base, ...options } = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
   context.setDefaultTimeout(30_000);
   context.on("page", (page) => {
@@ -26,7 +30,7 @@ export async function visitor(options = {}) {
       if (message.type() === "error" && !/Failed to load resource/.test(text)) complaints.push(`${page.url()}: ${text}`);
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(base) && !/^(data|blob):/.test(request.url())) complaints.push(`${page.url()}: asks ${request.url()}`);
+      if (!request.url().startsWith(base) && !request.url().startsWith(also) && !/^(data|blob):/.test(request.url())) complaints.push(`${page.url()}: asks ${request.url()}`);
     });
   });
   return context;
@@ -35,8 +39,13 @@ export async function visitor(options = {}) {
 export async function page(context, where) {
   const p = await context.newPage();
   await p.goto(base + where);
-  await p.waitForSelector(".loading", { state: "detached" });
+  await settled(p);
   return p;
+}
+
+/** Waits until a page has loaded what it shows. */
+export async function settled(p) {
+  await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
 }
 
 let failed = 0;
@@ -93,12 +102,25 @@ export async function slow(p, rate) {
 
 // ---- the API, where a test needs a state rather than a page
 
-export async function api(method, where, { token, json, expect } = {}) {
-  const headers = { Accept: "application/json", ...(token ? { Authorization: `Bearer ${token}` } : {}), ...(json ? { "Content-Type": "application/json" } : {}) };
-  const response = await fetch(base + where, { method, headers, body: json && JSON.stringify(json) });
+const agent = await browser.newPage().then(async (p) => { const agent = await p.evaluate(() => navigator.userAgent); await p.close(); return agent; });
+
+/** One call; it fails unless the answer is a good one, or the expected one. */
+export async function api(method, where, { token, json, bytes, type, expect } = {}) {
+  const headers = { Accept: "application/json", "User-Agent": agent.replace("Headless", "") };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (json || type) headers["Content-Type"] = type ?? "application/json";
+  if (type?.startsWith("image/")) headers.Accept = "image/jpeg, application/json";
+  const response = await fetch(base + where, { method, headers, body: bytes ?? (json && JSON.stringify(json)) });
   const body = await response.json().catch(() => ({}));
   if (expect ? response.status !== expect : !response.ok) throw new Error(`${method} ${where}: ${response.status} ${JSON.stringify(body)}`);
-  return { body, token: (response.headers.get("Authorization") ?? "").replace("Bearer ", "") };
+  const location = response.headers.get("Location") ?? "";
+  return { body, location, token: (response.headers.get("Authorization") ?? "").replace("Bearer ", "") };
+}
+
+/** The operator's command line, beside the running server. */
+export function consign(...args) {
+  const env = { ...process.env, CONSIGN_PUBLIC_URL: base, CONSIGN_DATA_DIR: data };
+  return execFileSync(path.resolve(import.meta.dirname, "../../bin/consign"), args, { env, encoding: "utf8", stdio: "pipe" });
 }
 
 const sessions = new Map();
@@ -107,6 +129,8 @@ export async function idToken({ email, password }) {
   if (!sessions.has(email)) sessions.set(email, (await api("POST", "/id/v3/auth/login", { json: { email, type: "bcrypt", key: password } })).body.token);
   return sessions.get(email);
 }
+/** Keeps the ID token that an answer brought for somebody. */
+export const settle = (person, { token }) => { if (token) sessions.set(person.email, token); };
 export const access = async (person) => (await api("POST", "/id/v3/auth/access", { token: await idToken(person) })).body.token;
 
 /** A browser in which somebody is signed in. */
@@ -124,8 +148,8 @@ export async function signedIn(person, options) {
 
 let people = 0;
 /** A person with a confirmed address, made through the API. */
-export async function person(name) {
-  const who = { email: `${name.toLowerCase()}${++people}@example.com`, password: "quiet-heron-17-lagoon", name };
+export async function person(name, email = `${name.toLowerCase()}${++people}@example.com`) {
+  const who = { email, password: "quiet-heron-17-lagoon", name };
   const { body } = await api("POST", "/id/v3/signup", { json: { address: who.email, password: who.password, name } });
   const { body: { token } } = await api("POST", "/id/v3/auth/access", { token: body.token });
   const key = (await mail(who.email, "/confirm/")).link.split("/").pop();

@@ -1,130 +1,188 @@
-// Every page as it looks and sounds: axe, languages, light and dark, 360 pixels, size, no script at all.
+// Every page and its states as it looks and sounds: a picture in light, dark and at 360 pixels, judged by axe.
 
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
-import { access, api, base, demo, equal, file, mail, page, person, pictures, signedIn, slow, test, visitor } from "./kit.mjs";
+import { api, file, mail, page, person, pictures, settled, signedIn, slow, test, totp, visitor } from "./kit.mjs";
+import { world } from "./world.mjs";
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const looks = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light" }]];
+const looks = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }],
+  ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }]];
 
-async function judge(p, what) {
-  await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
+/** What axe finds, and how far a page is wider than its window. */
+export async function judge(p, what) {
+  await settled(p);
   await p.evaluate(axe);
   const { violations } = await p.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
-  if (violations.length) throw new Error(`${what}: ${violations.map((v) => `${v.id} (${v.nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${v.help}; ${v.nodes[0].failureSummary?.replace(/\s+/g, " ")}`).join("\n")}`);
-  const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const told = violations.map(({ id, help, nodes }) => `${id} (${nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${help}; ${nodes[0].failureSummary?.replace(/\s+/g, " ")}`);
+  if (told.length) throw new Error(`${what}: ${told.join("\n")}`);
+  const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
 }
 
+/** The pages that anybody sees: name, path, and what brings them into the state of the picture. */
+const strangers = (w) => [
+  ["home", "/"],
+  ["drop", "/m/mara.lindqvist"],
+  ["drop-absent", "/m/dmitri"],
+  ["drop-unknown", "/m/no-such-box"],
+  ["group", "/g/harbour"],
+  ["login", "/login"],
+  ["second-factor", "/login", async (p) => {
+    await p.fill("[name=email]", w.careful.email);
+    await p.fill("[name=password]", w.careful.password);
+    await p.locator("form [type=submit]").click();
+    await p.waitForSelector("[name=code]");
+  }],
+  ["signup", "/signup"],
+  ["reset", "/reset"],
+  ["reset-sent", "/reset", async (p) => {
+    await p.fill("[name=address]", (await person("Rosa")).email);
+    await p.locator("form [type=submit]").click();
+    await p.waitForSelector("form", { state: "detached" });
+  }],
+  ["newpassword", "/reset/abc"],
+  ["confirm", "/confirm/abc"],
+  ["transfer-password", new URL(w.locked.link).pathname],
+  ["transfer-code", w.codeLink, async (p) => {
+    await p.getByRole("button").filter({ hasText: "code" }).click();
+    await p.waitForSelector("[name=code]");
+  }],
+  ["transfer-gone", "/t/abc"],
+  ["not-found", "/nowhere"],
+  ["api", "/api/"],
+];
+
+/** The pages of somebody signed in. */
+const owners = (w) => [
+  ["inbox", "/inbox", async (p) => {
+    await p.locator(".entry .head").first().click();
+    await p.waitForSelector(".contents");
+  }],
+  ["inbox-sent", "/inbox", async (p) => {
+    await p.locator("#tab-sent").click();
+    await p.getByText("uma@bidders.example").waitFor();
+  }],
+  ["send", "/send", async (p) => {
+    await p.getByPlaceholder("name@example.com").fill("tom@bidders.example, uma@bidders.example ");
+    await p.locator("textarea").fill("Closing date is the 11th.");
+  }],
+  ["mailbox", "/mailbox"],
+  ["account", "/account"],
+  ["dialog", "/account", async (p) => {
+    await p.locator(".button.danger").last().click();
+    await p.waitForSelector("dialog[open]");
+  }],
+  ["crop", "/account", async (p) => {
+    await p.setInputFiles("[data-test=picture]", { name: "me.jpg", mimeType: "image/jpeg", buffer: w.photograph });
+    await p.waitForSelector(".crop canvas");
+  }],
+  ["organization", "/organization"], ["organization-members", "/organization#members"], ["organization-groups", "/organization#groups"],
+  ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"], ["organization-documents", "/organization#documents"],
+];
+
+/** The pages of people who have just begun. */
+const beginners = (w) => [
+  ["inbox-empty", "/inbox"],
+  ["mailbox-new", "/mailbox"],
+  ["invitation", `/invitation/${w.invitation}`],
+  ["second-factor-setup", "/account", async (p) => {
+    await p.getByRole("button", { name: "Set up" }).click();
+    await p.waitForSelector(".qr img");
+  }],
+];
+
+/** Somebody with a second factor, a picture to crop, an invitation: what the pictures need besides the world. */
+async function prepare() {
+  const w = await world();
+  const careful = await person("Carola"), newcomer = await person("Ingrid", "ingrid@harbour.example");
+  const p = await page(await signedIn(careful), "/account");
+  await p.getByRole("button", { name: "Set up" }).click();
+  const key = await p.textContent(".qr .key");
+  await p.fill("[name=code]", totp(key));
+  await p.getByRole("button", { name: "Switch on" }).click();
+  await p.getByText("The second factor is on.").first().waitFor();
+  const photograph = await p.evaluate(() => {
+    const c = Object.assign(document.createElement("canvas"), { width: 900, height: 600 }), d = c.getContext("2d");
+    const sky = d.createLinearGradient(0, 0, 0, 600);
+    sky.addColorStop(0, "#7fb7d6");
+    sky.addColorStop(1, "#f6dfc0");
+    d.fillStyle = sky;
+    d.fillRect(0, 0, 900, 600);
+    d.fillStyle = "#33566b";
+    d.fillRect(0, 430, 900, 170);
+    d.fillStyle = "#b4452f";
+    d.fillRect(430, 120, 26, 320);
+    d.fillRect(300, 130, 380, 18);
+    return c.toDataURL("image/jpeg", 0.9).split(",")[1];
+  });
+  const { link } = await mail(newcomer.email, "/invitation/");
+  const coded = await mail("lena@bidders.example", "/t/");
+  return { ...w, careful, newcomer, photograph: Buffer.from(photograph, "base64"), invitation: link.split("/").pop(), codeLink: new URL(coded.link).pathname };
+}
+
 export async function looksTests() {
-  const strangerPages = { home: "/", drop: "/m/demo", login: "/login", signup: "/signup", reset: "/reset", newpassword: "/reset/abc", confirm: "/confirm/abc", invitation: "/invitation/abc", "transfer-gone": "/t/abc", api: "/api/" };
-  const ownPages = { inbox: "/inbox", send: "/send", mailbox: "/mailbox", account: "/account", organization: "/organization", "organization-members": "/organization#members", "organization-groups": "/organization#groups", "organization-settings": "/organization#settings", "organization-usage": "/organization#usage", "organization-documents": "/organization#documents" };
+  /** @type {any} */
+  let w;
+  await test("picture: the world of the pictures", async () => { w = await prepare(); });
+  if (!w) return;
   for (const [look, options] of looks) {
-    for (const [name, where] of Object.entries(strangerPages)) {
-      await test(`axe and picture: ${name}, ${look}`, async () => {
-        const p = await page(await visitor({ ...options, reducedMotion: "reduce" }), where);
-        await judge(p, name);
-        await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: name !== "api" });
-      });
-    }
-    for (const [name, where] of Object.entries(ownPages)) {
-      await test(`axe and picture: ${name}, ${look}`, async () => {
-        const p = await page(await signedIn(demo, { ...options, reducedMotion: "reduce" }), where);
-        await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
-        if (name === "inbox") await p.locator(".entry .head").first().click({ timeout: 3000 }).catch(() => {});
-        await p.waitForTimeout(300);
-        await judge(p, name);
-        await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: true });
-      });
-    }
-    await test(`axe and picture: an upload and its receipt, ${look}`, async () => {
-      const p = await page(await visitor({ ...options, reducedMotion: "reduce" }), "/m/demo");
+    const still = { ...options, reducedMotion: "reduce" };
+    const take = async (p, name) => {
+      await judge(p, name);
+      await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: name !== "api" });
+    };
+    const round = async (places, enter) => {
+      for (const [name, where, arrange] of places) {
+        await test(`picture: ${name}, ${look}`, async () => {
+          const p = await page(await enter(), where);
+          await arrange?.(p);
+          await take(p, name);
+        });
+      }
+    };
+    await round(strangers(w), () => visitor(still));
+    await round(owners(w), () => signedIn(w.mara, still));
+    await round(beginners(w), () => signedIn(w.newcomer, still));
+    await test(`picture: a sign-up, ${look}`, async () => {
+      const p = await page(await visitor(still), "/signup");
+      await p.fill("[name=address]", `new-${look}@example.com`);
+      await p.fill("[name=password]", "violet-anchor-92-meadow");
+      await p.locator("form [type=submit]").click();
+      await p.waitForSelector("form", { state: "detached" });
+      await take(p, "signup-sent");
+    });
+    await test(`picture: an upload, its receipt and the transfer, ${look}`, async () => {
+      const p = await page(await visitor(still), "/m/mara.lindqvist");
       const line = await slow(p, 1_500_000);
       await p.setInputFiles("[data-test=files]", [file("Bridge, sheet 1.pdf", 9_000_000), file("Notes.txt", 2_000), file("Photographs.zip", 14_000_000)].map((f) => f.at));
       await p.fill("[name=anonSender]", "Sam Stranger");
-      await p.fill("[name=anonEmail]", "sam@example.com");
+      await p.fill("[name=anonEmail]", `sam-${look}@example.com`);
+      await p.selectOption('[name="field.kind"]', "Drawing");
       await p.fill("[name=subject]", "Plans of the bridge");
-      await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
-      await p.waitForTimeout(700);
-      await judge(p, "upload");
-      await p.screenshot({ path: path.join(pictures, `upload-${look}.png`), fullPage: true });
+      await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.15);
+      await take(p, "upload");
       await line.free();
       await p.click(".details button[type=submit]");
       await p.waitForSelector(".receipt", { timeout: 30_000 });
-      await judge(p, "receipt");
-      await p.screenshot({ path: path.join(pictures, `receipt-${look}.png`), fullPage: true });
-      const { link } = await mail(demo.email, "/t/");
+      await take(p, "receipt");
+      await p.emulateMedia({ media: "print", colorScheme: "light" });
+      if (look === "light") await p.screenshot({ path: path.join(pictures, "receipt-print.png"), fullPage: true });
+      await p.emulateMedia({ media: "screen", colorScheme: options.colorScheme });
+      const { link } = await mail(w.mara.email, "/t/");
       await p.goto(link);
       await p.waitForSelector(".contents");
-      await judge(p, "transfer");
-      await p.screenshot({ path: path.join(pictures, `transfer-${look}.png`), fullPage: true });
+      await take(p, "transfer");
+    });
+    await test(`picture: a link that was made, ${look}`, async () => {
+      const p = await page(await signedIn(w.mara, still), "/send");
+      await p.getByText("As a link").click();
+      await p.setInputFiles("[data-test=files]", file("Tender.pdf", 40_000).at);
+      await p.locator(".details button[type=submit]").click();
+      await p.waitForSelector(".link-box", { timeout: 30_000 });
+      await take(p, "send-done");
     });
   }
-
-  await test("the smallest window, 320 pixels", async () => {
-    for (const where of Object.values(ownPages)) {
-      const p = await page(await signedIn(demo, { viewport: { width: 320, height: 640 } }), where);
-      await p.waitForLoadState("networkidle", { timeout: 1500 }).catch(() => {});
-      const wide = await p.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (wide > 0) throw new Error(`${where}: ${wide} pixels too wide`);
-    }
-  });
-
-  await test("all languages, by browser and by choice", async () => {
-    const words = { "de-DE": "Dateien für", "fr-FR": "Fichiers pour", "ru-RU": "Файлы для", "ko-KR": "받는 사람", "zh-CN": "文件收件人", "zh-TW": "檔案收件人", "ja-JP": "ファイルの宛先" };
-    for (const [locale, word] of Object.entries(words)) {
-      const p = await page(await visitor({ locale }), "/m/demo");
-      await p.getByRole("heading", { name: word }).waitFor();
-      equal(await p.getAttribute("html", "lang"), locale, "lang");
-      await judge(p, locale);
-    }
-    const p = await page(await visitor(), "/m/demo");
-    await p.selectOption("#locale", "de_DE");
-    await p.getByRole("heading", { name: "Dateien für" }).waitFor();
-    await p.goto(`${base}/login`);
-    await p.getByRole("heading", { name: "Anmelden" }).waitFor(); // kept
-  });
-
-  await test("the keyboard alone drops a file", async () => {
-    const p = await page(await visitor(), "/m/demo");
-    await p.keyboard.press("Tab");
-    equal(await p.evaluate(() => document.activeElement.className), "skip", "first stop");
-    await p.keyboard.press("Enter");
-    await p.keyboard.press("Tab");
-    equal(await p.evaluate(() => document.activeElement.textContent), "Choose files", "after the skip link");
-  });
-
-  await test("the drop page is small and asks nobody else", async () => {
-    const context = await visitor();
-    const p = await context.newPage();
-    let script = 0;
-    p.on("response", async (r) => { if (/\.js$/.test(r.url())) script += Number(r.headers()["content-length"]); });
-    await p.goto(`${base}/m/demo`);
-    await p.waitForSelector(".chooser");
-    console.log(`      script of the drop page: ${(script / 1000).toFixed(1)} kB compressed`);
-    if (!script || script > 150_000) throw new Error(`${script} bytes of script`);
-  });
-
-  await test("without JavaScript a sentence says so", async () => {
-    const context = await visitor({ javaScriptEnabled: false });
-    const p = await context.newPage();
-    await p.goto(`${base}/m/demo`);
-    await p.getByText("This page needs JavaScript.").waitFor();
-  });
-
-  await test("the theme of an organization colours its pages", async () => {
-    const token = await access(demo);
-    const { body: { membership } } = await api("GET", "/id/v3/profile", { token });
-    const at = `/id/v3/organizations/${membership.organization.uid}/theme`;
-    await api("PUT", at, { token, json: { primaryColor: "#f2c200", backgroundColor: "#fffaf0" } });
-    try {
-      const p = await page(await visitor(), "/m/demo");
-      await p.waitForFunction(() => document.documentElement.style.getPropertyValue("--brand") === "#f2c200");
-      await judge(p, "a yellow theme");
-    } finally {
-      await api("DELETE", at, { token });
-    }
-  });
 }

@@ -2,11 +2,15 @@
 import { finish } from "./kit.mjs";
 import { dropTests } from "./drop.mjs";
 import { accountTests } from "./account.mjs";
+import { externalTests } from "./external.mjs";
 import { transferTests } from "./transfers.mjs";
 import { looksTests } from "./looks.mjs";
+import { mannersTests } from "./manners.mjs";
 
 await dropTests();
 await accountTests();
+await externalTests();
 await transferTests();
 await looksTests();
+await mannersTests();
 await finish();

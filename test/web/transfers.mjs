@@ -89,6 +89,41 @@ export async function transferTests() {
     await q.getByRole("heading", { name: "You know me" }).waitFor();
   });
 
+  await test("an unlock that has expired asks again", async () => {
+    const p = await page(await signedIn(await person("Lotte")), "/send");
+    await send(p, [file("again.bin", 500)], { subject: "Twice", protection: "password", secret: "opensesame-42" });
+    const q = await page(await visitor(), new URL(await p.textContent(".link-box code")).pathname);
+    const open = async () => {
+      await q.fill("[name=password]", "opensesame-42");
+      await q.getByRole("button", { name: "Open" }).click();
+      await q.getByRole("heading", { name: "Twice" }).waitFor();
+    };
+    await open();
+    await q.context().route("**/otk", (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer gone" } }), { times: 1 });
+    await q.getByRole("button", { name: "Download again.bin" }).click();
+    await open();
+    equal((await download(q, "Download again.bin")).length, 500, "downloaded");
+  });
+
+  await test("a long inbox: pages, and news that do not fold it up", async () => {
+    const who = await person("Paul");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(who), json: { vanityLink: "paul.pages" } });
+    const arrive = async (i) => {
+      const { body, token } = await api("POST", "/transfer/v2/public/mailbox/paul.pages", { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: `Number ${i}` } });
+      const at = `/transfer/v2/reservations/${body.uid}`;
+      await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+      await api("POST", `${at}/confirm`, { token });
+    };
+    for (let i = 0; i < 30; i++) await arrive(i);
+    const p = await page(await signedIn(who), "/inbox");
+    equal(await p.locator(".entry").count(), 25, "first page");
+    await p.getByRole("button", { name: "Show more" }).click();
+    await p.locator(".entry").nth(29).waitFor();
+    await arrive(30);
+    await p.getByText("Number 30").waitFor();
+    if (await p.locator(".entry").count() < 30) throw new Error("the list was folded up");
+  });
+
   await test("an unknown link", async () => {
     const p = await page(await visitor(), "/t/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     await p.getByText("These files are no longer here").waitFor();

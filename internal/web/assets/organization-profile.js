@@ -60,7 +60,7 @@ function Theme({ at }) {
   const save = useSaving(async ({ primaryColor, backgroundColor }) => {
     await own("PUT", `${at}/theme`, { json: { primaryColor, backgroundColor } });
     root.style.setProperty("--brand", primaryColor);
-    root.style.setProperty("--ground", backgroundColor);
+    root.style.setProperty("--backdrop", backgroundColor);
   });
   const reset = useAction(async () => {
     await own("DELETE", `${at}/theme`);
@@ -71,7 +71,7 @@ function Theme({ at }) {
   return html`<section class="card stack"><h2>${T("Colours")}</h2>
     <p class="hint">${T("Lightness is adapted so that everything stays readable.")}</p>
     <${Form} onSend=${save.run} onInput=${save.touch}>
-      <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor", "--ground", "#f6f7f6")}</div>
+      <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor", "--backdrop", "#f6f7f6")}</div>
       <${Problem} error=${reset.error} />
       <${Save} of=${save}><${Button} kind="quiet" busy=${reset.busy} onClick=${() => reset.run()}>${T("Back to the usual colours")}<//><//>
     <//>

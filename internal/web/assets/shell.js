@@ -1,6 +1,6 @@
 // The frame of every page: the look of the organization, the way through the pages, the language.
 
-import { html, useState } from "./ui.js";
+import { Icon, html, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
 import { T } from "./words.js";
 import { call, claims, forget, idToken, identity, signedIn } from "./api.js";
@@ -16,15 +16,16 @@ async function brand() {
   const logo = profile.assets?.find((asset) => asset.type === "logo");
   if (theme?.url) {
     const { body } = await call("GET", new URL(theme.url, location.href).pathname).catch(() => ({ body: {} }));
-    if (/^#[0-9a-f]{6}$/i.test(body.primaryColor ?? "")) document.documentElement.style.setProperty("--brand", body.primaryColor);
-    if (/^#[0-9a-f]{6}$/i.test(body.backgroundColor ?? "")) document.documentElement.style.setProperty("--ground", body.backgroundColor);
+    for (const [property, colour] of [["--brand", body.primaryColor], ["--backdrop", body.backgroundColor]]) {
+      if (/^#[0-9a-f]{6}$/i.test(colour ?? "")) document.documentElement.style.setProperty(property, colour);
+    }
   }
   if (logo?.url) {
     const picture = Object.assign(new Image(), { src: new URL(logo.url, location.href).pathname, alt: "", className: "logo" });
     picture.addEventListener("load", () => document.querySelector(".brand .mark")?.replaceWith(picture));
   }
-  const legal = [[profile.legalNoticeUrl, T("Legal notice")], [profile.privacyPolicyUrl, T("Privacy")]].filter(([url]) => /^https?:\/\//.test(url ?? ""));
-  render(legal.map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), document.getElementById("legal"));
+  const legal = [[profile.legalNoticeUrl, T("Legal notice")], [profile.privacyPolicyUrl, T("Privacy")]];
+  render(legal.filter(([url]) => /^https?:\/\//.test(url ?? "")).map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), document.getElementById("legal"));
 }
 
 /** Ends this session and leads to the start page. */
@@ -36,16 +37,23 @@ export async function signOut() {
 
 function Navigation() {
   const [open, setOpen] = useState(false);
+  const menu = useRef(/** @type {any} */ (null));
   if (!signedIn()) {
-    if (location.pathname === "/login") return html`<nav aria-label=${T("Pages")}><a href="/signup">${T("Create an account")}</a></nav>`;
-    return html`<nav aria-label=${T("Pages")}><a href="/login">${T("Sign in")}</a></nav>`;
+    const [path, name] = location.pathname === "/login" ? ["/signup", T("Create an account")] : ["/login", T("Sign in")];
+    return html`<nav aria-label=${T("Pages")}><a href=${path}>${name}</a></nav>`;
   }
+  const escape = (event) => {
+    if (event.key !== "Escape" || !open) return;
+    setOpen(false);
+    menu.current.focus();
+  };
   const said = claims(idToken());
   const belongs = Object.entries(said).some(([name, value]) => name.endsWith("/org_id") && value);
   const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/mailbox", T("Mailbox")], ["/account", T("Account")]];
   if (belongs) pages.push(["/organization", T("Organization")]);
-  return html`<nav aria-label=${T("Pages")} class=${open ? "open" : ""}>
-    <button type="button" class="button quiet menu" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${T("Menu")}</button>
+  return html`<nav aria-label=${T("Pages")} class=${open ? "open" : ""} onKeyDown=${escape}>
+    <button ref=${menu} type="button" class="button quiet menu" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
+      <${Icon} name="menu" />${T("Menu")}</button>
     <div class="pages">
       ${pages.map(([path, name]) => html`<a href=${path} aria-current=${location.pathname === path ? "page" : undefined}>${name}</a>`)}
       <button type="button" class="button quiet" onClick=${signOut}>${T("Sign out")}</button>
@@ -53,18 +61,22 @@ function Navigation() {
   </nav>`;
 }
 
-/** Keeps the chosen language for a year and shows the page in it. */
+/** Keeps a language for a year. @param {string} locale */
+function keepLocale(locale) {
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `locale=${locale}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
+}
+
+/** Keeps the chosen language and shows the page in it. @param {string} locale */
 export function speak(locale) {
-  document.cookie = `locale=${locale}; Path=/; Max-Age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+  keepLocale(locale);
   location.reload();
 }
 
-/** The language of somebody who has just signed in, unless another was chosen here. */
+/** The language of somebody who has just signed in, unless another was chosen here. @param {string} token */
 export function speakLike(token) {
   const { locale } = claims(token);
-  if (locale && !/(?:^|; )locale=/.test(document.cookie)) {
-    document.cookie = `locale=${locale}; Path=/; Max-Age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
-  }
+  if (locale && !/(?:^|; )locale=/.test(document.cookie)) keepLocale(locale);
 }
 
 document.getElementById("locale")?.addEventListener("change", (event) => speak(event.target.value));

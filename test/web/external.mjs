@@ -1,0 +1,39 @@
+// Signing in with another service: npm's oidc-provider, as in test/oidc.
+
+import { startProvider } from "../oidc/provider.mjs";
+import { api, base, equal, page, test, visitor } from "./kit.mjs";
+
+const issuer = `http://127.0.0.1:${process.env.IDP_PORT}`;
+
+/** A browser at the sign-in page; the provider's address is not Keycloak's, for which the page takes it. */
+async function atSignIn() {
+  const context = await visitor({ also: issuer });
+  await context.route("**/protocol/openid-connect/auth?*", (route) =>
+    route.fulfill({ status: 303, headers: { Location: route.request().url().replace("/protocol/openid-connect", "") } }));
+  const p = await page(context, "/login?next=%2Faccount");
+  await p.getByRole("button", { name: "Sign in with Test provider" }).click();
+  await p.waitForURL(`${issuer}/**`);
+  return p;
+}
+
+export async function externalTests() {
+  await test("sign in with another service", async () => {
+    const { body } = await api("GET", "/id/v3/environment");
+    const idp = await startProvider(Number(process.env.IDP_PORT), { redirect: body.oidcSettings.redirectUrl, logout: `${base}/id/v3/oidc/auth/logout` });
+    try {
+      idp.people.set("frieda", { email: "frieda@elsewhere.example", email_verified: true, name: "Frieda Fern" });
+      const p = await atSignIn();
+      await p.locator("[name=login]").fill("frieda");
+      await p.locator("[name=password]").fill("whatever");
+      await p.locator("button[type=submit]").click();
+      await p.getByRole("button", { name: "Continue" }).click(); // what the service asks: whether to tell the address
+      await p.waitForURL("**/account");
+      equal(await p.getByLabel("Name", { exact: true }).inputValue(), "Frieda Fern", "name");
+      const q = await atSignIn();
+      await q.getByRole("link", { name: /cancel/i }).click();
+      await q.getByText("The other service has not signed you in.").waitFor();
+    } finally {
+      await idp.stop();
+    }
+  });
+}

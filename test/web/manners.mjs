@@ -1,0 +1,195 @@
+// How all pages behave: languages, the keyboard, small windows, size, what they ask and what may run in them.
+
+import fs from "node:fs";
+import path from "node:path";
+import { access, api, base, browser, demo, equal, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { world } from "./world.mjs";
+import { judge } from "./looks.mjs";
+
+const own = ["/inbox", "/send", "/mailbox", "/account", "/organization", ...["members", "groups", "settings", "usage", "documents"].map((part) => `/organization#${part}`)];
+const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
+
+/** Every page, in a browser that speaks a language. */
+async function everyPage(options, visit) {
+  const { mara } = await world();
+  for (const [enter, places] of [[() => visitor(options), open], [() => signedIn(mara, options), own]]) {
+    const context = await enter();
+    for (const where of places) {
+      const p = await page(context, where);
+      await visit(p, where);
+      await p.close();
+    }
+  }
+}
+
+/** What a page says: its pieces of text and the names of its controls. */
+const said = (p) => p.evaluate(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = new Set();
+  while (walker.nextNode()) {
+    const { parentElement: around, data } = walker.currentNode;
+    if (!around.closest("script, noscript, #locale, code, option[lang], .avatar, [hidden]") && data.trim()) found.add(data.trim());
+  }
+  for (const e of document.querySelectorAll("[aria-label], [placeholder], [title], [alt]")) {
+    for (const name of ["aria-label", "placeholder", "title", "alt"]) if (e.getAttribute(name)?.trim()) found.add(e.getAttribute(name).trim());
+  }
+  return [...found];
+});
+
+/** Words that are the same in every language: names, addresses, formats. */
+const everywhere = new RegExp(["^[^a-z]*$", "@", "https?://", "localhost", "^\\S+/\\S+$", "Mara|Okafor|Chlo|Dmitri|Sokolov|Ingrid|Harbour|bridge|Wharf|Invoice|Priya|Soundings|Load cases|Survey|Drawing",
+  "Structural|Site|Quay|Hamburg|Germany|kind|project|About the delivery|What is it|Needed by|As it stands|Tender|Closing|Drawings|I am on site", "Consign", "SHA-256|Postgres|PDF|ZIP|API", "Chrome|Linux",
+  "^(?:GB|MB|kB|TB|UTC|Cc|Bcc|Name|Message|Organisation|Organization|Profil|Protection|Documents|Text|Transfers?|Menu|Code|Sessions?)$", "^[\\w/ +-]+/[\\w/ +-]+$", "^\\d"].join("|"));
+
+export async function mannersTests() {
+  await test("the smallest window, 320 pixels, also in German", async () => {
+    for (const locale of ["en-US", "de-DE"]) {
+      await everyPage({ locale, viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }, async (p, where) => {
+        const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        if (wide > 0) throw new Error(`${where}: ${wide} pixels too wide`);
+        const cut = await p.evaluate(() => [...document.querySelectorAll("button, a, label, h1, h2, th, .badge, p")]
+          .filter((e) => e.getClientRects().length && getComputedStyle(e).display !== "inline" && e.scrollWidth > e.clientWidth + 1 && !e.matches(".hidden, .skip, .what *"))
+          .map((e) => `${e.className || e.tagName} “${e.textContent.trim().slice(0, 40)}”`));
+        if (cut.length) throw new Error(`${where}, ${locale}: cut off: ${cut.join("; ")}`);
+      });
+    }
+  });
+
+  await test("no page leaves anything in English", async () => {
+    const english = new Map();
+    await everyPage({ locale: "en-US" }, async (p, where) => { english.set(where, new Set(await said(p))); });
+    for (const locale of ["de-DE", "fr-FR", "ru-RU", "ko-KR", "zh-CN", "zh-TW", "ja-JP"]) {
+      await everyPage({ locale }, async (p, where) => {
+        equal(await p.getAttribute("html", "lang"), locale, "lang");
+        const same = (await said(p)).filter((text) => english.get(where).has(text) && !everywhere.test(text));
+        if (same.length) throw new Error(`${where} in ${locale}: ${same.join(" | ")}`);
+      });
+    }
+  });
+
+  await test("the language by browser and by choice", async () => {
+    const p = await page(await visitor({ locale: "ja-JP" }), "/m/demo");
+    await p.getByRole("heading", { name: "ファイルの宛先" }).waitFor();
+    await judge(p, "Japanese");
+    await p.selectOption("#locale", "de_DE");
+    await p.getByRole("heading", { name: "Dateien für" }).waitFor();
+    await judge(p, "German");
+    await p.goto(`${base}/login`);
+    await p.getByRole("heading", { name: "Anmelden" }).waitFor(); // kept
+  });
+
+  await test("the keyboard alone drops a file", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const focused = () => p.evaluate(() => document.activeElement.textContent.trim());
+    await p.keyboard.press("Tab");
+    equal(await p.evaluate(() => document.activeElement.className), "skip", "first stop");
+    await p.keyboard.press("Enter");
+    await p.keyboard.press("Tab");
+    equal(await focused(), "Choose files", "after the skip link");
+    await p.keyboard.press("Tab");
+    equal(await focused(), "Choose a folder", "after that");
+    await p.setInputFiles("[data-test=files]", { name: "keys.txt", mimeType: "text/plain", buffer: Buffer.from("typed") });
+    await p.getByText("Arrived").waitFor();
+    for (let i = 0; i < 20 && await p.evaluate(() => document.activeElement.name) !== "anonSender"; i++) await p.keyboard.press("Tab");
+    await p.keyboard.type("Kay Board");
+    await p.keyboard.press("Tab");
+    await p.keyboard.type("kay@example.com");
+    await p.keyboard.press("Enter");
+    await p.waitForSelector(".receipt");
+    equal(await p.evaluate(() => document.activeElement.id), "main", "focus on the receipt");
+  });
+
+  await test("a dialog keeps the keyboard and gives it back", async () => {
+    const p = await page(await signedIn(await person("Kim")), "/account");
+    const opener = p.getByRole("button", { name: "Delete the account" });
+    await opener.focus();
+    await p.keyboard.press("Enter");
+    await p.getByRole("dialog").waitFor();
+    for (let i = 0; i < 5; i++) {
+      const where = await p.evaluate(() => (document.activeElement === document.body ? "browser" : document.activeElement.closest("dialog") ? "dialog" : "page"));
+      if (where === "page") throw new Error("the focus has left the dialog");
+      await p.keyboard.press("Tab");
+    }
+    await p.keyboard.press("Escape");
+    await p.getByRole("dialog").waitFor({ state: "detached" });
+    equal(await opener.evaluate((e) => e === document.activeElement), true, "focus returned");
+  });
+
+  await test("the menu of a small window", async () => {
+    const p = await page(await signedIn(demo, { viewport: { width: 360, height: 700 } }), "/inbox");
+    const menu = p.getByRole("button", { name: "Menu" });
+    equal(await menu.getAttribute("aria-expanded"), "false", "closed at first");
+    await menu.press("Enter");
+    await p.keyboard.press("Tab");
+    await p.keyboard.press("Tab");
+    await p.keyboard.press("Enter");
+    await p.waitForURL("**/send");
+    await p.getByRole("button", { name: "Menu" }).press("Enter");
+    await p.keyboard.press("Escape");
+    equal(await p.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded"), "false", "closed by Escape");
+  });
+
+  await test("the drop page is small, and waits for one call only", async () => {
+    const context = await visitor();
+    const p = await context.newPage();
+    const script = [], calls = [];
+    p.on("response", (r) => { if (/\.js$/.test(r.url())) script.push(r.request().sizes()); });
+    p.on("request", (r) => { if (/\/(?:id|transfer)\//.test(r.url())) calls.push(`${r.method()} ${new URL(r.url()).pathname}`); });
+    await context.route("**/id/v3/environment", () => {}); // never answered
+    await p.goto(`${base}/m/demo`);
+    await p.waitForSelector(".chooser");
+    const size = (await Promise.all(script)).reduce((sum, s) => sum + s.responseBodySize, 0);
+    console.log(`      script of the drop page: ${(size / 1000).toFixed(1)} kB compressed, ${script.length} modules; calls: ${calls.join(", ")}`);
+    if (!(size > 10_000 && size < 150_000)) throw new Error(`${size} bytes of script`);
+  });
+
+  await test("nothing inline runs, and no markup is made from strings", async () => {
+    await everyPage({}, async (p, where) => {
+      const answer = await fetch(base + where.replace(/#.*/, ""), { headers: { Accept: "text/html" } });
+      const policy = answer.headers.get("content-security-policy") ?? "";
+      for (const part of ["default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'", "trusted-types 'none'"]) {
+        if (!policy.includes(part)) throw new Error(`${where}: policy without ${part}: ${policy}`);
+      }
+      if (policy.includes("unsafe")) throw new Error(`${where}: ${policy}`);
+      const ran = await p.evaluate(() => {
+        try {
+          document.createElement("div").innerHTML = "<b>x</b>";
+          return true;
+        } catch {
+          return false;
+        }
+      });
+      if (ran) throw new Error(`${where}: markup from a string`);
+    });
+  });
+
+  await test("without JavaScript a sentence says so", async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false, locale: "en-US" });
+    const p = await context.newPage();
+    await p.goto(`${base}/m/demo`);
+    await p.getByText("This page needs JavaScript.").waitFor({ timeout: 5000 });
+  });
+
+  await test("the theme of an organization colours its pages", async () => {
+    const token = await access(demo);
+    const { body: { membership } } = await api("GET", "/id/v3/profile", { token });
+    const at = `/id/v3/organizations/${membership.organization.uid}/theme`;
+    await api("PUT", at, { token, json: { primaryColor: "#f2c200", backgroundColor: "#fffaf0" } });
+    try {
+      for (const colorScheme of ["light", "dark"]) {
+        const p = await page(await visitor({ colorScheme }), "/m/demo");
+        await p.waitForFunction(() => document.documentElement.style.getPropertyValue("--brand") === "#f2c200");
+        await judge(p, `a yellow theme, ${colorScheme}`);
+      }
+    } finally {
+      await api("DELETE", at, { token });
+    }
+  });
+
+  await test("the vendored libraries are listed with version and licence", async () => {
+    const root = path.resolve(import.meta.dirname, "../..");
+    const listed = fs.readFileSync(path.join(root, "CONTRIBUTING.md"), "utf8");
+    for (const name of fs.readdirSync(path.join(root, "internal/web/assets/vendor"))) {
+      if (name.endsWith(".js") && !listed.includes(`vendor/${name}`)) throw new Error(`${name} is not in CONTRIBUTING.md`);
+    }
+  });
+}
