@@ -189,6 +189,17 @@ func TestWordsOfAPage(t *testing.T) {
 	}
 }
 
+// Navigation, language and colours come with shell.js: a page without it would look right and do nothing.
+func TestEveryPageHasTheShell(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	for _, path := range contractPaths {
+		if text := ask(t, p, "GET", path).body; !strings.HasSuffix(path, ".yaml") && !strings.Contains(text, "/shell.js") {
+			t.Errorf("%s: no shell.js", path)
+		}
+	}
+}
+
 // The drop page's scripts are well below the 150 kB that issue 9 allows.
 func TestDropPageIsSmall(t *testing.T) {
 	t.Parallel()

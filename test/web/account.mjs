@@ -20,7 +20,7 @@ export async function accountTests() {
     const q = await page(context, new URL(link).pathname); // a tab of its own: not signed in there
     await q.fill("[name=email]", "nora@example.com");
     await q.fill("[name=password]", password);
-    await q.getByRole("button", { name: "Sign in" }).click();
+    await q.getByRole("button", { name: "Sign in", exact: true }).click();
     await q.getByRole("button", { name: "Confirm the address" }).click();
     await q.getByText("The email address is confirmed.").waitFor();
     await q.getByRole("link", { name: "Set up your mailbox" }).click();
@@ -36,7 +36,7 @@ export async function accountTests() {
     const again = await page(context, new URL(link).pathname);
     await again.fill("[name=email]", "nora@example.com");
     await again.fill("[name=password]", password);
-    await again.getByRole("button", { name: "Sign in" }).click();
+    await again.getByRole("button", { name: "Sign in", exact: true }).click();
     await again.getByRole("button", { name: "Confirm the address" }).click();
     await again.locator(".notice.bad").waitFor(); // used up, or once a minute
   });
@@ -47,10 +47,10 @@ export async function accountTests() {
     await p.waitForURL("**/login?next=%2Faccount");
     await p.fill("[name=email]", who.email);
     await p.fill("[name=password]", "not the password");
-    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.getByRole("button", { name: "Sign in", exact: true }).click();
     await p.getByText("do not match").waitFor();
     await p.fill("[name=password]", who.password);
-    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.getByRole("button", { name: "Sign in", exact: true }).click();
     await p.waitForURL("**/account");
     equal(await p.evaluate(() => [sessionStorage.length > 0, localStorage.length]), [true, 0], "kept for the tab only");
     await p.getByRole("button", { name: "Sign out" }).click();
@@ -66,7 +66,7 @@ export async function accountTests() {
     await p.fill("[name=email]", who.email);
     await p.fill("[name=password]", who.password);
     await p.getByLabel("Stay signed in on this device").check();
-    await p.getByRole("button", { name: "Sign in" }).click();
+    await p.getByRole("button", { name: "Sign in", exact: true }).click();
     await p.waitForURL("**/inbox");
     const q = await page(context, "/account"); // another tab
     await q.getByRole("heading", { name: "Your account" }).waitFor();
@@ -111,7 +111,7 @@ export async function accountTests() {
       const q = await page(await visitor(), "/login");
       await q.fill("[name=email]", who.email);
       await q.fill("[name=password]", who.password);
-      await q.getByRole("button", { name: "Sign in" }).click();
+      await q.getByRole("button", { name: "Sign in", exact: true }).click();
       await q.fill("[name=code]", code);
       await q.getByRole("button", { name: "Continue" }).click();
       await q.waitForURL("**/inbox", { timeout: 10_000 }).catch(() => { throw new Error(`${kind} code was not taken`); });

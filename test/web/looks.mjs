@@ -22,6 +22,9 @@ export async function judge(p, what) {
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
 }
 
+/** Pictures of what the window shows, not of the whole page. */
+const inWindow = ["api", "dialog", "crop", "second-factor-setup"];
+
 /** The pages that anybody sees: name, path, and what brings them into the state of the picture. */
 const strangers = (w) => [
   ["home", "/"],
@@ -132,7 +135,7 @@ export async function looksTests() {
     const still = { ...options, reducedMotion: "reduce" };
     const take = async (p, name) => {
       await judge(p, name);
-      await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: name !== "api" });
+      await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: !inWindow.includes(name) });
     };
     const round = async (places, enter) => {
       for (const [name, where, arrange] of places) {

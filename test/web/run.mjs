@@ -1,4 +1,4 @@
-// All tests of the web client: node run.mjs URL DATA_DIR PICTURES [part of a test's name]
+// All tests of the web client: node run.mjs URL DATA_DIR PICTURES [a pattern of names of tests]
 import { finish } from "./kit.mjs";
 import { dropTests } from "./drop.mjs";
 import { accountTests } from "./account.mjs";

@@ -1,9 +1,12 @@
 // /inbox: what was received and sent, newest first. New transfers appear by themselves.
 
-import { Ask, Avatar, Button, Icon, Lines, Notice, Problem, Waiting, announce, html, showOwn, useAction, useEffect, useRef, useState } from "./ui.js";
+import {
+  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
+} from "./ui.js";
 import { F, N, T, bytes, exactly, list, when } from "./words.js";
 import { own, transfer } from "./api.js";
 import { follow } from "./events.js";
+import { fieldsOf } from "./fields.js";
 import { Contents } from "./contents.js";
 import { downloadOwn } from "./downloads.js";
 import "./shell.js";
@@ -138,11 +141,25 @@ function Detail({ summary, sent, onChange }) {
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
+/** What one's mailbox asks senders: pairs of a field's name and its title, in order. Asked for once. */
+const questions = () => (known ??= own("GET", `${transfer}/mailbox`)
+  .then(({ body }) => fieldsOf(body.fieldsSchema, body.uiSchema).map((f) => [f.name, f.title])).catch(() => []));
+/** @type {Promise<string[][]> | undefined} */
+let known;
+
+/** The answers of a sender, by the titles of the questions where they are still asked. */
+function Answers({ fields }) {
+  const { value } = useLoaded(questions);
+  if (!value) return null;
+  const gone = Object.keys(fields).filter((name) => !value.some(([asked]) => asked === name)).map((name) => [name, name]);
+  return [...value, ...gone].filter(([name]) => name in fields).map(([name, title]) => html`<dt>${title}</dt><dd>${fields[name]}</dd>`);
+}
+
 /** Who, to whom, when, and what the sender was asked. */
 function Facts({ transfer: t, over }) {
   const to = list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">
-    ${t.fields && Object.entries(t.fields).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}
+    ${t.fields && html`<${Answers} fields=${t.fields} />`}
     <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")}</dd>
     ${to && html`<dt>${T("To")}</dt><dd>${to}</dd>`}
     <dt>${T("Delivered")}</dt><dd>${exactly(t.createdAt)}</dd>

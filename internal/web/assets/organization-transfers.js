@@ -58,7 +58,7 @@ function Meter({ label, used, limit }) {
   const share = Math.min(1, used / limit);
   return html`<div class="usage">
     <div class="row between"><strong>${label}</strong><span>${F("%s of %s", bytes(used), bytes(limit))}</span></div>
-    <progress class=${share >= 0.9 ? "full" : ""} max="1" value=${share} aria-label=${label}></progress>
+    <progress class=${share >= 0.9 ? "full" : ""} max="1" value=${used > 0 ? Math.max(0.005, share) : 0} aria-label=${label}></progress>
     <span class="hint">${share >= 0.001 ? percent(share) : F("less than %s", percent(0.001))}</span>
   </div>`;
 }

@@ -3,6 +3,7 @@
 import { Button, Field, Form, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./words.js";
 import { call, identity } from "./api.js";
+import "./shell.js";
 
 show(() => {
   const [sent, setSent] = useState("");

@@ -25,7 +25,8 @@ async function brand() {
     picture.addEventListener("load", () => document.querySelector(".brand .mark")?.replaceWith(picture));
   }
   const legal = [[profile.legalNoticeUrl, T("Legal notice")], [profile.privacyPolicyUrl, T("Privacy")]];
-  render(legal.filter(([url]) => /^https?:\/\//.test(url ?? "")).map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), document.getElementById("legal"));
+  const links = legal.filter(([url]) => /^https?:\/\//.test(url ?? ""));
+  render(links.map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), document.getElementById("legal"));
 }
 
 /** Ends this session and leads to the start page. */

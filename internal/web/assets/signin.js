@@ -66,7 +66,7 @@ export function SignIn({ email = "", onDone }) {
   });
   if (pending) {
     return html`<${SecondFactor} email=${address.trim()} token=${pending} onToken=${begin} />
-      <p><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
+      <p class="row center"><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
   }
   return html`<${Form} onSend=${sign.run}>
     <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address}

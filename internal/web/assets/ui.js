@@ -174,7 +174,7 @@ export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 24 24" ari
 /** A picture of somebody, or the first letters of the name. */
 export function Avatar({ src = "", name = "" }) {
   const [broken, setBroken] = useState(false);
-  const letters = name.trim().split(/\s+/).map((part) => [...part][0] ?? "").slice(0, 2).join("").toUpperCase();
+  const letters = (name.match(/(?<![\p{L}\p{N}'’])[\p{L}\p{N}]/gu) ?? []).slice(0, 2).join("").toUpperCase();
   const picture = src && !broken;
   return html`<span class="avatar" aria-hidden="true">
     ${picture ? html`<img src=${src} alt="" onError=${() => setBroken(true)} />` : letters || "?"}</span>`;
