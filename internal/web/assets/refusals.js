@@ -60,6 +60,7 @@ const ofIdentity = {
   409014: () => T("This email address is already in use."),
   409015: () => T("This name is already taken."),
   409016: () => T("This person is a member of another organization."),
+  409017: () => T("There is no account with a password for this address, or the address was never confirmed."),
   409020: () => T("This person is a member already."),
   409050: () => T("The other service cannot be reached at the moment. Please try again."),
   429002: () => T("This is possible once a minute. Please wait a moment."),
