@@ -72,7 +72,8 @@ func bucket(t *testing.T) string {
 }
 
 // caddyfile is the configuration of the proxy: upstreams that are not ready get no requests, and a request that could not be handed to
-// one is handed to another.
+// one is handed to another. There is no flush_interval: Caddy lets event streams through as they come, and with -1 it would keep them open
+// behind clients that have left.
 const caddyfile = `{
 	admin off
 	auto_https off
@@ -86,7 +87,6 @@ http://localhost:%s {
 		health_uri /readyz
 		health_interval 500ms
 		health_timeout 1500ms
-		flush_interval -1
 	}
 }
 `
