@@ -291,18 +291,18 @@ func TestAdministrationIsPrivate(t *testing.T) {
 			strings.ToUpper(path), "/%" + fmt.Sprintf("%02x", path[1]) + path[2:], s.Admin + path,
 		} {
 			for _, host := range []string{"localhost", admin, "localhost:9090"} {
-				got, body := exchange(t, s, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nX-Forwarded-Host: "+host+
+				status, _, body := exchange(t, s, "GET "+target+" HTTP/1.1\r\nHost: "+host+"\r\nX-Forwarded-Host: "+host+
 					"\r\nX-Forwarded-For: 127.0.0.1\r\nX-Original-URL: "+path+"\r\nX-Rewrite-URL: "+path+"\r\nConnection: close\r\n\r\n")
-				if got.StatusCode != http.StatusNotFound || strings.Contains(body, "go_goroutines") || strings.Contains(body, "pprof") {
-					t.Errorf("%s at host %s answered %d: %.200q", target, host, got.StatusCode, body)
+				if status != http.StatusNotFound || strings.Contains(body, "go_goroutines") || strings.Contains(body, "pprof") {
+					t.Errorf("%s at host %s answered %d: %.200q", target, host, status, body)
 				}
 			}
 		}
 	}
 }
 
-// exchange sends a request to the public listener as it is written.
-func exchange(t *testing.T, s *testkit.Server, request string) (resp *http.Response, body string) {
+// exchange sends a request to the public listener as it is written, and tells whether the answer closes the connection.
+func exchange(t *testing.T, s *testkit.Server, request string) (status int, closes bool, body string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
@@ -312,7 +312,7 @@ func exchange(t *testing.T, s *testkit.Server, request string) (resp *http.Respo
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
-	resp, err = http.ReadResponse(bufio.NewReader(conn), nil)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,5 +321,5 @@ func exchange(t *testing.T, s *testkit.Server, request string) (resp *http.Respo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(raw)
+	return resp.StatusCode, resp.Close, string(raw)
 }

@@ -131,8 +131,8 @@ func TestShutdownDelay(t *testing.T) {
 	if took := time.Since(began); took > delay {
 		t.Skipf("this machine takes %v to ask", took)
 	}
-	if got, body := exchange(t, s, "GET "+s.Transfer+"/environment HTTP/1.1\r\nHost: localhost\r\n\r\n"); got.StatusCode != http.StatusOK || !got.Close {
-		t.Errorf("answered %d, closes its connection: %t: %s", got.StatusCode, got.Close, body)
+	if status, closes, body := exchange(t, s, "GET "+s.Transfer+"/environment HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusOK || !closes {
+		t.Errorf("answered %d, closes its connection: %t: %s", status, closes, body)
 	}
 	<-stopped
 	if took := time.Since(began); took < delay {
