@@ -167,18 +167,6 @@ func (s *server) logged(text string) int {
 	return bytes.Count(raw, []byte(text))
 }
 
-// mails are the mails that the replicas have sent, as files of each.
-func (c *cluster) mails() (files [3][]string) {
-	c.t.Helper()
-	for i, s := range c.replicas {
-		var err error
-		if files[i], err = filepath.Glob(filepath.Join(s.dir, "var", "mail", "*.eml")); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-	return files
-}
-
 // within waits until something is so, and gives how long that took since began.
 func within(t *testing.T, what string, limit time.Duration, began time.Time, holds func() bool) time.Duration {
 	t.Helper()
