@@ -1,5 +1,5 @@
 // Package hosts owns the question which organization a hostname stands for (contract 1.2): a cached directory over a
-// look-up that another package provides, and the answer's place in a request's context.
+// look-up that another package provides.
 // It stores nothing and trusts no header: package httpapi decides which name a request was made to.
 package hosts
 
@@ -153,17 +153,4 @@ func plausible(name string) bool {
 		}
 	}
 	return true
-}
-
-type contextKey struct{}
-
-// With returns a context that carries the host a request was made to.
-func With(ctx context.Context, h Host) context.Context {
-	return context.WithValue(ctx, contextKey{}, h)
-}
-
-// From returns the host of the request, the zero Host outside of one.
-func From(ctx context.Context) Host {
-	h, _ := ctx.Value(contextKey{}).(Host)
-	return h
 }

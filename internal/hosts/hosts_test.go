@@ -129,11 +129,3 @@ func TestNormalize(t *testing.T) {
 		}
 	}
 }
-
-func TestContext(t *testing.T) {
-	t.Parallel()
-	h := hosts.Host{Name: "a.test"}
-	if hosts.From(hosts.With(t.Context(), h)) != h || hosts.From(t.Context()) != (hosts.Host{}) {
-		t.Error("From does not return what With put there")
-	}
-}

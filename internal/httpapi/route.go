@@ -11,7 +11,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -195,8 +194,7 @@ func (a *API) identify(x *exchange, r *http.Request, auth token.Auth) (token.Cal
 // withCaller returns r as the handler shall see it: who calls, from where, to which host.
 func (x *exchange) withCaller(r *http.Request, caller token.Caller) *http.Request {
 	caller.Client = x.client
-	ctx := requestid.With(hosts.With(r.Context(), x.client.Host), x.id)
-	return r.WithContext(token.WithCaller(ctx, caller))
+	return r.WithContext(token.WithCaller(requestid.With(r.Context(), x.id), caller))
 }
 
 // Param returns a path parameter, unescaped. The router matches the escaped path when the two differ, so that a slash
