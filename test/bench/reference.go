@@ -84,7 +84,9 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 		return nil, err
 	}
 	switch mode {
-	case "select":
+	case "row":
+		return selectRow(pool), nil
+	case "mailbox":
 		return selectMailbox(pool), nil
 	case "insert":
 		return insertReservation(pool), nil

@@ -13,16 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// referenceTables are copies of Consign's tables with the same columns, indexes and rows, for the references' statements.
+// referenceTables are copies of Consign's tables with the same columns, indexes and rows, for what the references write. They read
+// where Consign does.
 const referenceTables = `
 	DROP SCHEMA IF EXISTS bench CASCADE;
 	CREATE SCHEMA bench;
-	CREATE TABLE bench.mailboxes (LIKE transfer.mailboxes INCLUDING ALL);
 	CREATE TABLE bench.reservations (LIKE transfer.reservations INCLUDING ALL);
-	CREATE TABLE bench.persons (LIKE identity.persons INCLUDING ALL);
-	CREATE TABLE bench.id_tokens (LIKE identity.id_tokens INCLUDING ALL);
-	INSERT INTO bench.mailboxes SELECT * FROM transfer.mailboxes;
-	INSERT INTO bench.persons SELECT * FROM identity.persons;`
+	CREATE TABLE bench.id_tokens (LIKE identity.id_tokens INCLUDING ALL);`
 
 // makeReferenceTables makes them, and gives the person whose mailbox the references look at.
 func makeReferenceTables(ctx context.Context, url string) (person string, err error) {
@@ -35,7 +32,7 @@ func makeReferenceTables(ctx context.Context, url string) (person string, err er
 		return "", err
 	}
 	var p uuid.UUID
-	err = c.QueryRow(ctx, `SELECT person FROM bench.mailboxes LIMIT 1`).Scan(&p)
+	err = c.QueryRow(ctx, `SELECT person FROM transfer.mailboxes LIMIT 1`).Scan(&p)
 	return p.String(), err
 }
 
@@ -53,28 +50,56 @@ func answer(w http.ResponseWriter, v any, err error) {
 	_, _ = w.Write(raw)
 }
 
-// selectMailbox answers with the row that the path names: one statement.
-func selectMailbox(pool *pgxpool.Pool) http.Handler {
-	type mailbox struct {
-		UID            uuid.UUID       `json:"uid"`
-		Secure         bool            `json:"secure"`
-		Name           *string         `json:"name"`
-		Email          *string         `json:"email"`
-		Slogan         *string         `json:"slogan"`
-		Absent         bool            `json:"absent"`
-		AbsenceMessage *string         `json:"absenceMessage"`
-		FieldsSchema   json.RawMessage `json:"fieldsSchema"`
-		UISchema       json.RawMessage `json:"uiSchema"`
-		MIMETypeFilter []string        `json:"mimeTypeFilter"`
-		MaxFiles       *int32          `json:"maxFiles"`
-		MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
-	}
+// mailbox is what both ways to read one answer with.
+type mailbox struct {
+	UID            uuid.UUID       `json:"uid"`
+	Secure         bool            `json:"secure"`
+	Name           *string         `json:"name"`
+	Email          *string         `json:"email"`
+	Slogan         *string         `json:"slogan"`
+	Absent         bool            `json:"absent"`
+	AbsenceMessage *string         `json:"absenceMessage"`
+	FieldsSchema   json.RawMessage `json:"fieldsSchema"`
+	UISchema       json.RawMessage `json:"uiSchema"`
+	MIMETypeFilter []string        `json:"mimeTypeFilter"`
+	MaxFiles       *int32          `json:"maxFiles"`
+	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
+	VanityLink     *string         `json:"vanityLink,omitempty"`
+	Exceeded       bool            `json:"volumeLimitExceeded"`
+}
+
+// selectRow answers with the one row that the path names.
+func selectRow(pool *pgxpool.Pool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m mailbox
 		err := pool.QueryRow(r.Context(), `
 			SELECT person, secure, name, email, slogan, absent, absence_message, fields_schema, ui_schema, mime_type_filter, max_files, max_file_size_mb
-			FROM bench.mailboxes WHERE person = $1`, r.URL.Path[1:]).Scan(&m.UID, &m.Secure, &m.Name, &m.Email, &m.Slogan, &m.Absent,
+			FROM transfer.mailboxes WHERE person = $1`, r.URL.Path[1:]).Scan(&m.UID, &m.Secure, &m.Name, &m.Email, &m.Slogan, &m.Absent,
 			&m.AbsenceMessage, &m.FieldsSchema, &m.UISchema, &m.MIMETypeFilter, &m.MaxFiles, &m.MaxFileSizeMB)
+		answer(w, m, err)
+	})
+}
+
+// selectMailbox answers with what Consign's answer says of the mailbox whose vanity link the path is, in the smallest statement that
+// tells it: the mailbox, its owner's name and address, the limits of the organization, and what of the volume is used.
+func selectMailbox(pool *pgxpool.Pool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m mailbox
+		err := pool.QueryRow(r.Context(), `
+			SELECT m.person, m.secure, coalesce(m.name, p.name), coalesce(m.email, a.address), m.slogan, m.absent, m.absence_message, m.fields_schema,
+			       m.ui_schema, m.mime_type_filter, least(m.max_files, u.max_files), least(m.max_file_size_mb, u.max_file_size_mb), v.link,
+			       coalesce(pv.held >= p.upload_volume_bytes OR ov.held >= l.transfer_volume_bytes, false)
+			FROM transfer.vanity_links v
+			JOIN transfer.mailboxes m ON m.person = v.mailbox
+			JOIN identity.persons p ON p.uid = m.person AND p.deleted_at IS NULL
+			LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
+			LEFT JOIN identity.memberships o ON o.person = p.uid
+			LEFT JOIN identity.limits l ON l.organization = o.organization
+			LEFT JOIN transfer.adminunits u ON u.organization = o.organization
+			LEFT JOIN transfer.volumes pv ON pv.subject = p.uid AND pv.month = $2
+			LEFT JOIN transfer.volumes ov ON ov.subject = o.organization AND ov.month = $2
+			WHERE v.link = $1`, r.URL.Path[1:], time.Now()).Scan(&m.UID, &m.Secure, &m.Name, &m.Email, &m.Slogan, &m.Absent,
+			&m.AbsenceMessage, &m.FieldsSchema, &m.UISchema, &m.MIMETypeFilter, &m.MaxFiles, &m.MaxFileSizeMB, &m.VanityLink, &m.Exceeded)
 		answer(w, m, err)
 	})
 }

@@ -43,7 +43,7 @@ func startRow(ctx context.Context, b *bench) ([]result, error) {
 			return nil, err
 		}
 		began := time.Now()
-		reference, err := b.startReference(ctx, "select", "-database", b.database)
+		reference, err := b.startReference(ctx, "row", "-database", b.database)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +124,7 @@ func memoryRow(ctx context.Context, b *bench) ([]result, error) {
 }
 
 func (b *bench) bareMemory(ctx context.Context) (int64, error) {
-	reference, err := b.startReference(ctx, "select", "-database", b.database)
+	reference, err := b.startReference(ctx, "row", "-database", b.database)
 	if err != nil {
 		return 0, err
 	}
