@@ -123,9 +123,14 @@ var localeNames = map[string]string{
 
 func (p *Pages) view(e entry, locale string) (view, error) {
 	o, t := p.options, p.options.Catalog.Printer(locale)
+	scripts, err := p.scripts()
+	if err != nil {
+		return view{}, err
+	}
+	own := scripts[e.script]
 	v := view{
 		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: p.scripts[e.script].modules, Words: wordsOf(o.Catalog, locale, p.scripts[e.script].sentences),
+		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: wordsOf(o.Catalog, locale, own.sentences),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 		Text: map[string]string{
@@ -144,7 +149,6 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	if e.body == nil {
 		return v, nil
 	}
-	var err error
 	v.Body, err = e.body()
 	return v, err
 }

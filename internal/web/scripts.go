@@ -52,6 +52,21 @@ func readModules(content map[string][]byte) (map[string]module, error) {
 	return modules, nil
 }
 
+// readScripts reads what the module of each page needs.
+func readScripts(content map[string][]byte) (map[string]script, error) {
+	modules, err := readModules(content)
+	if err != nil {
+		return nil, err
+	}
+	scripts := map[string]script{}
+	for _, e := range append(entries(), missing) {
+		if scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
+			return nil, err
+		}
+	}
+	return scripts, nil
+}
+
 // scriptOf follows the imports of a module. It fails when one does not exist.
 func scriptOf(modules map[string]module, name string) (script, error) {
 	var s script

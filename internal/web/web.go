@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -51,14 +52,14 @@ type Pages struct {
 	options  Options
 	layout   *template.Template
 	assets   assets
-	scripts  map[string]script // by the name of a page's module
+	scripts  func() (map[string]script, error) // by the name of a page's module; read when the first page is asked for
 	mux      *http.ServeMux
 	patterns []string
 }
 
 // New prepares the pages. It fails when an embedded file is damaged or AccentColor is not a colour.
 func New(o Options) (*Pages, error) {
-	p := &Pages{options: o, scripts: map[string]script{}, mux: http.NewServeMux()}
+	p := &Pages{options: o, mux: http.NewServeMux()}
 	var err error
 	if p.layout, err = template.New("layout.html").Funcs(template.FuncMap{"markdown": markdown}).Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
 		return nil, fmt.Errorf("read page templates: %w", err)
@@ -66,15 +67,7 @@ func New(o Options) (*Pages, error) {
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
 		return nil, err
 	}
-	modules, err := readModules(p.assets.content)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range append(entries(), missing) {
-		if p.scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
-			return nil, err
-		}
-	}
+	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets.content) })
 	for _, e := range entries() {
 		p.handle(e.pattern, p.page(e))
 	}
