@@ -34,6 +34,9 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc (scripts in test/)
 	@test/$*.sh
 
+bench: build postgres ## measure beside bare programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
+	@exec $(GO) run -tags bench ./test/bench $(BENCH)
+
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
 

@@ -102,7 +102,7 @@ type drop struct {
 
 func (b *bench) reserve(ctx context.Context, p *process) (drop, error) {
 	var out struct{ UID string }
-	header, err := b.call(ctx, p, "POST", mailboxPath, "", map[string]string{"subject": "bench", "anonEmail": "sam@example.com"}, &out)
+	header, err := b.call(ctx, p, "POST", mailboxPath, "", map[string]string{"subject": "bench", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
 	if err != nil {
 		return drop{}, err
 	}
