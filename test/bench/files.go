@@ -97,7 +97,6 @@ func together(n int, move func(i int) (int64, error)) (float64, []time.Duration,
 // drop is a reservation on the demo's mailbox that takes files.
 type drop struct {
 	path, token string
-	transfer    string // once confirmed
 }
 
 func (b *bench) reserve(ctx context.Context, p *process) (drop, error) {

@@ -68,11 +68,11 @@ func (b *bench) startReference(ctx context.Context, mode string, args ...string)
 
 // startConsign starts the built binary and waits for its first answer. The variables come after those that every server here has.
 func (b *bench) startConsign(ctx context.Context, dir string, variables []string, args ...string) (*process, error) {
-	port, err := freePort()
+	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := freePort()
+	admin, err := freePort(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (b *bench) logTail() string {
 	return string(raw[max(0, len(raw)-3000):])
 }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (string, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
