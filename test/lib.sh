@@ -26,10 +26,10 @@ free_port() { # an unused TCP port on loopback
   fail "no free port"
 }
 
-start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_pid, waits until ready
+start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_pid, waits until ready; $public_url where a proxy has another one
   local data=$1 port=$2 admin=$3
   shift 3
-  CONSIGN_PUBLIC_URL="http://localhost:$port" CONSIGN_LISTEN="127.0.0.1:$port" CONSIGN_ADMIN_LISTEN="127.0.0.1:$admin" \
+  CONSIGN_PUBLIC_URL="${public_url:-http://localhost:$port}" CONSIGN_LISTEN="127.0.0.1:$port" CONSIGN_ADMIN_LISTEN="127.0.0.1:$admin" \
     CONSIGN_DATA_DIR="$data" "$root/bin/consign" serve "$@" >>"$work/server.log" 2>&1 &
   server_pid=$!
   for _ in $(seq 300); do

@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# The proxy configurations of docs/proxy, before a real Consign: nginx.conf and Caddyfile as they are, but for names, ports and certificate.
+# Each passes 2 GB in pieces with an interruption, ranges of them back, and an event stream for 50 s; what clients forge has no effect.
+# Needs 7 GB under $TMPDIR. PROXY_TEST_BYTES makes the file smaller for a quick look.
+. "$(dirname "$0")/lib.sh"
+cd "$root"
+need curl curl
+need openssl openssl
+install_or_fail nginx nginx-light
+install_or_fail caddy caddy
+size=${PROXY_TEST_BYTES:-2000000000}
+
+substitute() { # substitute FILE OLD NEW…: replaces words of a copied configuration, each of which must be there
+  local file=$1
+  shift
+  while [ $# -gt 0 ]; do
+    grep -qF -- "$1" "$file" || fail "$file does not say $1"
+    OLD=$1 NEW=$2 perl -pi -e 's/\Q$ENV{OLD}\E/$ENV{NEW}/g' "$file"
+    shift 2
+  done
+}
+
+start_nginx() { # on https_port and http_port, before upstream
+  mkdir -p "$work/nginx/tmp"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+    -keyout "$work/nginx/key.pem" -out "$work/nginx/cert.pem" 2>/dev/null
+  cp docs/proxy/nginx.conf "$work/nginx/consign.conf"
+  substitute "$work/nginx/consign.conf" "127.0.0.1:8080" "$upstream" "listen 80;" "listen 127.0.0.1:$http_port;" "listen 443 ssl" "listen 127.0.0.1:$https_port ssl" \
+    /etc/ssl/files.example.com.pem "$work/nginx/cert.pem" /etc/ssl/files.example.com.key "$work/nginx/key.pem" files.example.com localhost
+  cat >"$work/nginx/nginx.conf" <<CONF
+pid $work/nginx/pid;
+error_log $work/nginx/error.log;
+events {}
+http {
+  client_body_temp_path $work/nginx/tmp/body; proxy_temp_path $work/nginx/tmp/proxy;
+  fastcgi_temp_path $work/nginx/tmp/fastcgi; uwsgi_temp_path $work/nginx/tmp/uwsgi; scgi_temp_path $work/nginx/tmp/scgi;
+  include $work/nginx/consign.conf;
+}
+CONF
+  nginx -e "$work/nginx/error.log" -c "$work/nginx/nginx.conf" -g 'daemon off;' 2>>"$work/nginx/error.log" &
+  proxy_pid=$!
+  certificate="$work/nginx/cert.pem"
+}
+
+start_caddy() {
+  mkdir -p "$work/caddy"
+  cp docs/proxy/Caddyfile "$work/caddy/Caddyfile"
+  # Ports and a certificate of its own come as global options; the rest of the file is not touched.
+  perl -0pi -e 's/^\{\n/{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\thttp_port '"$http_port"'\n\thttps_port '"$https_port"'\n/m' "$work/caddy/Caddyfile"
+  XDG_DATA_HOME="$work/caddy" XDG_CONFIG_HOME="$work/caddy" HOME="$work/caddy" PUBLIC_HOST=localhost CONSIGN_UPSTREAM="$upstream" \
+    caddy run --config "$work/caddy/Caddyfile" --adapter caddyfile >"$work/caddy/error.log" 2>&1 &
+  proxy_pid=$!
+  certificate="$work/caddy/caddy/pki/authorities/local/root.crt"
+}
+
+wait_for_proxy() {
+  for _ in $(seq 150); do
+    [ -s "$certificate" ] && [ "$(curl -s -o /dev/null -w '%{http_code}' --cacert "$certificate" "$url/readyz")" = 200 ] && return
+    kill -0 "$proxy_pid" 2>/dev/null || break
+    sleep 0.2
+  done
+  cat "$work/$name/error.log" >&2
+  fail "$name does not pass requests on"
+}
+
+logged() { # logged REQUEST_ID NAME: that member of Consign's line about a request
+  for _ in $(seq 50); do
+    grep -F "\"request_id\":\"$1\"" "$work/server.log" | member "$2" && return
+    sleep 0.1
+  done
+  fail "Consign logged no request $1"
+}
+
+check_forged() { # what a client says about itself in forwarding headers does not get through
+  local forged=(-H 'X-Forwarded-For: 6.6.6.6' -H 'X-Forwarded-Host: evil.example' -H 'Forwarded: for=6.6.6.6;host=evil.example;proto=http') status id from
+  for from in 127.0.0.1 127.0.0.9; do
+    status=$(curl -s --interface $from --cacert "$certificate" -D "$work/head" -o /dev/null -w '%{http_code}' "${forged[@]}" -H 'X-Forwarded-Proto: http' "$url/transfer/v2/environment")
+    [ "$status" = 200 ] || fail "with forged headers $name answered $status"
+    id=$(header X-Request-Id "$work/head")
+    [ "$(logged "$id" client)" = $from ] || fail "Consign took $(logged "$id" client) for the client's address behind $name"
+    [ "$(logged "$id" host)" = localhost ] || fail "Consign took $(logged "$id" host) for the host behind $name"
+  done
+  status=$(curl -s -D "$work/head" -o /dev/null -w '%{http_code}' -H 'X-Forwarded-Proto: https' "http://localhost:$http_port/transfer/v2/environment?a=b")
+  [ "$status" = 308 ] || [ "$status" = 301 ] || fail "plain http was answered with $status instead of a redirect"
+  grep -qi '^location: https://localhost.*/transfer/v2/environment?a=b' "$work/head" || fail "the redirect leads elsewhere: $(header Location "$work/head")"
+  # Past the proxy, from an address that is not trusted, the headers do not count either.
+  status=$(curl -s --interface 127.0.0.9 -o "$work/body" -w '%{http_code}' -H 'X-Forwarded-Proto: https' "http://$upstream/transfer/v2/environment")
+  [ "$status" = 403 ] && grep -q CONSIGN_TRUSTED_PROXIES "$work/body" || fail "past the proxy Consign answered $status"
+  echo "forged headers have no effect; plain http answers 30x through the proxy and 403 past it"
+}
+
+watch_events() { # an event stream in the background, each line with the time it came
+  rm -f "$work/events"
+  curl -sS -N --cacert "$certificate" --max-time 120 -H "Authorization: Bearer $access" "$url/id/v3/events" 2>/dev/null \
+    > >(while IFS= read -r line; do printf '%s %s\n' "$(date +%s%N | cut -c1-13)" "$line"; done >"$work/events" 2>/dev/null) &
+  stream_pid=$!
+  at_exit end "$stream_pid"
+  stream_began=$(date +%s%N | cut -c1-13)
+  for _ in $(seq 30); do
+    [ -s "$work/events" ] && break
+    sleep 0.1
+  done
+  [ -s "$work/events" ] || fail "$name held the beginning of an event stream back for 3 s"
+}
+
+check_events() { # after the transfer was delivered at $delivered
+  local came now heartbeats gaps
+  for _ in $(seq 30); do
+    came=$(grep -m 1 'event: TRANSFER_RECEIVED' "$work/events" | cut -d' ' -f1) || true
+    [ -n "$came" ] && break
+    sleep 0.1
+  done
+  [ -n "$came" ] || fail "$name held an event back for 3 s"
+  now=$(date +%s%N | cut -c1-13)
+  while [ $((now - stream_began)) -lt 50000 ]; do
+    sleep 1
+    now=$(date +%s%N | cut -c1-13)
+  done
+  end "$stream_pid"
+  # Written every 15 s of silence: they must have come one by one.
+  heartbeats=$(grep -cE '^[0-9]+ :$' "$work/events") || true
+  [ "$heartbeats" -ge 2 ] || { cat "$work/events" >&2; fail "$heartbeats heartbeats came through $name within 50 s"; }
+  gaps=$(awk '$2 == ":" {if (last && $1 - last < 10000) bad = 1; last = $1} END {print bad + 0}' "$work/events")
+  [ "$gaps" = 0 ] || { cat "$work/events" >&2; fail "heartbeats came through $name in a heap"; }
+  echo "the event came $((came - delivered)) ms after the delivery was asked for, and $heartbeats heartbeats one by one"
+}
+
+upload() { # $size bytes in four pieces; the second is broken off and resumed where Consign stands
+  local piece=$((size / 4)) at
+  reserve "$transfer" "Through $name"
+  attach "$work/large.bin" large
+  send_range "$work/large.bin" 0 $piece "$content" "$token" -o /dev/null
+  send_range "$work/large.bin" $piece $((2 * piece)) "$content" "$token" -o /dev/null --limit-rate $((piece / 8)) --max-time 4 2>/dev/null || true
+  sleep 3 # Consign notices that the line broke, and settles
+  at=$(held "$content" "$token")
+  [ "$at" -gt $piece ] && [ "$at" -lt $((2 * piece)) ] || fail "after the interruption Consign holds $at bytes: $name does not pass a body on as it comes"
+  echo "interrupted with $at of $size bytes held"
+  send_range "$work/large.bin" "$at" $((3 * piece)) "$content" "$token" -o /dev/null
+  send_range "$work/large.bin" $((3 * piece)) "$size" "$content" "$token" -o /dev/null
+  delivered=$(date +%s%N | cut -c1-13)
+  call POST "$reservation/confirm" -H "Authorization: $token" >"$work/confirmed"
+  rm -f "$work/range"
+}
+
+download() {
+  local uid object at got
+  call GET "$transfer/transfers?location=received&limit=1" -H "Authorization: Bearer $access" >"$work/list"
+  uid=$(sed -E 's/.*"transfers":\[\{"uid":"([^"]+)".*/\1/' "$work/list")
+  call GET "$transfer/transfers/$uid" -H "Authorization: Bearer $access" >"$work/transfer"
+  grep -q "$sum" "$work/transfer" || fail "what came through $name has another SHA-256"
+  object=$(sed -E 's/.*"objects":\[\{"uid":"([^"]+)".*/\1/' "$work/transfer")
+  local bytes="$transfer/transfers/$uid/objects/$object/content"
+  for at in 0 $((size / 2 - 500)) $((size - 1000)); do
+    got=$(curl -sS --cacert "$certificate" -H "Authorization: Bearer $access" -r "$at-$((at + 999))" -o "$work/part" -w '%{http_code}' "$bytes")
+    [ "$got" = 206 ] && cmp "$work/part" <({ tail -c +$((at + 1)) "$work/large.bin" || true; } 2>/dev/null | head -c 1000) || fail "the range at $at came back wrong through $name ($got)"
+  done
+  got=$({ curl -sS -f --cacert "$certificate" -H "Authorization: Bearer $access" -r "0-$((size / 2 - 1))" "$bytes"
+    curl -sS -f --cacert "$certificate" -H "Authorization: Bearer $access" -r "$((size / 2))-" "$bytes"; } | openssl dgst -sha256 -r | cut -d' ' -f1)
+  [ "$got" = "$sum" ] || fail "two halves through $name make another file"
+  call DELETE "$transfer/transfers/$uid" -H "Authorization: Bearer $access" >/dev/null
+  echo "downloaded in ranges, byte for byte"
+}
+
+step "A file of $size bytes"
+openssl enc -aes-128-ctr -K 00000000000000000000000000000001 -iv 00000000000000000000000000000000 </dev/zero 2>/dev/null | head -c "$size" >"$work/large.bin" || true
+[ "$(wc -c <"$work/large.bin")" -eq "$size" ] || fail "the file could not be made"
+sum=$(sha256 "$work/large.bin")
+
+for name in ${PROXIES:-nginx caddy}; do
+  http_port=$(free_port) https_port=$(free_port) port=$(free_port)
+  upstream="127.0.0.1:$port" url="https://localhost:$https_port" transfer="https://localhost:$https_port/transfer/v2"
+  data="$work/var-$name"
+  step "Consign behind $name ($("$name" $([ "$name" = nginx ] && echo -v || echo version) 2>&1 | head -n 1))"
+  : >"$work/server.log"
+  public_url=$url CONSIGN_TRUSTED_PROXIES=127.0.0.1 start_server "$data" "$port" "$(free_port)" --demo
+  "start_$name"
+  at_exit end "$proxy_pid"
+  wait_for_proxy
+  curl_options=(--cacert "$certificate")
+  access=$(sign_in "$url/id/v3" "$(sed -n 's/^email: *//p' "$data/demo.txt")" "$(sed -n 's/^password: *//p' "$data/demo.txt")")
+  check_forged
+  watch_events
+  upload
+  check_events
+  download
+  curl_options=()
+  end "$proxy_pid"
+  stop_server
+  rm -rf "$data"
+done
+step "Done: what the guide says about proxies holds."
