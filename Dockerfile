@@ -1,4 +1,4 @@
-# One static binary, no shell, no root. State lives in Postgres, in the object store and, on the embedded storage default, under /data.
+# One static binary, no shell, no root, nothing written outside of /data. make test-container checks this file part by part.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -13,7 +13,8 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /usr/local/go/lib/time/zoneinfo.zip /usr/local/go/lib/time/zoneinfo.zip
 COPY --from=build /consign /consign
 COPY --from=build --chown=10001:10001 /data /data
-ENV CONSIGN_DATA_DIR=/data ZONEINFO=/usr/local/go/lib/time/zoneinfo.zip
+# Pictures wait for their turn in TMPDIR, parts of files for a bucket in /data/spool.
+ENV CONSIGN_DATA_DIR=/data TMPDIR=/data ZONEINFO=/usr/local/go/lib/time/zoneinfo.zip
 USER 10001:10001
 VOLUME /data
 EXPOSE 8080

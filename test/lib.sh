@@ -133,8 +133,8 @@ member() { # member NAME <<<JSON: the first string or number of that name
 }
 
 end() { # end PID: ask a process that this script started to stop, and wait for it
-  kill "$1" 2>/dev/null && wait "$1" 2>/dev/null
-  return 0
+  kill "$1" 2>/dev/null || return 0
+  wait "$1" 2>/dev/null || true
 }
 
 header() { # header NAME FILE: the value of an answer header
@@ -155,4 +155,16 @@ versitygw() { # the path of an S3 server for tests, built once into .tools
     mv "$work/versitygw" "$path"
   fi
   echo "$path"
+}
+
+postgres_bin() { # the directory of Postgres' server programs
+  local dir
+  for dir in "$(dirname "$(command -v initdb || echo /none/initdb)")" $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV) /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
+    [ -x "$dir/initdb" ] && [ -x "$dir/pg_dump" ] && [ -x "$dir/createdb" ] && echo "$dir" && return
+  done
+  fail "Postgres' programs are missing: run make postgres and this again"
+}
+
+as_postgres() { # as_postgres COMMAND…: Postgres does not run as root
+  if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --init-groups env "PATH=$PATH" "$@"); else "$@"; fi
 }

@@ -6,15 +6,8 @@ cd "$root"
 need curl curl
 guide=docs/operations.md
 
-pgbin=$(for dir in "$(dirname "$(command -v initdb || echo /none/initdb)")" $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV) /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
-  [ -x "$dir/initdb" ] && echo "$dir" && break
-done)
-[ -n "$pgbin" ] || fail "Postgres' programs are missing: run make postgres and this again"
+pgbin=$(postgres_bin)
 export PATH="$root/bin:$pgbin:$PATH" CONSIGN_LOG_FORMAT=text CONSIGN_BCRYPT_COST=4
-
-as_postgres() { # Postgres does not run as root
-  if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --init-groups env "PATH=$PATH" "$@"); else "$@"; fi
-}
 
 documented() { # documented NAME: the commands of the guide that are marked with that name
   awk -v mark="<!-- test/restore.sh runs this: $1 -->" '$0 == mark {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' "$guide" >"$work/$1.sh"

@@ -1,0 +1,322 @@
+//go:build container
+
+package container
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const uid = 10001
+
+// box is the image as a directory, and how compose.yaml runs it.
+type box struct {
+	root string
+	env  []string
+	args []string
+}
+
+func copyFile(t *testing.T, from, to string, mode os.FileMode) {
+	t.Helper()
+	raw, err := os.ReadFile(from)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, raw, mode))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newBox makes the image's tree, read-only but for /data, which is the one volume.
+func newBox(t *testing.T, dir string, s service) box {
+	t.Helper()
+	tree, data := filepath.Join(dir, "image"), filepath.Join(dir, "data")
+	copyFile(t, build(t, dir), filepath.Join(tree, "consign"), 0o755)
+	copyFile(t, "/etc/ssl/certs/ca-certificates.crt", filepath.Join(tree, "etc/ssl/certs/ca-certificates.crt"), 0o644)
+	copyFile(t, goroot(t)+"/lib/time/zoneinfo.zip", filepath.Join(tree, "usr/local/go/lib/time/zoneinfo.zip"), 0o644)
+	// What a container engine adds: names of the other services. It has /proc and /dev too; Consign must not need them.
+	hosts := "127.0.0.1 localhost consign postgres redis s3\n"
+	err := errors.Join(os.WriteFile(filepath.Join(tree, "etc/hosts"), []byte(hosts), 0o644), os.Mkdir(filepath.Join(tree, "data"), 0o755),
+		os.Mkdir(data, 0o755), os.Chown(data, uid, uid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--bind", tree, tree}, {"-o", "remount,bind,ro", tree}, {"--bind", data, filepath.Join(tree, "data")}} {
+		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+			t.Fatalf("mount %s: %v %s", args, err, out)
+		}
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-R", tree).Run() })
+	if err := os.WriteFile(filepath.Join(tree, "x"), nil, 0o644); !errors.Is(err, syscall.EROFS) {
+		t.Fatalf("the root can be written: %v", err)
+	}
+	b := box{root: tree, env: strings.Fields(instruction(t, "ENV")), args: s.Command}
+	for name, value := range s.Environment {
+		b.env = append(b.env, name+"="+value)
+	}
+	return b
+}
+
+// command is the binary in the box, as the image's user.
+func (b box) command(args ...string) *exec.Cmd {
+	cmd := exec.Command("/consign", args...)
+	cmd.Dir, cmd.Env = "/", b.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: b.root, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	return cmd
+}
+
+func (b box) run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := b.command(args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("consign %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// healthy is the exit code of the image's HEALTHCHECK.
+func (b box) healthy(t *testing.T) int {
+	t.Helper()
+	cmd := b.command("healthcheck")
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// start runs a program until the test ends.
+func start(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			_ = cmd.Wait()
+		}
+		if t.Failed() {
+			t.Logf("%s said:\n%s", cmd.Path, log.String())
+		}
+	})
+	return cmd
+}
+
+func waitForPort(t *testing.T, port string) {
+	t.Helper()
+	for range 300 {
+		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+			_ = conn.Close()
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Fatalf("nothing listens on port %s", port)
+}
+
+// startPostgres starts a server with a password, as the image that compose.yaml names makes it.
+func startPostgres(t *testing.T, dir string, environment map[string]string) {
+	t.Helper()
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, _ := strconv.Atoi(account.Uid)
+	group, _ := strconv.Atoi(account.Gid)
+	data, password := filepath.Join(dir, "postgres"), filepath.Join(dir, "password")
+	err = errors.Join(os.Mkdir(data, 0o700), os.Chown(data, owner, group), os.WriteFile(password, []byte(environment["POSTGRES_PASSWORD"]+"\n"), 0o644))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(os.Getenv("TEST_POSTGRES_BIN"), name), args...)
+		cmd.Dir = "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(owner), Gid: uint32(group)}}
+		return cmd
+	}
+	role := environment["POSTGRES_USER"]
+	if out, err := program("initdb", "-D", data, "-U", role, "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", "--pwfile="+password).CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	start(t, program("postgres", "-D", data, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"))
+	waitForPort(t, "5432")
+	for range 50 {
+		create := program("createdb", "-h", "127.0.0.1", "-U", role, environment["POSTGRES_DB"])
+		create.Env = []string{"PGPASSWORD=" + environment["POSTGRES_PASSWORD"]}
+		if err = create.Run(); err == nil {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Fatalf("createdb: %v", err)
+}
+
+// surroundings starts the other services on the ports at which compose.yaml has them.
+func surroundings(t *testing.T, dir string, c compose) (bucket string) {
+	t.Helper()
+	startPostgres(t, dir, c.Services["postgres"].Environment)
+	redis := c.Services["redis"].Command
+	start(t, exec.Command(redis[0], append(redis[1:], "--dir", dir)...))
+	waitForPort(t, "6379")
+	s3 := c.Services["s3"]
+	data := filepath.Join(dir, "s3")
+	bucket = filepath.Join(data, "consign") // where compose.yaml mounts the volume
+	if err := os.MkdirAll(bucket, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{}, s3.Command...)
+	args[len(args)-1] = data
+	cmd := exec.Command(os.Getenv("TEST_S3_SERVER"), args...)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s3.Environment["ROOT_ACCESS_KEY"], "ROOT_SECRET_KEY="+s3.Environment["ROOT_SECRET_KEY"])
+	start(t, cmd)
+	waitForPort(t, "7070")
+	return bucket
+}
+
+// caddy is a client as the proxy of compose.yaml is: at its address, saying that the browser spoke TLS.
+type caddy struct{ http.Client }
+
+func newCaddy(address, host string) *caddy {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, network, "127.0.0.1:8080")
+	}}
+	return &caddy{http.Client{Transport: forwarded{transport, host}}}
+}
+
+type forwarded struct {
+	http.RoundTripper
+	host string
+}
+
+// RoundTrip adds what a proxy says of the request.
+func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Header.Set("X-Forwarded-Proto", "https")
+	r.Header.Set("X-Forwarded-For", "203.0.113.7")
+	r.Header.Set("X-Forwarded-Host", f.host)
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// call makes a request and decodes its answer into dst, which may be nil.
+func (c *caddy) call(t *testing.T, method, path, token, contentType string, body []byte, want int, dst any) http.Header {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://consign:8080"+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", contentType)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != want {
+		t.Fatalf("%s %s answered %d: %s (%v)", method, path, resp.StatusCode, raw, err)
+	}
+	if dst != nil {
+		if err := json.Unmarshal(raw, dst); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return resp.Header
+}
+
+const jsonType = "application/json"
+
+// TestContainer runs the binary as the container does, beside the other services, and uses it.
+func TestContainer(t *testing.T) {
+	dir, err := os.MkdirTemp("", "consign-container-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := readCompose(t)
+	bucket := surroundings(t, dir, c)
+	consign := c.Services["consign"]
+	b := newBox(t, dir, consign)
+	if code := b.healthy(t); code != 1 {
+		t.Errorf("the health check of no server ended with %d", code)
+	}
+	server := start(t, b.command(b.args...))
+	waitForPort(t, "8080")
+	for n := 0; b.healthy(t) != 0; n++ {
+		if n > 100 {
+			t.Fatal("the health check does not succeed")
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if out := b.run(t, "version"); out != "consign test-container\n" {
+		t.Errorf("version: %s", out)
+	}
+	proxy := newCaddy(consign.Environment["CONSIGN_TRUSTED_PROXIES"], secrets["PUBLIC_HOST"])
+	proxy.call(t, "GET", "/transfer/v2/environment", "", "", nil, http.StatusOK, nil)
+	newCaddy("127.0.0.1", secrets["PUBLIC_HOST"]).call(t, "GET", "/transfer/v2/environment", "", "", nil, http.StatusForbidden, nil)
+	use(t, b, proxy)
+	if entries, err := os.ReadDir(bucket); err != nil || len(entries) == 0 {
+		t.Errorf("the bucket is empty: %v", err)
+	}
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	if code := b.healthy(t); code != 1 {
+		t.Errorf("the health check of a stopped server ended with %d", code)
+	}
+}
+
+// use makes Consign write wherever it writes: mails, pictures, parts of files on their way into the bucket.
+func use(t *testing.T, b box, proxy *caddy) {
+	t.Helper()
+	created := b.run(t, "person", "create", "ann@example.com")
+	_, password, _ := strings.Cut(created, "password: ")
+	b.run(t, "mailbox", "create", "ann@example.com", "ann")
+	b.run(t, "mail", "test", "ann@example.com")
+	var out struct{ Token, UID string }
+	login := fmt.Sprintf(`{"email":"ann@example.com","type":"bcrypt","key":%q}`, strings.TrimSpace(password))
+	proxy.call(t, "POST", "/id/v3/auth/login", "", jsonType, []byte(login), http.StatusOK, &out)
+	proxy.call(t, "POST", "/id/v3/auth/access", out.Token, jsonType, nil, http.StatusOK, &out)
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 300, 300))); err != nil {
+		t.Fatal(err)
+	}
+	proxy.call(t, "PUT", "/id/v3/profile/avatar", out.Token, "image/png", picture.Bytes(), http.StatusOK, nil)
+	header := proxy.call(t, "POST", "/transfer/v2/public/mailbox/ann", "", jsonType, []byte(`{"anonSender":"Sam","anonEmail":"sam@example.com"}`), http.StatusCreated, &out)
+	if location := header.Get("Location"); !strings.HasPrefix(location, "https://"+secrets["PUBLIC_HOST"]+"/") {
+		t.Errorf("Location %s", location)
+	}
+	reservation := "/transfer/v2/reservations/" + out.UID
+	token := strings.TrimPrefix(header.Get("Authorization"), "Bearer ")
+	file := bytes.Repeat([]byte("consign "), 1_500_000)
+	proxy.call(t, "POST", reservation+"/objects", token, jsonType, fmt.Appendf(nil, `{"clientId":"a","name":"a.bin","intendedSize":%d}`, len(file)), http.StatusCreated, nil)
+	proxy.call(t, "PUT", reservation+"/objects/a/content", token, "application/octet-stream", file, http.StatusOK, nil)
+	proxy.call(t, "POST", reservation+"/confirm", token, jsonType, nil, http.StatusOK, nil)
+	b.run(t, "fsck")
+}
