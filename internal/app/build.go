@@ -41,7 +41,8 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 
 // buildMail makes the job runner and the mailer, which sends by SMTP or, without a server, into files.
 func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
-	a.Jobs = jobs.New(a.DB, jobs.Options{Log: a.log, NoPeriodic: a.options.NoPeriodic})
+	// A LISTEN URL of its own means that the pool's connections lead through a pooler, which passes no notifications on.
+	a.Jobs = jobs.New(a.DB, jobs.Options{Log: a.log, NoPeriodic: a.options.NoPeriodic, PollOnly: a.config.ListenDatabaseURL != a.config.DatabaseURL})
 	transport, err := a.mailTransport()
 	if err != nil {
 		return err
