@@ -91,7 +91,7 @@ check_forged() { # what a client says about itself in forwarding headers does no
 
 watch_events() { # an event stream in the background, each line with the time it came
   rm -f "$work/events"
-  curl -sS -N --cacert "$certificate" --max-time 120 -H "Authorization: Bearer $access" "$url/id/v3/events" 2>/dev/null \
+  curl -sS -N --cacert "$certificate" --max-time 590 -H "Authorization: Bearer $access" "$url/id/v3/events" 2>/dev/null \
     > >(while IFS= read -r line; do printf '%s %s\n' "$(date +%s%N | cut -c1-13)" "$line"; done >"$work/events" 2>/dev/null) &
   stream_pid=$!
   at_exit end "$stream_pid"
