@@ -4,9 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || fail "this takes mount and network namespaces: run it as root (sudo make test-container)"
-install_or_fail unshare util-linux
-install_or_fail ip iproute2
-install_or_fail redis-server redis-server
+need unshare util-linux
+need ip iproute2
+need redis-server redis-server
 export TEST_S3_SERVER TEST_POSTGRES_BIN
 TEST_S3_SERVER=$(versitygw)
 TEST_POSTGRES_BIN=$(postgres_bin)

@@ -6,8 +6,8 @@
 cd "$root"
 need curl curl
 need openssl openssl
-install_or_fail nginx nginx-light
-install_or_fail caddy caddy
+need nginx nginx-light
+need caddy caddy
 size=${PROXY_TEST_BYTES:-2000000000}
 
 substitute() { # substitute FILE OLD NEW…: replaces words of a copied configuration, each of which must be there
