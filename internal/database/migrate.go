@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -25,6 +26,8 @@ import (
 const (
 	migrationLock = 0x636f6e7369676e // "consign": the advisory lock that one migrating process holds
 	lockPoll      = 100 * time.Millisecond
+
+	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE of a database that was never migrated, or with an old River
 )
 
 // Migration is one step of the schema: a file of package migrations, or a version of River's tables.
@@ -211,18 +214,53 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 	return applied, nil
 }
 
-// Pending reports whether the database lacks a step of this program.
+// Pending reports whether the database lacks a step of this program. Steps are applied in order, so that the newest of each
+// kind tells; one round trip, since every start asks.
 func Pending(ctx context.Context, url string) (bool, error) {
-	steps, err := MigrationStatus(ctx, url)
+	file, river, err := newestSteps()
 	if err != nil {
 		return false, err
 	}
-	for _, s := range steps {
-		if !s.Applied {
-			return true, nil
-		}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return false, fmt.Errorf("read migration status: %w", err)
 	}
-	return false, nil
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	var complete bool
+	err = conn.QueryRow(ctx, `
+		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
+			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`, pgx.QueryExecModeExec, file, river).Scan(&complete)
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) && (failure.Code == undefinedTable || failure.Code == undefinedColumn) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read migration status: %w", err)
+	}
+	return !complete, nil
+}
+
+// newestSteps are the highest versions that this program knows, of its own files and of River's.
+func newestSteps() (file int64, river int, err error) {
+	files, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return 0, 0, fmt.Errorf("list migrations: %w", err)
+	}
+	for _, name := range files {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, 0, fmt.Errorf("read number of migration %s: %w", name, err)
+		}
+		file = max(file, version)
+	}
+	jobs, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return 0, 0, fmt.Errorf("list job table versions: %w", err)
+	}
+	for _, v := range jobs.AllVersions() {
+		river = max(river, v.Version)
+	}
+	return file, river, nil
 }
 
 // SchemaHash names the schema that Migrate makes: equal hashes, equal schemas. Tests keep a template database under it.
