@@ -25,7 +25,7 @@ cat >"$work/clients.json" <<JSON
 [{"type": "keycloak", "issuer": "http://127.0.0.1:$IDP_PORT", "clientId": "consign",
   "clientSecret": "secret-of-consign-at-the-test-provider", "name": "Test provider"}]
 JSON
-CONSIGN_RATE_LIMIT=off CONSIGN_OIDC_CLIENTS="$work/clients.json" start_server "$work/var" "$port" "$(free_port)" --demo
+CONSIGN_RATE_LIMIT=off CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_OIDC_CLIENTS="$work/clients.json" start_server "$work/var" "$port" "$(free_port)" --demo
 pictures="$work/pictures"
 [ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
 mkdir -p "$pictures"

@@ -10,6 +10,7 @@ async function atSignIn() {
   const context = await visitor({ also: issuer });
   await context.route("**/protocol/openid-connect/auth?*", (route) =>
     route.fulfill({ status: 303, headers: { Location: route.request().url().replace("/protocol/openid-connect", "") } }));
+  await context.route(/^https:/, (route) => route.abort()); // what the provider's pages would fetch from elsewhere
   const p = await page(context, "/login?next=%2Faccount");
   await p.getByRole("button", { name: "Sign in with Test provider" }).click();
   await p.waitForURL(`${issuer}/**`);
