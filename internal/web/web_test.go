@@ -112,7 +112,8 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 	for _, path := range contractPaths {
 		res := ask(t, p, "GET", path)
 		text := data.ReplaceAllString(res.body, "")
-		if policy := res.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
+		if policy := res.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
+			!strings.Contains(policy, "require-trusted-types-for 'script'; trusted-types 'none'") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		if strings.HasSuffix(path, ".yaml") {

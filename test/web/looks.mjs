@@ -8,8 +8,8 @@ import { world } from "./world.mjs";
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const looks = [["light", { colorScheme: "light" }], ["dark", { colorScheme: "dark" }],
-  ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }]];
+const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
+  ["dark", { colorScheme: "dark" }]];
 
 /** What axe finds, and how far a page is wider than its window. */
 export async function judge(p, what) {
