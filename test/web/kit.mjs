@@ -14,7 +14,9 @@ export const demo = { email: /^email: *(.*)$/m.exec(demoText)[1], password: /^pa
 
 export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 
-const complaints = [];
+let complaints = [];
+/** Forgives the complaints that a test has provoked. @param {RegExp} expected */
+export const forgive = (expected) => { complaints = complaints.filter((complaint) => !expected.test(complaint)); };
 
 /**
  * A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that

@@ -42,7 +42,7 @@ function Profile({ profile }) {
       <${Save} of=${save} />
     <//>
     ${fingerprint.length > 0 && html`<p class="hint">${T("Your fingerprint, by which others can recognise you:")}
-      <span class="fingerprint" title=${fingerprint.map((f) => f.title).join(" ")}> ${fingerprint.map((f) => f.name).join(" ")}</span></p>`}
+      <span class="fingerprint"> ${fingerprint.map((f) => f.name).join(" ")}</span></p>`}
   </section>`;
 }
 
