@@ -325,7 +325,7 @@ func keysRotate(t *testing.T, c *cluster) {
 	kids, tokens := map[string]bool{}, []string{}
 	calls := 0
 	for rotation := range 3 {
-		rotate := exec.Command(binary(t), "keys", "rotate")
+		rotate := exec.CommandContext(t.Context(), binary(t), "keys", "rotate")
 		rotate.Env = c.replicas[rotation].env
 		if out, err := rotate.CombinedOutput(); err != nil {
 			t.Fatalf("consign keys rotate: %v: %s", err, out)

@@ -4,11 +4,11 @@ package campaign
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -107,7 +107,7 @@ func (c *cluster) startCaddy(port string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	caddy := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
+	caddy := exec.CommandContext(context.WithoutCancel(c.t.Context()), "caddy", "run", "--config", file, "--adapter", "caddyfile")
 	caddy.Env = append(os.Environ(), "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 	caddy.Stdout, caddy.Stderr = out, out
 	if err := caddy.Start(); err != nil {
@@ -121,11 +121,8 @@ func (c *cluster) startCaddy(port string) {
 		}
 	})
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if resp, err := http.Get(c.front.url + "/transfer/v2/environment"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return
-			}
+		if answers(c.t, c.front.url+"/transfer/v2/environment") {
+			return
 		}
 	}
 	c.t.Fatal("Caddy did not serve within 20 s")
@@ -137,7 +134,7 @@ func (c client) at(s *server) client { return client{s: s, token: c.token} }
 // metric is a series of what a replica says at /metrics, such as consign_jobs{queue="mail",state="due"}; 0 if it is not there.
 func (s *server) metric(series string) float64 {
 	s.t.Helper()
-	resp, err := http.Get(s.admin + "/metrics")
+	resp, err := get(s.t, s.admin+"/metrics")
 	if err != nil {
 		s.t.Fatal(err)
 	}

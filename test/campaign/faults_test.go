@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// deliveryRounds is how often the server is killed; CONSIGN_FAULT_ROUNDS changes it.
+// deliveryRounds is how often the server is killed; TEST_FAULT_ROUNDS changes it.
 const deliveryRounds = 200
 
 // TestFaults kills the server with SIGKILL at random moments of upload, confirm and delivery. Each time the client goes on
@@ -30,7 +30,7 @@ const deliveryRounds = 200
 // fsck finds nothing, each transfer was announced, and no Message-ID was ever seen with two bodies.
 func TestFaults(t *testing.T) {
 	rounds := deliveryRounds
-	if text := os.Getenv("CONSIGN_FAULT_ROUNDS"); text != "" {
+	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
 		var err error
 		if rounds, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
@@ -46,7 +46,7 @@ func TestFaults(t *testing.T) {
 	f.checkBytes()
 	s.signal(syscall.SIGTERM)
 	_ = s.wait()
-	fsck := exec.Command(binary(t), "fsck")
+	fsck := exec.CommandContext(t.Context(), binary(t), "fsck")
 	fsck.Env = s.env
 	out, err := fsck.CombinedOutput()
 	t.Logf("consign fsck: %s", out)

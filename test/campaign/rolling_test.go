@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -98,8 +99,8 @@ func (l *load) over() bool {
 	}
 }
 
-// do makes a request until its answer is not 503, and gives the answer's body; body makes the request's anew for each try.
-func (l *load) do(as client, method, path string, header http.Header, body func() io.Reader) (*http.Response, []byte, bool) {
+// do makes a request until its answer is not 503, and gives the answer's header and body; body makes the request's anew for each try.
+func (l *load) do(as client, method, path string, header http.Header, body func() io.Reader) (http.Header, []byte, bool) {
 	for {
 		l.requests.Add(1)
 		began := time.Now()
@@ -119,7 +120,7 @@ func (l *load) do(as client, method, path string, header http.Header, body func(
 		}
 		switch {
 		case resp.StatusCode < 300:
-			return resp, raw, true
+			return resp.Header, raw, true
 		case resp.StatusCode != http.StatusServiceUnavailable:
 			return l.fail("%s %s answered %d: %.300s", method, path, resp.StatusCode, raw)
 		case resp.Header.Get("Retry-After") == "" && resp.Header.Get("X-Request-Id") != "":
@@ -128,12 +129,12 @@ func (l *load) do(as client, method, path string, header http.Header, body func(
 		l.retried.Add(1)
 		time.Sleep(300 * time.Millisecond)
 		if method == http.MethodPut {
-			return resp, raw, false // the client asks first what is held
+			return resp.Header, raw, false // the client asks first what is held
 		}
 	}
 }
 
-func (l *load) fail(format string, args ...any) (*http.Response, []byte, bool) {
+func (l *load) fail(format string, args ...any) (http.Header, []byte, bool) {
 	l.failed.Add(1)
 	l.t.Errorf(format, args...)
 	return nil, nil, false
@@ -185,7 +186,7 @@ func (l *load) reserve(from string, size int) (*job, bool) {
 		return func() io.Reader { return bytes.NewReader(raw) }
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	resp, raw, ok := l.do(client{s: l.c.front}, "POST", "/transfer/v2/public/mailbox/demo", header,
+	answer, raw, ok := l.do(client{s: l.c.front}, "POST", "/transfer/v2/public/mailbox/demo", header,
 		object(map[string]string{"subject": "rolling", "anonSender": "Sam", "anonEmail": from}))
 	if !ok {
 		return nil, false
@@ -195,7 +196,7 @@ func (l *load) reserve(from string, size int) (*job, bool) {
 		l.fail("reserve: %v", err)
 		return nil, false
 	}
-	j := &job{c: client{s: l.c.front, token: strings.TrimPrefix(resp.Header.Get("Authorization"), "Bearer ")}, reservation: "/transfer/v2/reservations/" + out.UID}
+	j := &job{c: client{s: l.c.front, token: strings.TrimPrefix(answer.Get("Authorization"), "Bearer ")}, reservation: "/transfer/v2/reservations/" + out.UID}
 	j.object = j.reservation + "/objects/file"
 	_, _, ok = l.do(j.c, "POST", j.reservation+"/objects", header, object(map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": size}))
 	return j, ok
@@ -206,20 +207,25 @@ func (l *load) send(j *job, data []byte, step int, pace time.Duration) bool {
 	for at := 0; at < len(data); {
 		end := min(at+step, len(data))
 		header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", at, end-1, len(data))}, "Content-Type": {"application/octet-stream"}}
-		resp, _, ok := l.do(j.c, "PUT", j.object+"/content", header, func() io.Reader {
+		answer, _, ok := l.do(j.c, "PUT", j.object+"/content", header, func() io.Reader {
 			return &slow{r: bytes.NewReader(data[at:end]), pace: pace, sent: &j.sent}
 		})
 		switch {
 		case ok:
 			at = end
-		case resp == nil:
+		case answer == nil:
 			return false
 		default:
 			head, _, ok := l.do(j.c, "HEAD", j.object+"/content", http.Header{}, none)
 			if !ok {
 				return false
 			}
-			at = int(head.ContentLength)
+			held, err := strconv.Atoi(head.Get("Content-Length"))
+			if err != nil {
+				l.fail("HEAD tells no Content-Length: %v", err)
+				return false
+			}
+			at = held
 		}
 	}
 	return true

@@ -73,7 +73,7 @@ func newServer(t *testing.T, env ...string) *server {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,24 +82,41 @@ func freePort(t *testing.T) string {
 	return port
 }
 
+// answers reports whether a GET is answered with 200.
+func answers(t *testing.T, url string) bool {
+	t.Helper()
+	resp, err := get(t, url)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+func get(t *testing.T, url string) (*http.Response, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return http.DefaultClient.Do(r)
+}
+
 // start runs the binary and waits until it is ready.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.Command(binary(s.t), s.args...)
+	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), binary(s.t), s.args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
 	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {
-		if resp, err := http.Get(s.url + "/readyz"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				if slices.Contains(s.args, "--demo") {
-					s.readDemo()
-				}
-				return
+		if answers(s.t, s.url+"/readyz") {
+			if slices.Contains(s.args, "--demo") {
+				s.readDemo()
 			}
+			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

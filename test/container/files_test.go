@@ -138,7 +138,7 @@ func build(t *testing.T, dir string) (binary string) {
 		t.Fatalf("the Dockerfile builds with %q", line)
 	}
 	binary = filepath.Join(dir, "consign")
-	cmd := exec.Command("sh", "-c", strings.Replace(line, " -o /consign ", " -o "+binary+" ", 1))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(line, " -o /consign ", " -o "+binary+" ", 1))
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "VERSION=test-container")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", line, err, out)
@@ -195,7 +195,7 @@ func size(t *testing.T, path string) (bytes int64) {
 
 func goroot(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("go", "env", "GOROOT").Output()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

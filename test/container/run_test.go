@@ -59,11 +59,11 @@ func newBox(t *testing.T, dir string, s service) box {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--bind", tree, tree}, {"-o", "remount,bind,ro", tree}, {"--bind", data, filepath.Join(tree, "data")}} {
-		if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), "mount", args...).CombinedOutput(); err != nil {
 			t.Fatalf("mount %s: %v %s", args, err, out)
 		}
 	}
-	t.Cleanup(func() { _ = exec.Command("umount", "-R", tree).Run() })
+	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", "-R", tree).Run() })
 	if err := os.WriteFile(filepath.Join(tree, "x"), nil, 0o644); !errors.Is(err, syscall.EROFS) {
 		t.Fatalf("the root can be written: %v", err)
 	}
@@ -76,7 +76,7 @@ func newBox(t *testing.T, dir string, s service) box {
 
 // command is the binary in the box, as the image's user.
 func (b box) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("/consign", args...)
+	cmd := exec.CommandContext(context.Background(), "/consign", args...)
 	cmd.Dir, cmd.Env = "/", b.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: b.root, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	return cmd
@@ -124,7 +124,7 @@ func start(t *testing.T, cmd *exec.Cmd) *exec.Cmd {
 func waitForPort(t *testing.T, port string) {
 	t.Helper()
 	for range 300 {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", "127.0.0.1:"+port); err == nil {
 			_ = conn.Close()
 			return
 		}
@@ -148,7 +148,7 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 		t.Fatal(err)
 	}
 	program := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(filepath.Join(os.Getenv("TEST_POSTGRES_BIN"), name), args...)
+		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(os.Getenv("TEST_POSTGRES_BIN"), name), args...)
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(owner), Gid: uint32(group)}}
 		return cmd
@@ -175,7 +175,7 @@ func surroundings(t *testing.T, dir string, c compose) (bucket string) {
 	t.Helper()
 	startPostgres(t, dir, c.Services["postgres"].Environment)
 	redis := c.Services["redis"].Command
-	start(t, exec.Command(redis[0], append(redis[1:], "--dir", dir)...))
+	start(t, exec.CommandContext(context.WithoutCancel(t.Context()), redis[0], append(redis[1:], "--dir", dir)...))
 	waitForPort(t, "6379")
 	s3 := c.Services["s3"]
 	data := filepath.Join(dir, "s3")
@@ -185,7 +185,7 @@ func surroundings(t *testing.T, dir string, c compose) (bucket string) {
 	}
 	args := append([]string{}, s3.Command...)
 	args[len(args)-1] = data
-	cmd := exec.Command(os.Getenv("TEST_S3_SERVER"), args...)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Getenv("TEST_S3_SERVER"), args...)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s3.Environment["ROOT_ACCESS_KEY"], "ROOT_SECRET_KEY="+s3.Environment["ROOT_SECRET_KEY"])
 	start(t, cmd)
 	waitForPort(t, "7070")

@@ -118,6 +118,7 @@ export async function dropTests() {
 
   await test("dropping and pasting files, and a folder", async () => {
     const p = await page(await visitor(), "/m/demo");
+    await p.waitForSelector(".chooser button:enabled");
     await p.evaluate(() => {
       const transfer = new DataTransfer();
       transfer.items.add(new File(["dropped"], "dropped.txt"));
