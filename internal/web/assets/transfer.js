@@ -66,16 +66,21 @@ function ByPassword({ unlock }) {
 }
 
 function ByCode({ unlock }) {
-  const [sent, setSent] = useState(false);
+  const [sent, setSent] = useState(/** @type {"" | "now" | "before"} */ (""));
   const open = useAction(({ code }) => unlock({ code: code.replace(/\s/g, "") }));
   const ask = useAction(async () => {
-    await call("POST", `${at}/code`);
-    setSent(true);
+    try {
+      await call("POST", `${at}/code`);
+      setSent("now");
+    } catch (refusal) {
+      if (refusal.status === 429) setSent("before"); // whoever reloads the page may have one in the mail
+      throw refusal;
+    }
   });
   const wrong = open.error?.status === 401;
   return html`<p>${T("To make sure that it is you, we send a code to the address to which the files were sent.")}</p>
     ${sent ? html`<${Form} onSend=${open.run}>
-      <${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
+      ${sent === "now" && html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>`}
       <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
         class="code" error=${wrong && T("This code is not right, or no longer valid.")} />
       ${!wrong && html`<${Problem} error=${open.error} />`}
