@@ -188,9 +188,9 @@ func TestExpiryWarnings(t *testing.T) {
 	s := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_WARNING", "2d"))
 	ann := s.SignUp("ann@example.com")
 	open := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	link := linkTo(s, "bob@example.org")
 	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
 	deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
-	link := linkTo(s, "bob@example.org")
 	s.Clock.Advance(5*24*time.Hour - time.Second)
 	run(t, s, service.JobWarnExpiring)
 	s.Clock.Advance(time.Second)
