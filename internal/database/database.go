@@ -70,7 +70,6 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	cfg.ConnConfig.DialFunc = marked(cfg.ConnConfig.DialFunc)
 	cfg.PingTimeout = pingTimeout
 	cfg.ConnConfig.Tracer = p
-	cfg.AfterConnect = sendUUIDs
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
