@@ -70,6 +70,7 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	cfg.ConnConfig.DialFunc = marked(cfg.ConnConfig.DialFunc)
 	cfg.PingTimeout = pingTimeout
 	cfg.ConnConfig.Tracer = p
+	cfg.AfterConnect = registerUUID
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
