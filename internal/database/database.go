@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +33,8 @@ type Tx = pgx.Tx
 type DB struct {
 	// Pool is the pool itself, a Querier for single statements.
 	Pool *pgxpool.Pool
+
+	changes atomic.Uint64
 }
 
 const (
@@ -82,6 +85,10 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	return &DB{Pool: pool}, nil
 }
 
+// Changes counts the transactions that InTx has ended. A copy of what was read while the count was another may be out of date
+// by what this process did; of other processes it tells nothing.
+func (db *DB) Changes() uint64 { return db.changes.Load() }
+
 // Close waits until every connection is back in the pool, then closes them.
 func (db *DB) Close() { db.Pool.Close() }
 
@@ -120,7 +127,9 @@ func (db *DB) inTx(ctx context.Context, fn func(tx Tx) error) error {
 	if err := fn(tx); err != nil {
 		return err
 	}
-	if err := tx.Commit(ctx); err != nil {
+	err = tx.Commit(ctx)
+	db.changes.Add(1) // also after an error, which does not prove that nothing was committed
+	if err != nil {
 		return fmt.Errorf("commit transaction: %w", err)
 	}
 	return nil

@@ -73,6 +73,42 @@ func TestMailboxOfALostAddress(t *testing.T) {
 	}
 }
 
+// TestMailboxIsAsItWasLeft: where a mailbox is changed, everybody sees it at once although it was just looked at; on the other
+// replica within a second.
+func TestMailboxIsAsItWasLeft(t *testing.T) {
+	t.Parallel()
+	here := testkit.New(t)
+	there := testkit.New(t, testkit.Beside(here))
+	ann := here.SignUp("ann@example.com")
+	ann.Put(here.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
+	slogan := func(s *testkit.Server) any {
+		return s.Stranger().Get(s.Transfer + "/public/mailbox/ann").Want(http.StatusOK).Value("slogan")
+	}
+	for _, now := range []string{"one", "two", "three"} {
+		_, _ = slogan(here), slogan(there)
+		ann.Put(here.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "slogan": now}).Want(http.StatusOK)
+		changed := time.Now()
+		if got := slogan(here); got != now {
+			t.Errorf("the replica that changed the slogan to %s shows %v", now, got)
+		}
+		for slogan(there) != now {
+			if time.Since(changed) > time.Second {
+				t.Fatalf("the other replica shows %v a second after it became %s", slogan(there), now)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	slogan(here)
+	ann.Put(here.Identity+"/profile", map[string]any{"name": "Dr. Ann", "locale": "en_US", "timeZone": "UTC"}).Want(http.StatusOK)
+	if r := here.Stranger().Get(here.Transfer + "/public/mailbox/ann"); r.String("name") != "Dr. Ann" {
+		t.Errorf("after a change in the profile: %s", r.Body)
+	}
+	ann.Put(here.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "absent": true}).Want(http.StatusOK)
+	here.Stranger().Post(here.Transfer+"/public/mailbox/ann", map[string]any{}).WantError(transfer.ErrAbsent)
+	ann.Delete(here.Transfer + "/mailbox").Want(http.StatusNoContent)
+	here.Stranger().Get(here.Transfer + "/public/mailbox/ann").WantError(transfer.ErrNotFound)
+}
+
 func TestMailboxRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)

@@ -33,6 +33,9 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 	})
 }
 
+// Changes counts the transactions that this process has ended, as database.DB.Changes does.
+func (s *Store) Changes() uint64 { return s.db.Changes() }
+
 // Within returns a Store whose statements join tx, a transaction that somebody else opened.
 func (s *Store) Within(tx database.Tx) *Store { return &Store{db: s.db, q: tx, tx: tx} }
 

@@ -37,14 +37,10 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	if err := u.Check(); err != nil {
 		return err
 	}
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
 	})
-	if err == nil {
-		s.units.forget(o)
-	}
-	return err
 }

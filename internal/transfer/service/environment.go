@@ -2,10 +2,7 @@ package service
 
 import (
 	"context"
-	"sync"
-	"time"
 
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -25,49 +22,4 @@ func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment,
 		return Environment{}, err
 	}
 	return Environment{ServerVersion: s.Version, Adminunit: unit}, nil
-}
-
-// unitCache remembers adminunits for a moment, so that the environment, which everybody asks for and nothing limits,
-// costs no database. The moment is short enough for settings to hold on every replica well within a second.
-type unitCache struct {
-	mu    sync.Mutex
-	units map[id.Organization]cachedUnit
-}
-
-// forget has the organization's next look read the database.
-func (c *unitCache) forget(o id.Organization) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.units, o)
-}
-
-type cachedUnit struct {
-	unit  transfer.Adminunit
-	until time.Time
-}
-
-const (
-	unitTTL  = 500 * time.Millisecond
-	maxUnits = 10_000
-)
-
-func (c *unitCache) get(o id.Organization, load func() (transfer.Adminunit, error)) (transfer.Adminunit, error) {
-	now := time.Now() // the age of a copy is real time, whatever clock the service has
-	c.mu.Lock()
-	e, ok := c.units[o]
-	c.mu.Unlock()
-	if ok && now.Before(e.until) {
-		return e.unit, nil
-	}
-	unit, err := load()
-	if err != nil {
-		return transfer.Adminunit{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.units == nil || len(c.units) >= maxUnits {
-		c.units = map[id.Organization]cachedUnit{}
-	}
-	c.units[o] = cachedUnit{unit: unit, until: now.Add(unitTTL)}
-	return unit, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/token"
@@ -14,13 +15,21 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// PublicMailbox returns the mailbox that key names on the caller's host: ErrKeyInvalid, ErrNotFound.
+// mailboxOnHost is what tells the answers to strangers apart.
+type mailboxOnHost struct {
+	key  transfer.Key
+	host hosts.Host
+}
+
+// PublicMailbox returns the mailbox that key names on the caller's host, as it is or was a moment ago: ErrKeyInvalid, ErrNotFound.
 func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string) (transfer.PublicMailbox, error) {
 	k, err := transfer.ParseKey(key)
 	if err != nil {
 		return transfer.PublicMailbox{}, err
 	}
-	return s.Store.PublicMailbox(ctx, k, s.scope(c))
+	return s.mailboxes.get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
+		return s.Store.PublicMailbox(ctx, k, s.scope(c))
+	})
 }
 
 // Mailbox returns the caller's own mailbox. ErrNotFound.

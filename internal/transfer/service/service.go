@@ -56,8 +56,9 @@ type Options struct {
 // Service is the transfer service. It is safe for concurrent use.
 type Service struct {
 	Options
-	writers writers
-	units   unitCache
+	writers   writers
+	units     recent[id.Organization, transfer.Adminunit]
+	mailboxes recent[mailboxOnHost, transfer.PublicMailbox]
 }
 
 const day = 24 * time.Hour
@@ -76,6 +77,7 @@ func New(o Options) *Service {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{Options: o}
+	s.units.changes, s.mailboxes.changes = o.Store.Changes, o.Store.Changes
 	s.registerJobs()
 	return s
 }
