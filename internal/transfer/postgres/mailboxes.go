@@ -15,7 +15,7 @@ import (
 // not know the person beforehand names the table that leads to it first and then ownerJoins: the planner reorders eight
 // relations (join_collapse_limit), and would else begin with all persons.
 const (
-	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, coalesce(p.host, '') AS host, p.roles, p.organization, p.limits_organization,
+	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, coalesce(p.host, '') AS host, p.roles, p.organization, l.organization AS limits_organization,
 	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit, l.new_transfer_limit, l.new_transfer_drain_rate,
 	CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $2::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
 	pv.held AS upload_held,
@@ -24,7 +24,7 @@ const (
 	ownerTables = `directory.persons p` + ownerJoins
 	ownerJoins  = `
 	JOIN directory.limits l ON l.organization = p.limits_organization
-	LEFT JOIN transfer.adminunits a ON a.organization = p.limits_organization
+	LEFT JOIN transfer.adminunits a ON a.organization = l.organization
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
 	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
 	// mailboxEmail is the address a mailbox was given, for as long as it is a verified one of its owner.

@@ -78,13 +78,14 @@ func (r reservationRow) held(d transfer.Defaults) HeldReservation {
 	return h
 }
 
-// InsertMailboxReservation stores a stranger's reservation, as long as the mailbox is still there. ErrNotFound.
+// InsertMailboxReservation stores a stranger's reservation, as long as the mailbox is still there. ErrNotFound. It does not lock the
+// mailbox, which many may be reserving at once: whoever removes it at the same moment may miss this one, which then is not found.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation) error {
 	tag, err := s.q.Exec(ctx, `
 		INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
 			locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 		SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
-		FROM transfer.mailboxes m WHERE m.person = $2 FOR KEY SHARE`,
+		FROM transfer.mailboxes m WHERE m.person = $2`,
 		r.UID, r.Owner, opt(r.Organization), r.LimitsOrganization, opt(r.Sender), text(r.Subject), text(r.Message), text(r.AnonSender),
 		text(r.AnonEmail), text(r.Locale), r.TTL, string(r.Protection), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Rea
 }
 
 // Reservation returns a reservation within its 48 hours, without objects. ErrNotFound, also when its owner is gone or
-// at home on another host.
+// at home on another host, or while it is open the mailbox it is for.
 func (s *Store) Reservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
 	return s.reservation(ctx, uid, sc, "")
 }
@@ -182,7 +183,7 @@ func (s *Store) LockReservation(ctx context.Context, uid id.Reservation, sc Scop
 
 func (s *Store) reservation(ctx context.Context, uid id.Reservation, sc Scope, lock string) (HeldReservation, error) {
 	row, err := one[reservationRow](s.q.Query(ctx, `SELECT `+reservationColumns+` FROM `+reservationTables+`
-		WHERE r.uid = $3 AND ($4 = '*' OR p.host = $4) AND r.expires_at > $5`+lock,
+		WHERE r.uid = $3 AND ($4 = '*' OR p.host = $4) AND r.expires_at > $5 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
 		transfer.Month(sc.Now), sc.Defaults.UploadVolume, uid, sc.Host, sc.Now))
 	if err != nil {
 		return HeldReservation{}, fmt.Errorf("find reservation: %w", err)
