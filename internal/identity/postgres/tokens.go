@@ -17,10 +17,12 @@ type Replacement struct {
 	UserAgent, IP string
 }
 
-// replacement follows a statement part named old, which ended ID tokens of one person at $2 and returned them whole: it
+// replacement follows a statement part named old, which ended ID tokens of the person $2 and returned them whole: it
 // creates one successor to the newest of them and returns it with its claims. $4 to $8 are the members of Replacement. A
 // session of level 0 rises to 1 once the primary address is verified (contract 2.2).
-const replacement = `, t AS (
+const replacement = `, c AS MATERIALIZED (
+			SELECT * FROM identity.claims WHERE person = $2
+		), t AS (
 			INSERT INTO identity.id_tokens
 			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
 			SELECT $4::uuid, old.person, old.sid,
@@ -28,11 +30,11 @@ const replacement = `, t AS (
 			       old.auth_time, $5::timestamptz,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN $6::timestamptz ELSE old.expires_at END,
 			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until
-			FROM old JOIN identity.claims c ON c.person = old.person
+			FROM old JOIN c ON c.person = old.person
 			ORDER BY old.issued_at DESC, old.jti DESC LIMIT 1
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
 		)
-		SELECT ` + issuedColumns + ` FROM t JOIN identity.claims c ON c.person = t.person`
+		SELECT ` + issuedColumns + ` FROM t JOIN c ON c.person = t.person`
 
 // ReplaceToken ends a usable ID token and stores its successor: one guarded statement, so that of many parallel uses of
 // a token one succeeds. graced tokens count as usable. Errors: identity.ErrTokenNotFound.
