@@ -2,4 +2,4 @@
 # A page of an inbox of 1,000,000 transfers may take three times as long as one of 1,000 at most. Needs about 2 GB of free disk under $TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-CONSIGN_TEST_INBOX=1 exec go test -count=1 -timeout 30m -v -run '^TestInboxOfAMillion$' ./internal/transfer/service
+exec go test -tags million -count=1 -timeout 30m -v -run '^TestInboxOfAMillion$' ./internal/transfer/service

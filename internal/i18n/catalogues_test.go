@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -54,21 +53,6 @@ func TestCatalogues(t *testing.T) {
 				checkEntry(t, locale, s, e, forms)
 			}
 		})
-	}
-}
-
-// TestMsgfmt lets gettext judge the files where it is installed.
-func TestMsgfmt(t *testing.T) {
-	t.Parallel()
-	msgfmt, err := exec.LookPath("msgfmt")
-	if err != nil {
-		t.Skip("msgfmt is not installed")
-	}
-	for _, locale := range i18n.Locales() {
-		cmd := exec.CommandContext(t.Context(), msgfmt, "--check", "-o", os.DevNull, "locales/"+locale+".po")
-		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v\n%s", locale, err, out)
-		}
 	}
 }
 

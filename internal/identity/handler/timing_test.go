@@ -1,9 +1,10 @@
+//go:build timing
+
 package handler_test
 
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -12,12 +13,8 @@ import (
 )
 
 // TestEqualCost measures that an answer's time does not tell a known address from an unknown one: 400 interleaved
-// samples a call, medians within 15 %. It takes a quiet machine and half a minute, so it runs only when asked to:
-// TEST_TIMING=1 go test -run EqualCost ./internal/identity/handler
+// samples a call, medians within 15 %. It takes a quiet machine and half a minute: make test-timing.
 func TestEqualCost(t *testing.T) {
-	if os.Getenv("TEST_TIMING") == "" {
-		t.Skip("TEST_TIMING is not set")
-	}
 	s := testkit.New(t, testkit.Env("CONSIGN_BCRYPT_COST", "8"), testkit.Env("CONSIGN_ENUMERATION", "strict"), testkit.Env("CONSIGN_LOG_LEVEL", "warn"))
 	s.SignUp("ann@example.com")
 	for name, call := range map[string]struct {

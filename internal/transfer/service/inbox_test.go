@@ -1,7 +1,8 @@
+//go:build million
+
 package service_test
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -54,11 +55,8 @@ func (w *world) fill(p token.Caller, n int) {
 }
 
 // TestInboxOfAMillion compares the first page, and one from the middle, of an inbox of a million with those of one of a
-// thousand. It takes some minutes: CONSIGN_TEST_INBOX=1 runs it.
+// thousand. It takes some minutes: make test-inbox.
 func TestInboxOfAMillion(t *testing.T) {
-	if os.Getenv("CONSIGN_TEST_INBOX") == "" {
-		t.Skip("set CONSIGN_TEST_INBOX=1 to make a million transfers")
-	}
 	w := newWorld(t)
 	few, many := w.person("few@example.com"), w.person("many@example.com")
 	began := time.Now()
