@@ -168,3 +168,13 @@ postgres_bin() { # the directory of Postgres' server programs
 as_postgres() { # as_postgres COMMAND…: Postgres does not run as root
   if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --init-groups env "PATH=$PATH" "$@"); else "$@"; fi
 }
+
+start_postgres() { # start_postgres DIR: an empty Postgres of our own with the database consign, reached by socket in DIR/postgres
+  mkdir -p "$1"
+  chmod 755 "$1"
+  if [ "$(id -u)" = 0 ]; then install -d -o postgres "$1/postgres"; else mkdir "$1/postgres"; fi
+  as_postgres initdb -D "$1/postgres/data" -U consign -E UTF8 --locale=C.UTF-8 --auth=trust >/dev/null
+  as_postgres pg_ctl -D "$1/postgres/data" -w -l "$1/postgres/log" -o "-c listen_addresses= -k $1/postgres" start >/dev/null
+  at_exit "as_postgres pg_ctl -D '$1/postgres/data' -m fast -w stop >/dev/null"
+  createdb -h "$1/postgres" -U consign consign
+}

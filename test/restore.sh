@@ -64,13 +64,7 @@ check_people() { # the people are there; sets access, the owner's token for the 
 
 new_place() { # new_place NAME: an empty Postgres and an empty directory, and the settings of a server there
   place="$work/$1"
-  mkdir -p "$place"
-  chmod 755 "$place"
-  if [ "$(id -u)" = 0 ]; then install -d -o postgres "$place/postgres"; else mkdir "$place/postgres"; fi
-  as_postgres initdb -D "$place/postgres/data" -U consign -E UTF8 --locale=C.UTF-8 --auth=trust >/dev/null
-  as_postgres pg_ctl -D "$place/postgres/data" -w -l "$place/postgres/log" -o "-c listen_addresses= -k $place/postgres" start >/dev/null
-  at_exit "as_postgres pg_ctl -D '$place/postgres/data' -m fast -w stop >/dev/null"
-  createdb -h "$place/postgres" -U consign consign
+  start_postgres "$place"
   export CONSIGN_DATABASE_URL="postgres://consign@/consign?host=$place/postgres" CONSIGN_DATA_DIR="$place/var" CONSIGN_PUBLIC_URL="$url"
   export CONSIGN_STORAGE_URL="file://$place/objects" CONSIGN_SECRET_KEY="$secret" DATABASE="postgres://consign@/consign?host=$place/postgres" OBJECTS="$place/objects"
 }

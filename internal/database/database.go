@@ -61,6 +61,10 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
+	switch mode := cfg.ConnConfig.DefaultQueryExecMode; mode {
+	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
+		return nil, fmt.Errorf("database URL: default_query_exec_mode %s leaves the types of parameters to guesses; behind a pooler use cache_describe", mode)
+	}
 	if maxConns > 0 {
 		cfg.MaxConns = int32(min(maxConns, 10_000))
 	}

@@ -271,7 +271,10 @@ func TestPoolSurvivesCuts(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"postgres://%zz", "postgres://127.0.0.1:1/x?connect_timeout=1"} {
+	for _, url := range []string{
+		"postgres://%zz", "postgres://127.0.0.1:1/x?connect_timeout=1",
+		pgtest.URL(t) + "&default_query_exec_mode=exec", pgtest.URL(t) + "&default_query_exec_mode=simple_protocol",
+	} {
 		if db, err := database.Open(t.Context(), url, 0); err == nil {
 			db.Close()
 			t.Errorf("opened %q", url)

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// witness explains the statements that pass through it.
+type witness struct {
+	database.Querier
+	t     *testing.T
+	scans []string // tables that the last statement would read from end to end
+}
+
+// Query implements database.Querier.
+func (w *witness) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	var plan []struct{ Plan node }
+	var raw []byte
+	if err := w.QueryRow(ctx, `EXPLAIN (FORMAT JSON) `+sql, args...).Scan(&raw); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		w.t.Fatal(err)
+	}
+	w.scans = plan[0].Plan.scanned(nil)
+	return w.Querier.Query(ctx, sql, args...)
+}
+
+// node is what EXPLAIN tells of a step.
+type node struct {
+	Type  string `json:"Node Type"`
+	Table string `json:"Relation Name"`
+	Plans []node
+}
+
+func (n node) scanned(tables []string) []string {
+	if n.Type == "Seq Scan" {
+		tables = append(tables, n.Table)
+	}
+	for _, below := range n.Plans {
+		tables = below.scanned(tables)
+	}
+	return tables
+}
+
+// crowd makes so many persons, half of them members of an organization, each with a mailbox that somebody has reserved for a file.
+const crowd = `
+	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at)
+	VALUES (gen_random_uuid(), true, 'en_US', 'UTC', now(), now()), (gen_random_uuid(), false, 'en_US', 'UTC', now(), now());
+	INSERT INTO identity.hosts (host, organization, active, created_at)
+	SELECT CASE WHEN free THEN 'free.test' ELSE 'firm.test' END, uid, true, now() FROM identity.organizations;
+	INSERT INTO identity.limits (organization) SELECT uid FROM identity.organizations;
+	UPDATE identity.limits SET service_enabled = true, mime_type_filter = true, new_transfer_receivers_limit = 1, new_transfer_limit = 1,
+		new_transfer_drain_rate = 1;
+	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
+	SELECT gen_random_uuid(), n::text, 'en_US', 'UTC', now() FROM generate_series(1, 3000) n;
+	INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at)
+	SELECT uid, 'p' || name || '@example.com', true, now(), now() FROM identity.persons;
+	INSERT INTO identity.memberships (person, organization, roles, created_at)
+	SELECT p.uid, o.uid, '{}', now() FROM identity.persons p, identity.organizations o WHERE NOT o.free AND p.name::int % 2 = 0;
+	INSERT INTO transfer.mailboxes (person, created_at, updated_at) SELECT uid, now(), now() FROM identity.persons;
+	INSERT INTO transfer.vanity_links (host_organization, link, mailbox)
+	SELECT o.uid, 'box' || p.name, p.uid FROM identity.persons p LEFT JOIN identity.memberships m ON m.person = p.uid
+	JOIN identity.organizations o ON o.free = (m.person IS NULL);
+	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
+	FROM identity.persons p, identity.organizations o WHERE o.free;
+	INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, created_at)
+	SELECT gen_random_uuid(), uid, 'a', 'a', 1, now() FROM transfer.reservations;
+	ANALYZE;`
+
+// TestLookupsReadNoWholeTable: with thousands of persons, none of the look-ups that each request begins with reads a table that grows
+// with them from end to end. The planner does so when a statement joins more than it reorders (migration 0008).
+func TestLookupsReadNoWholeTable(t *testing.T) {
+	t.Parallel()
+	db, err := database.Open(t.Context(), pgtest.URL(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if _, err := db.Pool.Exec(t.Context(), crowd); err != nil {
+		t.Fatal(err)
+	}
+	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "objects"}
+	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
+		var person, reservation, organization uuid.UUID
+		if err := db.Pool.QueryRow(t.Context(), `
+			SELECT p.uid, r.uid, h.organization FROM identity.persons p JOIN transfer.reservations r ON r.owner = p.uid, identity.hosts h
+			WHERE p.name = $1 AND h.host = $2`, of.name, of.host).Scan(&person, &reservation, &organization); err != nil {
+			t.Fatal(err)
+		}
+		w := &witness{Querier: db.Pool, t: t}
+		s := &Store{db: db, q: w}
+		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
+		ctx, r := t.Context(), id.Reservation{UUID: reservation}
+		for name, lookup := range map[string]func() error{
+			"mailbox by link": func() error { _, err := s.PublicMailbox(ctx, transfer.Key{Link: "box" + of.name}, sc); return err },
+			"mailbox by uid":  func() error { _, err := s.PublicMailbox(ctx, transfer.Key{UID: person.String()}, sc); return err },
+			"owner":           func() error { _, err := s.Owner(ctx, id.Person{UUID: person}, sc); return err },
+			"reservation":     func() error { _, err := s.Reservation(ctx, r, sc); return err },
+			"object":          func() error { _, err := s.Object(ctx, r, "a", sc); return err },
+			"upload":          func() error { _, err := s.LockUpload(ctx, r, "a", sc); return err },
+		} {
+			if err := lookup(); err != nil {
+				t.Errorf("%s at %s: %v", name, of.host, err)
+			}
+			for _, table := range w.scans {
+				if slices.Contains(growing, table) {
+					t.Errorf("%s at %s reads all of %s", name, of.host, table)
+				}
+			}
+		}
+	}
+}
