@@ -2,8 +2,6 @@ package service
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -22,12 +20,13 @@ type Environment struct {
 	Providers    []oidc.Client // where people of this host may sign in besides
 }
 
-// Environment returns the client environment of the host that was asked. Errors: identity.ErrNoHost.
+// Environment returns the client environment of the host that was asked, as it is or was a moment ago: everybody asks for it, and
+// nothing limits how often. Errors: identity.ErrNoHost.
 func (s *Service) Environment(ctx context.Context, c token.Client) (Environment, error) {
 	if c.Host.Organization.IsZero() {
 		return Environment{}, identity.ErrNoHost
 	}
-	e, err := s.environments.get(c.Host.Organization, func() (Environment, error) { return s.loadEnvironment(ctx, c.Host.Organization) })
+	e, err := s.environments.Get(c.Host.Organization, func() (Environment, error) { return s.loadEnvironment(ctx, c.Host.Organization) })
 	e.Host = c.Host.Name
 	return e, err
 }
@@ -58,42 +57,4 @@ func (s *Service) Theme(ctx context.Context, c token.Client) (identity.Theme, er
 		return identity.Theme{}, identity.ErrThemeNotFound
 	}
 	return e.Organization.Theme, err
-}
-
-// environments remembers for a moment what everybody asks for and nothing limits. The moment is short enough for changes
-// to hold everywhere within a second.
-type environments struct {
-	mu   sync.Mutex
-	list map[id.Organization]remembered
-}
-
-type remembered struct {
-	environment Environment
-	until       time.Time
-}
-
-const (
-	environmentLife = 900 * time.Millisecond
-	maxEnvironments = 10_000
-)
-
-func (c *environments) get(o id.Organization, load func() (Environment, error)) (Environment, error) {
-	now := time.Now() // the age of a copy is real time, whatever clock the service has
-	c.mu.Lock()
-	r, ok := c.list[o]
-	c.mu.Unlock()
-	if ok && now.Before(r.until) {
-		return r.environment, nil
-	}
-	e, err := load()
-	if err != nil {
-		return e, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.list == nil || len(c.list) >= maxEnvironments {
-		c.list = map[id.Organization]remembered{}
-	}
-	c.list[o] = remembered{environment: e, until: now.Add(environmentLife)}
-	return e, nil
 }

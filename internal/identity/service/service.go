@@ -27,6 +27,7 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -95,7 +96,7 @@ type Service struct {
 	lookupTXT    func(ctx context.Context, name string) ([]string, error)
 	agreements   *agreement.Texts
 	documents    *pdf.Renderer
-	environments environments
+	environments *recent.Copies[id.Organization, Environment]
 	consequences Consequences
 	settings     Settings
 	now          func() time.Time
@@ -111,6 +112,7 @@ func New(o Options) *Service {
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
 		consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
+		environments: recent.New[id.Organization, Environment](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)

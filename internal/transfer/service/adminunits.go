@@ -37,6 +37,7 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	if err := u.Check(); err != nil {
 		return err
 	}
+	defer s.unitsPut.Add(1)
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
 			return err

@@ -13,9 +13,10 @@ type Environment struct {
 	Adminunit     transfer.Adminunit
 }
 
-// Environment returns the configuration of the adminunit that serves the caller's host.
+// Environment returns the configuration of the adminunit that serves the caller's host, as it is or was a moment ago: everybody asks
+// for it, and nothing limits how often.
 func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment, error) {
-	unit, err := s.units.get(c.Client.Host.Organization, func() (transfer.Adminunit, error) {
+	unit, err := s.units.Get(c.Client.Host.Organization, func() (transfer.Adminunit, error) {
 		return s.Store.Adminunit(ctx, c.Client.Host.Organization, s.Defaults.Adminunit)
 	})
 	if err != nil {

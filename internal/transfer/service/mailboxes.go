@@ -27,7 +27,7 @@ func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string)
 	if err != nil {
 		return transfer.PublicMailbox{}, err
 	}
-	return s.mailboxes.get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
+	return s.mailboxes.Get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
 		return s.Store.PublicMailbox(ctx, k, s.scope(c))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -21,6 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -57,8 +59,9 @@ type Options struct {
 type Service struct {
 	Options
 	writers   writers
-	units     recent[id.Organization, transfer.Adminunit]
-	mailboxes recent[mailboxOnHost, transfer.PublicMailbox]
+	units     *recent.Copies[id.Organization, transfer.Adminunit]
+	unitsPut  atomic.Uint64 // by this process
+	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
 }
 
 const day = 24 * time.Hour
@@ -76,8 +79,8 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{Options: o}
-	s.units.changes, s.mailboxes.changes = o.Store.Changes, o.Store.Changes
+	s := &Service{Options: o, mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
+	s.units = recent.New[id.Organization, transfer.Adminunit](s.unitsPut.Load)
 	s.registerJobs()
 	return s
 }

@@ -1,0 +1,86 @@
+package recent
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestMoment: one look-up a moment, another after each change; an error is not remembered.
+func TestMoment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var changes, loads atomic.Uint64
+		r := New[string, uint64](changes.Load)
+		get := func() uint64 {
+			v, err := r.Get("key", func() (uint64, error) { return loads.Add(1), nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		for step, c := range []struct {
+			before func()
+			want   uint64
+		}{
+			{func() {}, 1},
+			{func() { time.Sleep(Moment - 1) }, 1},
+			{func() { time.Sleep(1) }, 2},
+			{func() { changes.Add(1) }, 3},
+			{func() {}, 3},
+		} {
+			c.before()
+			if got := get(); got != c.want {
+				t.Errorf("step %d: copy %d, want %d", step, got, c.want)
+			}
+		}
+		failure := errors.New("gone")
+		for range 2 {
+			if _, err := r.Get("other", func() (uint64, error) { loads.Add(1); return 0, failure }); !errors.Is(err, failure) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if loads.Load() != 5 {
+			t.Errorf("%d look-ups, want each of the failed ones repeated", loads.Load())
+		}
+	})
+}
+
+// TestNotOlderThanAChange: what was read before a change and arrives after it serves nobody else.
+func TestNotOlderThanAChange(t *testing.T) {
+	t.Parallel()
+	var changes atomic.Uint64
+	r := New[string, string](changes.Load)
+	old, _ := r.Get("key", func() (string, error) {
+		changes.Add(1) // somebody changes it while it is on its way
+		return "old", nil
+	})
+	fresh, _ := r.Get("key", func() (string, error) { return "new", nil })
+	if old != "old" || fresh != "new" {
+		t.Errorf("%s, then %s", old, fresh)
+	}
+}
+
+// TestBounded: however many keys are asked for at once, the copies are at most so many.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	r := New[int, int](nil)
+	var all sync.WaitGroup
+	for part := range 4 {
+		all.Go(func() {
+			for i := range maxCopies {
+				key := part*maxCopies + i
+				if got, _ := r.Get(key, func() (int, error) { return key, nil }); got != key {
+					t.Errorf("got %d for %d", got, key)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if len(r.list) > maxCopies {
+		t.Errorf("%d copies", len(r.list))
+	}
+}
