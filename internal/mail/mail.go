@@ -14,7 +14,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/mail"
 	"strings"
@@ -98,7 +97,6 @@ type Mailer struct {
 	transport Transport
 	options   Options
 	from      mail.Address
-	page      *template.Template
 	now       func() time.Time
 	log       *slog.Logger
 	outcomes  outcomes
@@ -132,7 +130,7 @@ func New(
 	o.Retention = cmp.Or(o.Retention, 30*24*time.Hour)
 	m := &Mailer{
 		db: db, runner: runner, box: sealer.Box("mail"), catalog: catalog, transport: transport,
-		options: o, from: *from, page: pageTemplate(), now: now, log: log,
+		options: o, from: *from, now: now, log: log,
 	}
 	runner.AddQueue(queueName, o.Workers)
 	jobs.Register(runner, func(ctx context.Context, args sendArgs) error { return m.send(ctx, args.UID) })

@@ -44,15 +44,11 @@ func (m *Mailer) render(r row) (Envelope, error) {
 	}
 	p := m.catalog.Printer(r.Locale)
 	c := compose(r, s, p, data, secret)
-	html, err := m.html(c, s.Product, p)
-	if err != nil {
-		return Envelope{}, err
-	}
 	e := Envelope{UID: r.UID, Template: r.Template, From: from.Address, To: r.Recipient}
 	if c.Link != "" {
 		e.Links = []string{c.Link}
 	}
-	e.Bytes, err = message(r, from, c.Subject, text(c), html)
+	e.Bytes, err = message(r, from, c.Subject, text(c), html(c, s.Product, p))
 	return e, err
 }
 

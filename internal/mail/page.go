@@ -2,43 +2,109 @@ package mail
 
 import (
 	"bytes"
-	_ "embed"
-	"fmt"
-	"html/template"
 	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed page.html
-var pageSource string
+// The looks of a mail stand at its elements: programs that show mails drop style sheets.
+const (
+	grey  = "color:#52606d"
+	fixed = "font-family:Menlo,Consolas,monospace"
+	sans  = "font-family:-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'Noto Sans',sans-serif"
+	wraps = "overflow-wrap:anywhere"
+)
 
-// pageTemplate parses the embedded page; a mistake in it shows in every test of the package.
-func pageTemplate() *template.Template {
-	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"pieces": pieces,
-		"lines":  func(s string) []string { return strings.Split(s, "\n") },
-	}).Parse(pageSource))
-}
-
-// page is what page.html shows.
-type page struct {
-	content
-	Product string
-	Lang    string
-	p       i18n.Printer
-}
-
-// T translates a sentence of the page itself.
-func (p page) T(msgid string) string { return p.p.T(msgid) }
-
-func (m *Mailer) html(c content, product string, p i18n.Printer) ([]byte, error) {
+// html writes a mail as a page. It is made of elements rather than of a template because text/template calls methods by
+// name, for which the linker keeps every method of every type: a quarter of the program.
+func html(c content, product string, p i18n.Printer) []byte {
 	var b bytes.Buffer
-	err := m.page.Execute(&b, page{content: c, Product: product, Lang: languageTag(p.Locale()), p: p})
-	if err != nil {
-		return nil, fmt.Errorf("write HTML of mail: %w", err)
+	_ = h.Doctype(h.HTML(h.Lang(languageTag(p.Locale())), // into memory: cannot fail
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.Meta(h.Name("format-detection"), h.Content("telephone=no, date=no, address=no, email=no")),
+			h.TitleEl(g.Text(c.Subject)),
+		),
+		h.Body(h.Style("margin:0;padding:0;background:#f3f4f6;color:#1f2933"),
+			layout(h.Width("100%"), h.Style("background:#f3f4f6"),
+				h.Tr(h.Td(g.Attr("align", "center"), h.Style("padding:24px 12px"), card(c, product, p)))),
+		),
+	)).Render(&b)
+	return b.Bytes()
+}
+
+// layout is a table that places things and says nothing.
+func layout(children ...g.Node) g.Node {
+	return h.Table(h.Role("presentation"), g.Attr("cellspacing", "0"), g.Attr("cellpadding", "0"), g.Group(children))
+}
+
+// card is the white sheet that everything stands on.
+func card(c content, product string, p i18n.Printer) g.Node {
+	return layout(h.Width("100%"),
+		h.Style("max-width:600px;background:#ffffff;border:1px solid #d9dee4;border-radius:8px;"+sans+";font-size:16px;line-height:1.5;text-align:left"),
+		h.Tr(h.Td(h.Style("padding:20px 28px;border-bottom:1px solid #d9dee4;font-size:18px;font-weight:bold"), g.Text(product))),
+		h.Tr(h.Td(h.Style("padding:24px 28px 8px"),
+			paragraph("", g.Text(c.Greeting)),
+			g.Map(c.Lines, func(line string) g.Node { return paragraph(wraps, breakable(line)) }),
+			g.If(c.Code != "", paragraph(fixed+";font-size:28px;letter-spacing:4px", g.Text(c.Code))),
+			g.If(c.Quote != "", h.BlockQuote(h.Style("margin:0 0 16px;padding:4px 0 4px 16px;border-left:3px solid #9aa5b1;"+wraps),
+				lines(strings.Split(c.Quote, "\n")))),
+			g.If(len(c.Facts) > 0, layout(h.Style("margin:0 0 16px;font-size:15px"), g.Map(c.Facts, fact.row))),
+			g.Map(c.Files, listed.paragraph),
+			g.If(c.More != "", paragraph("", g.Text(c.More))),
+			g.If(c.Link != "", button(c.Link, c.Label, p.T("If the button does not work, copy this address into your browser:"))),
+			g.Map(c.Notes, func(line string) g.Node { return paragraph(grey+";font-size:15px", g.Text(line)) }),
+		)),
+		h.Tr(h.Td(h.Style("padding:16px 28px;border-top:1px solid #d9dee4;"+grey+";font-size:13px"), lines(c.Footer))),
+	)
+}
+
+func paragraph(style string, children ...g.Node) g.Node {
+	return h.P(h.Style(strings.TrimSuffix("margin:0 0 16px;"+style, ";")), g.Group(children))
+}
+
+func (f fact) row() g.Node {
+	return h.Tr(
+		h.Td(h.Style("padding:2px 16px 2px 0;"+grey+";vertical-align:top"), g.Text(f.Label)),
+		h.Td(h.Style("padding:2px 0;"+wraps), g.Text(f.Value)),
+	)
+}
+
+func (f listed) paragraph() g.Node {
+	return h.P(h.Style("margin:0 0 12px;"+wraps),
+		h.Strong(breakable(f.Name)), g.Text(" "), h.Span(h.Style(grey+";white-space:nowrap"), g.Text(f.Size)), h.Br(),
+		h.Span(h.Style(grey+";font-size:13px"), g.Text("SHA-256 "), h.Span(h.Style(fixed+";word-break:break-all"), g.Text(f.SHA256))),
+	)
+}
+
+// button shows the mail's link twice: to press, and to copy.
+func button(link, label, orCopy string) g.Node {
+	target := link
+	if !strings.HasPrefix(link, "https://") && !strings.HasPrefix(link, "http://") {
+		target = "#" // nothing but a page is ever linked to; gomponents would take any scheme
 	}
-	return b.Bytes(), nil
+	return g.Group{
+		h.P(h.Style("margin:8px 0 16px"), h.A(h.Href(target), h.Style("display:inline-block;padding:12px 22px;background:#1d4f91;border-radius:6px;color:#ffffff;font-weight:bold;text-decoration:none"), g.Text(label))),
+		paragraph(grey+";font-size:13px", g.Text(orCopy), h.Br(), h.Span(h.Style("word-break:break-all"), g.Text(link))),
+	}
+}
+
+// breakable text may be broken after each of its pieces.
+func breakable(s string) g.Node {
+	return g.Map(pieces(s), func(piece string) g.Node { return g.Group{g.Text(piece), h.Wbr()} })
+}
+
+// lines stand below each other.
+func lines(list []string) g.Node {
+	var nodes g.Group
+	for i, line := range list {
+		nodes = append(nodes, g.If(i > 0, h.Br()), g.Text(line))
+	}
+	return nodes
 }
 
 // languageTag turns de_DE into de-DE (RFC 5646).

@@ -50,7 +50,7 @@ func renderer(t testing.TB) *Mailer {
 		t.Fatal(err)
 	}
 	return &Mailer{
-		box: sealer.Box("mail"), catalog: catalog, page: pageTemplate(), log: slog.New(slog.DiscardHandler),
+		box: sealer.Box("mail"), catalog: catalog, log: slog.New(slog.DiscardHandler),
 		from: mail.Address{Name: "Consign", Address: "no-reply@example.org"}, now: func() time.Time { return moment },
 		options: Options{ProductName: "Consign", ProductURL: "https://example.org/", SupportContact: "help@example.org"},
 	}

@@ -1,9 +1,12 @@
 package web
 
 import (
-	"html/template"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+
+	g "maragu.dev/gomponents"
 
 	"github.com/consign-dev/consign/internal/i18n"
 )
@@ -13,8 +16,8 @@ type entry struct {
 	pattern string
 	script  string // the module that is the page
 	title   func(p i18n.Printer) string
-	lead    func(p i18n.Printer) string   // what the page, or the link that led to it, is for
-	body    func() (template.HTML, error) // of a page that is rendered here; nil: none
+	lead    func(p i18n.Printer) string // what the page, or the link that led to it, is for
+	body    func() (g.Node, error)      // of a page that is rendered here; nil: none
 }
 
 // entries is the table of contract 8, but for /api/, which needs no script.
@@ -95,16 +98,16 @@ var missing = entry{
 
 // view is a page as the layout shows it.
 type view struct {
+	i18n.Printer        // into the visitor's language
 	Lang, Locale string // RFC 5646, and as the API spells it
 	Title, Lead  string
-	Text         map[string]string // the frame's own sentences
 	Locales      []localeName
 	Assets       string // path before the names of assets
 	Script       string
-	Waits        bool           // until the script has put the page in its place
-	Modules      []string       // what the script imports, for the browser to fetch at once
-	Words        map[string]any // the sentences of the script: msgid to its translation, or to the list of plural forms
-	Body         template.HTML
+	Waits        bool     // until the script has put the page in its place
+	Modules      []string // what the script imports, for the browser to fetch at once
+	Words        string   // the sentences of the script as JSON: msgid to its translation, or to the list of plural forms
+	Body         g.Node   // nil: none
 
 	Product, Provider, ProviderURL, Support string
 	Identity, Transfer                      string // base paths of the APIs
@@ -128,19 +131,15 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		return view{}, err
 	}
 	own := scripts[e.script]
+	words, err := json.Marshal(wordsOf(o.Catalog, locale, own.sentences)) // escapes what would end a script element
+	if err != nil {
+		return view{}, fmt.Errorf("encode sentences of page %s: %w", e.pattern, err)
+	}
 	v := view{
-		Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: wordsOf(o.Catalog, locale, own.sentences),
+		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
+		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: string(words),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
-		Text: map[string]string{
-			"skip":      t.T("Skip to the content"),
-			"reference": t.T("API reference"),
-			"support":   t.T("Support"),
-			"language":  t.T("Language"),
-			"loading":   t.T("One moment…"),
-			"script":    t.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way."),
-		},
 	}
 	for _, name := range i18n.Locales() {
 		v.Locales = append(v.Locales, localeName{name, strings.ReplaceAll(name, "_", "-"), localeNames[name], name == locale})

@@ -1,15 +1,13 @@
 package web
 
 import (
-	"bytes"
 	"fmt"
-	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+	g "maragu.dev/gomponents"
 
 	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -59,14 +57,15 @@ func (p *Pages) handleReference() {
 		lead: func(t i18n.Printer) string {
 			return t.T("This server speaks two APIs, each described by an OpenAPI document:")
 		},
-		body: sync.OnceValues(p.reference),
+		body: sync.OnceValues(renderReference),
 	}
 	for _, pattern := range []string{"/api", "/api/"} {
 		p.handle(pattern, p.page(e))
 	}
 }
 
-func (p *Pages) reference() (template.HTML, error) {
+// renderReference returns the page's own part, ready to be sent.
+func renderReference() (g.Node, error) {
 	var documents []document
 	for _, source := range []struct {
 		file    string
@@ -74,16 +73,14 @@ func (p *Pages) reference() (template.HTML, error) {
 	}{{"identity-v3.yaml", api.IdentityV3()}, {"transfer-v2.yaml", api.TransferV2()}} {
 		d, err := readDocument(source.content)
 		if err != nil {
-			return "", fmt.Errorf("read %s: %w", source.file, err)
+			return nil, fmt.Errorf("read %s: %w", source.file, err)
 		}
 		d.File = source.file
 		documents = append(documents, d)
 	}
-	var body bytes.Buffer
-	if err := p.layout.ExecuteTemplate(&body, "reference.html", documents); err != nil {
-		return "", fmt.Errorf("render API reference: %w", err)
-	}
-	return template.HTML(body.String()), nil
+	var body strings.Builder
+	_ = reference(documents).Render(&body) // into memory: cannot fail
+	return g.Raw(body.String()), nil
 }
 
 // tree is a YAML mapping with references resolved when they are asked for.
@@ -260,22 +257,6 @@ func (t tree) schema(name string) schema {
 		})
 	}
 	return s
-}
-
-var (
-	codeSpan = regexp.MustCompile("`([^`]+)`")
-	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
-)
-
-// markdown shows the little of CommonMark that the documents use: paragraphs, code and strong words.
-func markdown(text string) template.HTML {
-	var b strings.Builder
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		escaped := template.HTMLEscapeString(strings.ReplaceAll(paragraph, "\n", " "))
-		escaped = codeSpan.ReplaceAllString(escaped, "<code>$1</code>")
-		b.WriteString("<p>" + strong.ReplaceAllString(escaped, "<b>$1</b>") + "</p>\n")
-	}
-	return template.HTML(b.String()) // escaped above
 }
 
 // pretty writes an example as the YAML of the document has it.

@@ -9,8 +9,6 @@ package web
 import (
 	"bytes"
 	"embed"
-	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -23,7 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed templates/*.html assets/*.css assets/*.js assets/*.svg assets/vendor/*.js
+//go:embed assets/*.css assets/*.js assets/*.svg assets/vendor/*.js
 var files embed.FS
 
 // policy lets a page load only what lies beside it and talk only to its own host; nothing inline runs, and no script
@@ -50,7 +48,6 @@ type Options struct {
 // Pages serves everything of the package.
 type Pages struct {
 	options  Options
-	layout   *template.Template
 	assets   assets
 	scripts  func() (map[string]script, error) // by the name of a page's module; read when the first page is asked for
 	mux      *http.ServeMux
@@ -61,9 +58,6 @@ type Pages struct {
 func New(o Options) (*Pages, error) {
 	p := &Pages{options: o, mux: http.NewServeMux()}
 	var err error
-	if p.layout, err = template.New("layout.html").Funcs(template.FuncMap{"markdown": markdown}).Option("missingkey=error").ParseFS(files, "templates/*.html"); err != nil {
-		return nil, fmt.Errorf("read page templates: %w", err)
-	}
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
 		return nil, err
 	}
@@ -126,10 +120,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e ent
 		return
 	}
 	var body bytes.Buffer
-	if err := p.layout.Execute(&body, v); err != nil {
-		httpapi.WriteError(w, r, fmt.Errorf("render page %s: %w", e.pattern, err))
-		return
-	}
+	_ = v.layout().Render(&body) // into memory: cannot fail
 	h := w.Header()
 	secure(h)
 	h.Set("Content-Type", "text/html; charset=utf-8")

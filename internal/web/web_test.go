@@ -271,6 +271,25 @@ func TestKeysAndNamesAreNotMarkup(t *testing.T) {
 	}
 }
 
+// What the settings say is followed only where it leads to a page or a mailbox: other schemes may be code.
+func TestSettingsAreNoCode(t *testing.T) {
+	t.Parallel()
+	catalog, err := i18n.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{"javascript:alert(1)", "javascript://x/%0aalert(1)", "data://text/html,x", "//elsewhere.example.org/"} {
+		p, err := web.New(web.Options{ProviderName: "Example", ProviderURL: address, SupportContact: address, Catalog: catalog, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := ask(t, p, "GET", "/").body
+		if strings.Contains(text, `href="`+address) || !strings.Contains(text, "<span>Example</span>") {
+			t.Errorf("%s is linked to", address)
+		}
+	}
+}
+
 func TestAccentColour(t *testing.T) {
 	t.Parallel()
 	p := pages(t)

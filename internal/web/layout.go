@@ -1,0 +1,82 @@
+package web
+
+import (
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// layout is the frame of a page. It is made of elements rather than of a template, as are mails: see html in package mail.
+func (v view) layout() g.Node {
+	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer),
+		v.head(),
+		h.Body(h.Class("page-"+v.Script),
+			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),
+			h.Header(h.Class("top"),
+				h.A(h.Class("brand"), h.Href("/"), mark(), h.Span(g.Text(v.Product))),
+				h.Div(h.ID("nav"))),
+			h.Main(h.ID("main"), h.TabIndex("-1"),
+				h.H1(g.Text(v.heading())),
+				h.P(h.Class("lead"), g.Text(v.Lead)),
+				g.If(v.Waits, g.Group{
+					h.NoScript(h.P(h.Class("notice bad"), g.Text(v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
+					h.P(h.Class("loading"), h.Role("status"), g.Text(v.T("One moment…"))),
+				}),
+				v.Body),
+			v.foot()),
+	))
+}
+
+func (v view) head() g.Node {
+	return h.Head(
+		h.Meta(h.Charset("utf-8")),
+		h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+		h.Meta(h.Name("robots"), h.Content("noindex")),
+		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+		h.TitleEl(g.If(v.Title != "", g.Text(v.Title+" · ")), g.Text(v.Product)),
+		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
+		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css")),
+		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile)),
+		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
+		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),
+		h.Script(h.Type("application/json"), h.ID("words"), g.Raw(v.Words)),
+	)
+}
+
+func (v view) heading() string {
+	if v.Title == "" {
+		return v.Product
+	}
+	return v.Title
+}
+
+// mark is the picture beside the product's name.
+func mark() g.Node {
+	path := func(d string) g.Node { return g.El("path", g.Attr("d", d)) }
+	return h.SVG(h.Class("mark"), g.Attr("viewBox", "0 0 32 32"), h.Aria("hidden", "true"),
+		path("M4 12.5 16 5l12 7.5v11A2.5 2.5 0 0 1 25.5 26h-19A2.5 2.5 0 0 1 4 23.5z"), path("M16 11v9m-3.6-3.4L16 20.2l3.6-3.6"))
+}
+
+func (v view) foot() g.Node {
+	return h.Footer(h.Class("foot"),
+		h.Label(h.Class("language"), g.Text(v.T("Language")+" "), h.Select(h.ID("locale"), g.Map(v.Locales, func(l localeName) g.Node {
+			return h.Option(h.Value(l.Locale), h.Lang(l.Lang), g.If(l.Chosen, h.Selected()), g.Text(l.Name))
+		}))),
+		h.Span(h.ID("legal")),
+		h.A(h.Href("/api/"), g.Text(v.T("API reference"))),
+		g.If(v.Support != "", outward(v.Support, v.T("Support"))),
+		g.If(v.Provider != "", outward(v.ProviderURL, v.Provider)),
+	)
+}
+
+// outward is a link to an address from the settings. Elements take any address, and some schemes are code: text that
+// leads nowhere is what is left of those.
+func outward(address, text string) g.Node {
+	for _, scheme := range []string{"https://", "http://", "mailto:"} {
+		if strings.HasPrefix(address, scheme) {
+			return h.A(h.Href(address), g.Text(text))
+		}
+	}
+	return h.Span(g.Text(text))
+}

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"cmp"
+	"html"
+	"regexp"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// reference shows the documents below each other, with a table of contents.
+func reference(documents []document) g.Node {
+	return h.Div(h.Class("reference"), h.Lang("en"),
+		h.Nav(h.Class("toc"), h.Aria("label", "APIs"), g.Map(documents, document.contents)),
+		h.Div(h.Class("apis"), g.Map(documents, document.section)),
+	)
+}
+
+func (d document) contents() g.Node {
+	return g.Group{
+		h.H2(h.A(h.Href("#"+d.File), g.Text(d.Title))),
+		h.Ul(g.Map(d.Tags, func(t tag) g.Node { return h.Li(h.A(h.Href("#"+t.ID), g.Text(t.Name))) })),
+	}
+}
+
+func (d document) section() g.Node {
+	return h.Section(
+		h.H2(h.ID(d.File), g.Text(d.Title)),
+		h.P(h.A(h.Href("/api/"+d.File), g.Text(d.File)), g.Text(" · "), h.Code(g.Text(d.Server))),
+		markdown(d.Description),
+		g.Map(d.Tags, func(t tag) g.Node {
+			return g.Group{
+				h.H3(h.ID(t.ID), h.Class("tag"), g.Text(t.Name)),
+				g.If(t.Description != "", h.P(dim, g.Text(t.Description))),
+				g.Map(t.Operations, operation.details),
+			}
+		}),
+		h.H3(h.Class("tag"), g.Text("Schemas")),
+		g.Map(d.Schemas, schema.details),
+	)
+}
+
+var dim = h.Class("dim")
+
+func (o operation) details() g.Node {
+	return h.Details(h.Class("operation"), h.ID(o.ID),
+		h.Summary(h.Span(h.Class("method "+o.Method), g.Text(o.Method)), g.Text(" "), h.Code(g.Text(o.Path)), g.Text(" "), h.Span(dim, g.Text(o.Summary))),
+		g.If(o.Auth != "", h.P(h.B(g.Text("Authorization")), g.Text(" "+o.Auth))),
+		g.If(o.Description != "", markdown(o.Description)),
+		g.If(len(o.Parameters) > 0, h.Table(h.Caption(g.Text("Parameters")), h.TBody(g.Map(o.Parameters, parameter.row)))),
+		g.If(o.Body != "", h.P(h.B(g.Text("Body")), g.Text(" "), h.Code(g.Text(o.Body)))),
+		g.If(o.Body != "" && o.Example != "", example(o.Example)),
+		h.Table(h.Caption(g.Text("Answers")), h.TBody(g.Map(o.Responses, response.row))),
+	)
+}
+
+func (p parameter) row() g.Node {
+	return h.Tr(rowHead(p.Name), h.Td(g.Text(p.In)), h.Td(g.Text(p.Type)), h.Td(markdown(p.Description)))
+}
+
+func (r response) row() g.Node {
+	body := g.If(r.Type != "", g.Group{g.Text(" "), h.Code(g.Text(r.Type))})
+	if r.Example != "" {
+		body = h.Details(h.Summary(g.Text(cmp.Or(r.Type, "Example"))), example(r.Example))
+	}
+	return h.Tr(rowHead(r.Status), h.Td(markdown(r.Description), body))
+}
+
+func (s schema) details() g.Node {
+	return h.Details(h.Class("operation"),
+		h.Summary(h.Code(g.Text(s.Name)), g.Text(" "), h.Span(dim, g.Text(s.Type))),
+		g.If(s.Description != "", h.P(g.Text(s.Description))),
+		g.If(len(s.Members) > 0, h.Table(h.TBody(g.Map(s.Members, member.row)))),
+	)
+}
+
+func (m member) row() g.Node {
+	required := g.If(m.Required, g.Group{g.Text(" "), h.Span(h.Class("badge"), g.Text("required"))})
+	return h.Tr(rowHead(m.Name, required), h.Td(g.Text(m.Type)), h.Td(markdown(m.Description)))
+}
+
+func rowHead(name string, more ...g.Node) g.Node {
+	return h.Th(h.Scope("row"), h.Code(g.Text(name)), g.Group(more))
+}
+
+func example(text string) g.Node { return h.Pre(h.TabIndex("0"), h.Code(g.Text(text))) }
+
+var (
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+)
+
+// markdown shows the little of CommonMark that the documents use: paragraphs, code and strong words.
+func markdown(text string) g.Node {
+	var b strings.Builder
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		escaped := html.EscapeString(strings.ReplaceAll(paragraph, "\n", " "))
+		escaped = codeSpan.ReplaceAllString(escaped, "<code>$1</code>")
+		b.WriteString("<p>" + strong.ReplaceAllString(escaped, "<b>$1</b>") + "</p>\n")
+	}
+	return g.Raw(b.String()) // escaped above
+}
