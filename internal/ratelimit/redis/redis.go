@@ -10,14 +10,13 @@ import (
 	"crypto/sha256"
 	_ "embed" // take.lua
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	client "github.com/redis/go-redis/v9"
+	client "github.com/gomodule/redigo/redis"
 
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
@@ -29,7 +28,7 @@ const (
 	askEvery     = time.Second    // how often Redis is asked, while it does not answer, whether it does again
 	forgetAfter  = 24 * time.Hour // as in ratelimit.Limit.Empty
 	connections  = 64             // at most; a drop holds one for some 100 µs
-	buffer       = 4 << 10        // of a connection: drops are small
+	idleFor      = time.Minute    // a connection that nobody needed for so long is closed
 
 	keyPrefix = "consign:bucket:"
 )
@@ -47,7 +46,7 @@ type Options struct {
 
 // Store is a ratelimit.Store in Redis.
 type Store struct {
-	client   *client.Client
+	pool     *client.Pool
 	script   *client.Script
 	now      func() time.Time
 	log      *slog.Logger
@@ -71,38 +70,36 @@ type Stats struct {
 // New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0. That
 // the server does not answer is no error. Errors never repeat the URL, which may hold a password.
 func New(ctx context.Context, url string, o Options) (*Store, error) {
-	client.SetLogger(silence{}) // for the whole process, and safe to repeat: it would say each failure, past our log
-	options, err := client.ParseURL(url)
+	dial, err := dialer(url)
 	if err != nil {
-		return nil, errors.New("is not a URL like redis://user:password@host:6379/0, rediss://host:6379/0 or unix:///path/to/socket?db=0")
+		return nil, err
 	}
-	options.Protocol = 2
-	options.DisableIdentity = true
-	options.MaxRetries = -1 // a drop that is sent twice counts twice
-	options.DialerRetries = 1
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = answerWithin, answerWithin, answerWithin, answerWithin
-	options.ContextTimeoutEnabled = true
-	options.PoolSize = connections
-	options.ReadBufferSize, options.WriteBufferSize = buffer, buffer
 	fallbackClock := o.Now
 	if fallbackClock == nil {
 		fallbackClock = time.Now
 	}
-	s := &Store{client: client.NewClient(options), script: client.NewScript(script), now: o.Now, log: o.Log, fallback: ratelimit.NewMemory(fallbackClock)}
+	pool := &client.Pool{
+		DialContext: dial, TestOnBorrowContext: alive,
+		MaxActive: connections, MaxIdle: connections, IdleTimeout: idleFor, Wait: true,
+	}
+	s := &Store{pool: pool, script: client.NewScript(1, script), now: o.Now, log: o.Log, fallback: ratelimit.NewMemory(fallbackClock)}
 	if err := s.ping(ctx); err != nil {
 		s.fail(err)
 	}
 	return s, nil
 }
 
-// silence is a logger for the client library: whatever matters comes back as an error.
-type silence struct{}
-
-// Printf says nothing.
-func (silence) Printf(context.Context, string, ...any) {}
+// alive finds out whether a connection that lay idle still leads to a server, which may have been restarted.
+func alive(ctx context.Context, c client.Conn, lastUsed time.Time) error {
+	if time.Since(lastUsed) < askEvery {
+		return nil
+	}
+	_, err := client.DoContext(c, ctx, "PING")
+	return err
+}
 
 // Close closes the connections.
-func (s *Store) Close() error { return s.client.Close() }
+func (s *Store) Close() error { return s.pool.Close() }
 
 // Stats returns the counters.
 func (s *Store) Stats() Stats {
@@ -147,19 +144,21 @@ func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, drop int
 	if s.now != nil {
 		now = s.now().UnixMicro()
 	}
-	answer, err := s.script.Run(ctx, s.client, []string{bucketKey(key)},
-		l.Capacity, strconv.FormatFloat(l.PerSecond, 'g', -1, 64), drop, now, forgetAfter.Milliseconds()).Slice()
+	conn, err := s.pool.GetContext(ctx)
 	if err != nil {
 		return false, 0, err
 	}
-	if len(answer) == 2 {
-		verdict, isNumber := answer[0].(int64)
-		text, isText := answer[1].(string)
-		if before, err = strconv.ParseFloat(text, 64); err == nil && isNumber && isText {
-			return verdict == 1, before, nil
-		}
+	defer func() { _ = conn.Close() }()
+	answer, err := client.Values(s.script.DoContext(ctx, conn, bucketKey(key),
+		l.Capacity, strconv.FormatFloat(l.PerSecond, 'g', -1, 64), drop, now, forgetAfter.Milliseconds()))
+	if err != nil {
+		return false, 0, err
 	}
-	return false, 0, fmt.Errorf("unexpected answer %v", answer)
+	var verdict int64
+	if _, err := client.Scan(answer, &verdict, &before); err != nil {
+		return false, 0, fmt.Errorf("unexpected answer: %w", err)
+	}
+	return verdict == 1, before, nil
 }
 
 // bucketKey hides the identifier, which may be an address or the key of a link.
@@ -191,7 +190,13 @@ func (s *Store) ask(ctx context.Context) {
 func (s *Store) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	return s.client.Set(ctx, keyPrefix+"ping", 1, time.Minute).Err()
+	conn, err := s.pool.GetContext(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = client.DoContext(conn, ctx, "SET", keyPrefix+"ping", 1, "EX", 60)
+	return err
 }
 
 // fail turns to the memory.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/gomodule/redigo/redis"
 	"github.com/google/go-cmp/cmp"
-	client "github.com/redis/go-redis/v9"
 
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
@@ -50,6 +50,17 @@ func open(t testing.TB, url string, now func() time.Time) (*redis.Store, *logs) 
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s, l
+}
+
+// dial connects a test to a server past the store.
+func dial(t *testing.T, server *redistest.Server) client.Conn {
+	t.Helper()
+	c, err := client.DialContext(t.Context(), "unix", strings.TrimPrefix(server.URL, "unix://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // hour drains too slowly to matter in a test.
@@ -168,15 +179,14 @@ func TestKeysTellNothing(t *testing.T) {
 	s, _ := open(t, server.URL, nil)
 	take(t, s, "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)})
 	take(t, s, "never", ratelimit.Limit{Capacity: 3})
-	options, _ := client.ParseURL(server.URL)
-	c := client.NewClient(options)
-	defer c.Close()
-	keys, err := c.Keys(t.Context(), "*").Result()
+	c := dial(t, server)
+	keys, err := client.Strings(c.Do("KEYS", "*"))
 	if err != nil || len(keys) != 3 { // the two and the ping
 		t.Fatalf("%q, %v", keys, err)
 	}
 	for _, key := range keys {
-		life, err := c.PTTL(t.Context(), key).Result()
+		milliseconds, err := client.Int64(c.Do("PTTL", key))
+		life := time.Duration(milliseconds) * time.Millisecond
 		if !strings.HasPrefix(key, "consign:bucket:") || strings.Contains(key, "ann") || err != nil || life <= 0 || life > 24*time.Hour {
 			t.Errorf("%s lives for %s, %v", key, life, err)
 		}
@@ -184,8 +194,30 @@ func TestKeysTellNothing(t *testing.T) {
 	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}), s.Return(t.Context(), "never", hour(3)), s.Return(t.Context(), "unknown", hour(3))); err != nil {
 		t.Fatal(err)
 	}
-	if keys, _ := c.Keys(t.Context(), "*").Result(); len(keys) != 1 {
+	if keys, _ := client.Strings(c.Do("KEYS", "*")); len(keys) != 1 {
 		t.Errorf("after their only drops were returned: %q", keys)
+	}
+}
+
+// TestURLSaysWhoAndWhere: the user, the password and the number of the database are those of the URL.
+func TestURLSaysWhoAndWhere(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	c := dial(t, server)
+	if _, err := c.Do("ACL", "SETUSER", "ann", "on", ">p@ss", "~consign:*", "+@all"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Do("SELECT", 3); err != nil {
+		t.Fatal(err)
+	}
+	socket := strings.TrimPrefix(server.URL, "unix://")
+	s, _ := open(t, "unix://ann:p%40ss@"+socket+"?db=3", nil)
+	take(t, s, "x", hour(1))
+	if keys, err := client.Strings(c.Do("KEYS", "*")); len(keys) != 2 || err != nil || s.Stats().Away {
+		t.Errorf("in database 3: %q, %v; %+v", keys, err, s.Stats())
+	}
+	if stranger, _ := open(t, "unix://ann:wrong@"+socket, nil); !stranger.Stats().Away {
+		t.Error("a wrong password is taken")
 	}
 }
 
@@ -265,11 +297,9 @@ func TestRefusingServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	s, _ := open(t, server.URL, nil)
-	options, _ := client.ParseURL(server.URL)
-	c := client.NewClient(options)
-	defer c.Close()
+	c := dial(t, server)
 	set := func(memory string) {
-		if err := c.ConfigSet(t.Context(), "maxmemory", memory).Err(); err != nil {
+		if _, err := c.Do("CONFIG", "SET", "maxmemory", memory); err != nil {
 			t.Fatal(err)
 		}
 	}
