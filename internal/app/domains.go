@@ -99,21 +99,13 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	if err != nil {
 		return fmt.Errorf("CONSIGN_OIDC_CLIENTS: %w", err)
 	}
-	documents, err := pdf.New(pdf.Options{})
-	if err != nil {
-		return err
-	}
-	agreements, err := agreement.New(catalog)
-	if err != nil {
-		return err
-	}
 	lookupTXT := a.options.LookupTXT
 	if lookupTXT == nil {
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
 	a.Identity = identityservice.New(identityservice.Options{
 		External: external, Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
-		Agreements: agreements, Documents: documents,
+		Agreements: agreement.New(catalog), Documents: pdf.New(pdf.Options{}),
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: hasher,
 		Consequences: a.Transfer, // what follows from a change is transfer's jobs, enqueued in its transaction
 		Settings: identityservice.Settings{

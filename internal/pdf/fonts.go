@@ -4,6 +4,7 @@ import (
 	_ "embed" // fonts/*.ttf
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/image/font"
@@ -39,7 +40,9 @@ type fonts struct {
 	hangul    *face // Hangul, and Latin that goes with it
 }
 
-func loadFonts() (*fonts, error) {
+// embedded are the faces, read for the first document: that takes a megabyte of memory, which few servers ever need. A file
+// that is no font shows in every test of the package.
+var embedded = sync.OnceValue(func() *fonts {
 	var f fonts
 	for _, built := range []struct {
 		name string
@@ -51,12 +54,12 @@ func loadFonts() (*fonts, error) {
 	} {
 		parsed, err := sfnt.Parse(built.file)
 		if err != nil {
-			return nil, fmt.Errorf("parse font %s: %w", built.name, err)
+			panic(fmt.Sprintf("parse font %s: %v", built.name, err))
 		}
 		*built.into = &face{name: built.name, file: built.file, font: parsed}
 	}
-	return &f, nil
-}
+	return &f
+})
 
 // choice is a face for a style; emboldened ones have no bold file and are drawn with a stroke.
 type choice struct {

@@ -97,25 +97,20 @@ type Options struct {
 
 // Renderer renders documents, few at a time. It is safe for concurrent use.
 type Renderer struct {
-	fonts *fonts
 	turns chan struct{}
 }
 
-// New reads the embedded fonts. It fails only if they are not what was built in.
-func New(o Options) (*Renderer, error) {
-	loaded, err := loadFonts()
-	if err != nil {
-		return nil, err
-	}
+// New returns a Renderer.
+func New(o Options) *Renderer {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Renderer{fonts: loaded, turns: make(chan struct{}, o.MaxParallel)}, nil
+	return &Renderer{turns: make(chan struct{}, o.MaxParallel)}
 }
 
 // Missing returns the characters of text that cannot be printed, each once, for a check before anything is stored.
 func (r *Renderer) Missing(text string) []rune {
-	_, missing := newTypesetter(r.fonts, "").shape(text, body)
+	_, missing := newTypesetter(embedded(), "").shape(text, body)
 	return missing
 }
 
@@ -137,7 +132,7 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for a turn to render a document: %w", ctx.Err())
 	}
-	l := newLayout(newTypesetter(r.fonts, doc.Locale))
+	l := newLayout(newTypesetter(embedded(), doc.Locale))
 	l.document(doc)
 	if l.err != nil {
 		return nil, fmt.Errorf("lay out %q: %w", doc.Title, l.err)

@@ -18,11 +18,7 @@ import (
 
 func renderer(t testing.TB) *pdf.Renderer {
 	t.Helper()
-	r, err := pdf.New(pdf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return pdf.New(pdf.Options{})
 }
 
 func render(t testing.TB, doc pdf.Document) []byte {

@@ -11,6 +11,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/i18n"
@@ -35,7 +36,7 @@ type Facts struct {
 // Texts are the agreements of all locales.
 type Texts struct {
 	catalog *i18n.Catalog
-	locales map[string]text
+	locales map[string]func() text // each read when its first document is wanted
 }
 
 // text is one file.
@@ -46,19 +47,23 @@ type text struct {
 	annexes  []pdf.Section
 }
 
-// New reads the embedded texts. It fails only if one of them is not written as the package says.
-func New(catalog *i18n.Catalog) (*Texts, error) {
-	t := &Texts{catalog: catalog, locales: map[string]text{}}
+// New returns the embedded texts. One that is not written as the package says shows in its tests, which read them all.
+func New(catalog *i18n.Catalog) *Texts {
+	t := &Texts{catalog: catalog, locales: map[string]func() text{}}
 	for _, locale := range i18n.Locales() {
-		source, err := files.ReadFile("texts/" + locale + ".txt")
-		if err != nil {
-			return nil, fmt.Errorf("read agreement: %w", err)
-		}
-		if t.locales[locale], err = parse(string(source)); err != nil {
-			return nil, fmt.Errorf("read agreement %s: %w", locale, err)
-		}
+		t.locales[locale] = sync.OnceValue(func() text {
+			source, err := files.ReadFile("texts/" + locale + ".txt")
+			if err != nil {
+				panic(err)
+			}
+			parsed, err := parse(string(source))
+			if err != nil {
+				panic(fmt.Sprintf("agreement %s: %v", locale, err))
+			}
+			return parsed
+		})
 	}
-	return t, nil
+	return t
 }
 
 // wordNames are the names that every file begins with.
@@ -107,10 +112,10 @@ func parse(source string) (text, error) {
 // Document writes the agreement in the organization's locale.
 func (t *Texts) Document(f Facts) pdf.Document {
 	o := f.Organization
-	words, ok := t.locales[o.Locale]
-	if !ok {
-		words, o.Locale = t.locales[i18n.Default], i18n.Default
+	if !i18n.Supported(o.Locale) {
+		o.Locale = i18n.Default
 	}
+	words := t.locales[o.Locale]()
 	contact := f.SupportContact
 	if contact == "" {
 		contact = f.ProviderURL

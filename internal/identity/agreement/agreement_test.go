@@ -23,11 +23,7 @@ func texts(t *testing.T) *agreement.Texts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := agreement.New(catalog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return agreement.New(catalog)
 }
 
 func facts(locale, domain string) agreement.Facts {
@@ -72,10 +68,7 @@ func cited(d pdf.Document) []string {
 func TestEveryLocale(t *testing.T) {
 	t.Parallel()
 	all := texts(t)
-	renderer, err := pdf.New(pdf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	renderer := pdf.New(pdf.Options{})
 	english := all.Document(facts(i18n.Default, identity.DomainTransfer))
 	for _, locale := range i18n.Locales() {
 		for _, domain := range identity.Domains() {
