@@ -127,16 +127,19 @@ func (a *App) openDatabase(ctx context.Context) (url string, err error) {
 		return "", err
 	}
 	url = a.database.URL
-	if a.config.DatabaseURL == "" || a.options.Migrate {
+	migrate := a.config.DatabaseURL == "" || a.options.Migrate
+	if migrate {
 		if err := database.Migrate(ctx, url, a.log); err != nil {
 			return "", err
 		}
-	} else if pending, err := database.Pending(ctx, url); err != nil {
-		return "", err
-	} else if pending {
-		return "", errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
 	}
-	a.DB, err = database.Open(ctx, url, a.config.DatabaseMaxConnections)
+	if a.DB, err = database.Open(ctx, url, a.config.DatabaseMaxConnections); err != nil || migrate {
+		return url, err
+	}
+	pending, err := a.DB.Pending(ctx)
+	if pending {
+		err = errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
+	}
 	return url, err
 }
 

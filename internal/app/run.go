@@ -84,7 +84,7 @@ func (a *App) prepare(ctx context.Context) error {
 func (a *App) waitForListener(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listenerTimeout)
 	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
+	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !a.listener.ConfirmedWithin(time.Second) {
 		select {

@@ -216,18 +216,13 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 
 // Pending reports whether the database lacks a step of this program. Steps are applied in order, so that the newest of each
 // kind tells; one round trip, since every start asks.
-func Pending(ctx context.Context, url string) (bool, error) {
+func (db *DB) Pending(ctx context.Context) (bool, error) {
 	file, river, err := newestSteps()
 	if err != nil {
 		return false, err
 	}
-	conn, err := pgx.Connect(ctx, url)
-	if err != nil {
-		return false, fmt.Errorf("read migration status: %w", err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var complete bool
-	err = conn.QueryRow(ctx, `
+	err = db.Pool.QueryRow(ctx, `
 		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
 			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`, pgx.QueryExecModeExec, file, river).Scan(&complete)
 	var failure *pgconn.PgError

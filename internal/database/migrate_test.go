@@ -36,7 +36,7 @@ func TestMigrateFromNothing(t *testing.T) {
 	if n := tables(t, url); n != 0 {
 		t.Errorf("asking for the status made %d tables", n)
 	}
-	if pending, err := database.Pending(ctx, url); err != nil || !pending {
+	if pending, err := open(t, url).Pending(ctx); err != nil || !pending {
 		t.Errorf("Pending of an empty database = %v, %v", pending, err)
 	}
 
@@ -57,7 +57,7 @@ func TestMigrateFromNothing(t *testing.T) {
 			t.Errorf("%s was applied at no time", m.Name)
 		}
 	}
-	if pending, err := database.Pending(ctx, url); err != nil || pending {
+	if pending, err := open(t, url).Pending(ctx); err != nil || pending {
 		t.Errorf("Pending after Migrate = %v, %v", pending, err)
 	}
 }

@@ -50,7 +50,7 @@ func TestUpgradeKeepsData(t *testing.T) {
 	if err := database.Migrate(t.Context(), url, discard()); err != nil {
 		t.Fatal(err)
 	}
-	if pending, err := database.Pending(t.Context(), url); err != nil || pending {
+	if pending, err := open(t, url).Pending(t.Context()); err != nil || pending {
 		t.Errorf("Pending = %v, %v", pending, err)
 	}
 	for table, rows := range before {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/consign-dev/consign/internal/database"
 )
@@ -140,25 +141,22 @@ func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice st
 // maintain keeps the rows in step with the policy and the clock.
 func (r *KeyRing) maintain(ctx context.Context, tx database.Tx) (changed bool, err error) {
 	now := r.now()
-	for _, step := range []struct {
-		sql  string
-		args []any
-	}{
-		// Token lifetimes may have been raised since the key was made.
-		{`UPDATE signing_keys SET published_until = signs_until + $2::interval
-		  WHERE purpose = $1 AND private_key IS NOT NULL AND published_until < signs_until + $2::interval`,
-			[]any{purposeSession, r.policy.LongestToken + clockSkew}},
-		{`UPDATE signing_keys SET private_key = NULL WHERE private_key IS NOT NULL AND signs_until < $1`,
-			[]any{now.Add(-max(r.policy.Lead, clockSkew))}},
-		{`DELETE FROM signing_keys WHERE published_until <= $1`, []any{now}},
-	} {
-		tag, err := tx.Exec(ctx, step.sql, step.args...)
-		if err != nil {
-			return false, err
-		}
-		changed = changed || tag.RowsAffected() > 0
+	var b pgx.Batch // one way to Postgres and back for all: each start of a server waits for it
+	queue := func(sql string, args ...any) {
+		b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
+			changed = changed || tag.RowsAffected() > 0
+			return nil
+		})
 	}
-	return changed, nil
+	// Token lifetimes may have been raised since the key was made.
+	queue(`UPDATE signing_keys SET published_until = signs_until + $2::interval
+		WHERE purpose = $1 AND private_key IS NOT NULL AND published_until < signs_until + $2::interval`,
+		purposeSession, r.policy.LongestToken+clockSkew)
+	queue(`UPDATE signing_keys SET private_key = NULL WHERE private_key IS NOT NULL AND signs_until < $1`,
+		now.Add(-max(r.policy.Lead, clockSkew)))
+	queue(`DELETE FROM signing_keys WHERE published_until <= $1`, now)
+	err = tx.SendBatch(ctx, &b).Close()
+	return changed, err
 }
 
 // fill makes the keys that are missing. Unless passShut, it fails when there is one that should sign but does not open:
