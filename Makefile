@@ -3,6 +3,8 @@ GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := v2.15.0
 TOOLS    := $(CURDIR)/.tools
+# pgx without the tables by which it would guess types of parameters: internal/database refuses the modes that do.
+TAGS     := nopgxregisterdefaulttypes
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -18,10 +20,10 @@ demo: build postgres ## run the main job with curl, against a running server or 
 	@test/demo.sh
 
 build: ## build bin/consign
-	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
 
 test: postgres ## run all tests on a Postgres of their own
-	$(GO) test ./...
+	$(GO) test -tags $(TAGS) ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## gofmt, go vet, golangci-lint, import law
 	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"

@@ -46,6 +46,10 @@ const (
 	retryAfter      = 2 * time.Second // what Classify tells clients while Postgres is away
 )
 
+// errGuessing is for the modes in which pgx guesses the Postgres types of parameters by their Go types. It cannot for all of
+// ours, and is built without the tables for it (the tag nopgxregisterdefaulttypes), which take 1.4 MB.
+var errGuessing = errors.New("database URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
+
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
 // Open makes a pool of at most maxConns connections to the database at url and proves that one of them works. A statement that takes
@@ -61,9 +65,8 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
-	switch mode := cfg.ConnConfig.DefaultQueryExecMode; mode {
-	case pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol:
-		return nil, fmt.Errorf("database URL: default_query_exec_mode %s leaves the types of parameters to guesses; behind a pooler use cache_describe", mode)
+	if m := cfg.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
+		return nil, errGuessing
 	}
 	if maxConns > 0 {
 		cfg.MaxConns = int32(min(maxConns, 10_000))

@@ -271,13 +271,25 @@ func TestPoolSurvivesCuts(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{
-		"postgres://%zz", "postgres://127.0.0.1:1/x?connect_timeout=1",
-		pgtest.URL(t) + "&default_query_exec_mode=exec", pgtest.URL(t) + "&default_query_exec_mode=simple_protocol",
-	} {
+	for _, url := range []string{"postgres://%zz", "postgres://127.0.0.1:1/x?connect_timeout=1"} {
 		if db, err := database.Open(t.Context(), url, 0); err == nil {
 			db.Close()
 			t.Errorf("opened %q", url)
+		}
+	}
+}
+
+// TestModes: those that guess the types of parameters are refused at the start rather than at some statement.
+func TestModes(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	for mode, want := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {
+		db, err := database.Open(t.Context(), url+"&default_query_exec_mode="+mode, 1)
+		if (err == nil) != want {
+			t.Errorf("%s: %v", mode, err)
+		}
+		if err == nil {
+			db.Close()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -224,7 +225,8 @@ func (db *DB) Pending(ctx context.Context) (bool, error) {
 	var complete bool
 	err = db.Pool.QueryRow(ctx, `
 		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
-			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`, pgx.QueryExecModeExec, file, river).Scan(&complete)
+			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`,
+		pgx.QueryExecModeExec, strconv.FormatInt(file, 10), strconv.Itoa(river)).Scan(&complete) // as text: see errGuessing
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == undefinedTable || failure.Code == undefinedColumn) {
 		return true, nil
