@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -60,7 +63,6 @@ type API struct {
 	maintenance  func() bool
 	stopping     func() bool
 	observe      func(Finished)
-	now          func() time.Time
 	log          *slog.Logger
 	constant     constantHeaders
 
@@ -76,7 +78,7 @@ func New(o Options) *API {
 	a := &API{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
-		now: o.Now, log: o.Log,
+		log:     o.Log,
 		buckets: NewBuckets(o.Limiter), address: addressBucket,
 		mux:    chi.NewMux(),
 		probes: make(map[string]http.Handler),
@@ -101,10 +103,19 @@ func New(o Options) *API {
 // Handler returns the API as the handler of a server.
 func (a *API) Handler() http.Handler { return http.HandlerFunc(a.serve) }
 
+// Connected is the ConnContext of the server that serves Handler: with it, what the requests of a connection have in common is
+// found out once. Without it all works as well.
+func (a *API) Connected(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connectionKey{}, newConnection(c.RemoteAddr().String()))
+}
+
 // serve is the way of every request up to the router; API.call is the rest of a route's.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	x := a.begin(w, r)
 	defer a.end(x, r) // recovers, and writes the access line
+	routing := routings.Get().(*chi.Context)
+	defer routings.Put(routing)
+	r = r.WithContext(x.within(r.Context(), routing, a.mux))
 	if probe, ok := a.probes[r.URL.Path]; ok {
 		x.route, x.probe = r.URL.Path, true
 		probe.ServeHTTP(x, r)
@@ -126,12 +137,15 @@ type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts, goo
 
 // begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
 func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, api: a, started: a.now(), route: "unmatched", id: rand.Text()}
-	x.client = token.Client{Address: peer(r), UserAgent: r.UserAgent()}
+	x := &exchange{ResponseWriter: w, api: a, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
+	x.client = token.Client{Address: x.conn.peer, UserAgent: r.UserAgent()}
 	x.trusted = a.isTrusted(x.client.Address)
-	x.extendWrites() // the deadline of the connection's previous request may have passed
-	if sent := r.Header.Get(headerRequestID); x.trusted && wellFormedID(sent) {
-		x.id = sent
+	x.startWrites()
+	x.id = newID()
+	if x.trusted {
+		if sent := r.Header.Get(headerRequestID); wellFormedID(sent) {
+			x.id = sent
+		}
 	}
 	h := w.Header()
 	h[headerRequestID] = []string{x.id}
@@ -146,6 +160,16 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 const headerRequestID = "X-Request-Id"
+
+// newID makes the identifier of a request: 128 bits that are no secret, only unlike all others.
+func newID() string {
+	var raw [16]byte
+	binary.NativeEndian.PutUint64(raw[:8], rand.Uint64())
+	binary.NativeEndian.PutUint64(raw[8:], rand.Uint64())
+	var text [2 * len(raw)]byte
+	hex.Encode(text[:], raw[:])
+	return string(text[:])
+}
 
 // wellFormedID reports whether a proxy's request id may appear in our answers and logs.
 func wellFormedID(s string) bool {
@@ -215,11 +239,12 @@ func (a *API) end(x *exchange, r *http.Request) {
 	if x.status == 0 {
 		x.status = http.StatusOK // what net/http sends for a handler that wrote nothing
 	}
-	elapsed := a.now().Sub(x.started)
+	x.endWrites()
+	f := Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: time.Since(x.started)}
 	if a.observe != nil && !x.probe {
-		a.observe(Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: elapsed})
+		a.observe(f)
 	}
-	a.logRequest(x, r, elapsed, aborted)
+	a.logRequest(x, f)
 	if aborted {
 		panic(http.ErrAbortHandler)
 	}

@@ -17,7 +17,9 @@ import (
 type exchange struct {
 	http.ResponseWriter
 	api     *API
-	started time.Time
+	conn    *connection
+	started time.Time // in real time
+	context scope
 	id      string // X-Request-Id
 	route   string // pattern, for logs
 	style   Style
@@ -34,6 +36,7 @@ type exchange struct {
 	mu       sync.Mutex // guards the deadlines below against Cut
 	moved    time.Time  // when the write deadline was last extended
 	cut      bool       // writes were ended from outside
+	ended    bool       // the connection is the next request's
 	bodyCut  bool       // reads were
 	bodyRead time.Time  // when the read deadline was last extended
 	bodyGone bool       // reading the body failed
@@ -138,12 +141,15 @@ func (x *exchange) beforeWrite() {
 
 // extendWrites moves the write deadline ahead. Writers without deadlines, as in tests, have none to move.
 func (x *exchange) extendWrites() {
-	now := time.Now()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.cut || now.Sub(x.moved) < extendEvery {
+	if x.cut || time.Since(x.moved) < extendEvery {
 		return
 	}
+	x.setWrites(time.Now())
+}
+
+func (x *exchange) setWrites(now time.Time) {
 	x.moved = now
 	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(now.Add(stall))
 }
@@ -172,6 +178,9 @@ func CutWhenDone(ctx context.Context, w http.ResponseWriter) (stop func() bool) 
 		if x := exchangeOf(w); x != nil {
 			x.mu.Lock()
 			defer x.mu.Unlock()
+			if x.ended {
+				return
+			}
 			x.cut = true
 		}
 		_ = http.NewResponseController(w).SetWriteDeadline(longAgo)

@@ -27,6 +27,8 @@ type underlying struct {
 	readFrom  int
 	source    io.Reader
 	deadlines int
+	deadline  time.Time // the last one
+	cut       chan struct{}
 }
 
 func (u *underlying) ReadFrom(r io.Reader) (int64, error) {
@@ -37,7 +39,16 @@ func (u *underlying) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{u.Body}, r)
 }
 
-func (u *underlying) SetWriteDeadline(time.Time) error { u.deadlines++; return nil }
+func (u *underlying) SetWriteDeadline(at time.Time) error {
+	u.deadlines++
+	u.deadline = at
+	if u.cut != nil && at.Before(time.Now()) {
+		u.cut <- struct{}{}
+	}
+	return nil
+}
+
+func (u *underlying) SetReadDeadline(time.Time) error { return nil }
 
 func file(t *testing.T, size int) (*os.File, []byte) {
 	t.Helper()
@@ -94,7 +105,9 @@ func TestFilesReachReadFromBelow(t *testing.T) {
 // serveFixture runs the API on a real listener.
 func serveFixture(t *testing.T, f *fixture) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(f.api.Handler())
+	s := httptest.NewUnstartedServer(f.api.Handler())
+	s.Config.ConnContext = f.api.Connected
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

@@ -73,8 +73,9 @@ func parseHop(entry string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-func peer(r *http.Request) netip.Addr {
-	pair, err := netip.ParseAddrPort(r.RemoteAddr)
+// peer reads a connection's remote address.
+func peer(remote string) netip.Addr {
+	pair, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Addr{}
 	}

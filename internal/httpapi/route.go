@@ -11,7 +11,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -112,7 +111,8 @@ func (a *API) Handle(pattern string, h http.Handler) {
 	a.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(w)
 		x.route = pattern
-		h.ServeHTTP(w, x.withCaller(r, token.Caller{}))
+		x.identified(token.Caller{})
+		h.ServeHTTP(w, r)
 	}))
 }
 
@@ -165,7 +165,7 @@ func (a *API) call(x *exchange, r *http.Request, route Route) error {
 		flying.Add(1)
 		defer flying.Add(-1)
 	}
-	r = x.withCaller(r, caller)
+	x.identified(caller)
 	defer x.takeBody(r, route.Body)()
 	return route.Handler(x, r)
 }
@@ -189,12 +189,6 @@ func (a *API) identify(x *exchange, r *http.Request, auth token.Auth) (token.Cal
 		}
 	}
 	return token.Caller{}, err
-}
-
-// withCaller returns r as the handler shall see it: who calls, from where, to which host.
-func (x *exchange) withCaller(r *http.Request, caller token.Caller) *http.Request {
-	caller.Client = x.client
-	return r.WithContext(token.WithCaller(requestid.With(r.Context(), x.id), caller))
 }
 
 // Param returns a path parameter, unescaped. The router matches the escaped path when the two differ, so that a slash

@@ -10,19 +10,20 @@ import (
 // Attr is what log lines call a request's identifier.
 const Attr = "request_id"
 
-type key struct{}
+// Key is what the identifier, a string, is called in a context.
+type Key struct{}
 
 // With returns a context of the request id; an empty id changes nothing.
 func With(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, key{}, id)
+	return context.WithValue(ctx, Key{}, id)
 }
 
 // From returns the identifier that With put there, "" without one.
 func From(ctx context.Context) string {
-	id, _ := ctx.Value(key{}).(string)
+	id, _ := ctx.Value(Key{}).(string)
 	return id
 }
 

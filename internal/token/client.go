@@ -17,17 +17,18 @@ type Client struct {
 	Host      hosts.Host // the host the request was sent to
 }
 
-type callerKey struct{}
+// CallerKey is what the caller of a request, a *Caller, is called in its context.
+type CallerKey struct{}
 
 // WithCaller returns a context that carries the caller of a request. Handlers read it with CallerFrom and pass it on
 // as an argument; nothing below them looks into the context.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, &c)
+	return context.WithValue(ctx, CallerKey{}, &c)
 }
 
 // CallerFrom returns the caller that WithCaller put there, else an anonymous one.
 func CallerFrom(ctx context.Context) Caller {
-	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
 		return *c
 	}
 	return Caller{}
