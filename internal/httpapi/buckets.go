@@ -84,9 +84,9 @@ func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket rateli
 		return err
 	}
 	if result.Limit > 0 {
+		values := []string{strconv.Itoa(result.Limit), strconv.Itoa(result.Remaining)}
 		h := w.Header()
-		h.Set("X-RateLimit-Limit", strconv.Itoa(result.Limit))
-		h.Set("X-RateLimit-Remaining", strconv.Itoa(result.Remaining))
+		h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"] = values[:1:1], values[1:]
 	}
 	if result.Allowed {
 		return nil

@@ -6,23 +6,50 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 )
 
+// encoder makes JSON in a buffer of its own.
+type encoder struct {
+	json *json.Encoder
+	body bytes.Buffer
+}
+
+// encoders are kept for the next answer, unless a long one has made their buffer large.
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.json = json.NewEncoder(&e.body)
+	e.json.SetEscapeHTML(false) // nosniff and the content type make it unnecessary
+	return e
+}}
+
+const keptBuffer = 16 << 10
+
 // JSON answers with v as JSON.
 func JSON(w http.ResponseWriter, status int, v any) error {
-	var body bytes.Buffer
-	body.Grow(512)
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // nosniff and the content type make it unnecessary
-	if err := encoder.Encode(v); err != nil {
+	e := encoders.Get().(*encoder)
+	defer func() {
+		if e.body.Cap() <= keptBuffer {
+			encoders.Put(e)
+		}
+	}()
+	e.body.Reset()
+	if err := e.json.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
+	return EncodedJSON(w, status, e.body.Bytes())
+}
+
+var headerJSON = []string{typeJSON} // shared, and without room to grow, so that Add copies it
+
+// EncodedJSON answers with a body that is JSON already.
+func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
-	h["Content-Type"] = []string{typeJSON}
-	h["Content-Length"] = []string{strconv.Itoa(body.Len())}
+	h["Content-Type"] = headerJSON
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	if _, err := w.Write(body.Bytes()); err != nil {
+	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil
