@@ -8,9 +8,11 @@ package metrics
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,8 +35,10 @@ type Metrics struct {
 	revocation prometheus.Histogram
 	log        *slog.Logger
 
-	// series are the metrics of requests seen so far: finding them here costs less than by their labels.
-	series sync.Map // *series by kind
+	// series are the metrics of requests seen so far: finding them here costs less than by their labels. A map is never
+	// written to after it is stored; a new kind comes with a copy.
+	series    atomic.Pointer[map[kind]series]
+	beginning sync.Mutex // held by the one that makes a copy
 }
 
 // kind is what requests are told apart by.
@@ -65,6 +69,7 @@ func New(version string, log *slog.Logger) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}),
 	}
+	m.series.Store(&map[kind]series{})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "consign_build_info", Help: "Always 1; the labels say what runs.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
@@ -78,16 +83,26 @@ func New(version string, log *slog.Logger) *Metrics {
 // Request counts a request that has ended: httpapi.Options.Observe.
 func (m *Metrics) Request(f httpapi.Finished) {
 	k := kind{route: f.Route, method: f.Method, class: class(f)}
-	known, ok := m.series.Load(k)
+	s, ok := (*m.series.Load())[k]
 	if !ok {
-		known, _ = m.series.LoadOrStore(k, &series{
-			count:   m.requests.WithLabelValues(k.route, k.method, k.class),
-			latency: m.latency.WithLabelValues(k.route, k.method, k.class),
-		})
+		s = m.begin(k)
 	}
-	s := known.(*series)
 	s.count.Inc()
 	s.latency.Observe(f.Elapsed.Seconds())
+}
+
+// begin makes the metrics of a kind of requests that is new.
+func (m *Metrics) begin(k kind) series {
+	s := series{
+		count:   m.requests.WithLabelValues(k.route, k.method, k.class),
+		latency: m.latency.WithLabelValues(k.route, k.method, k.class),
+	}
+	m.beginning.Lock()
+	defer m.beginning.Unlock()
+	all := maps.Clone(*m.series.Load())
+	all[k] = s
+	m.series.Store(&all)
+	return s
 }
 
 // RevocationKnown notes how long a revocation took to arrive: token.Revocations.OnKnown.
