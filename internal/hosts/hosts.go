@@ -65,18 +65,15 @@ func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time)
 // stands for nobody's: load is asked for "".
 func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
 	name := Normalize(hostname)
-	if !plausible(name) {
+	if host, _, ok := d.held(name); ok {
+		return host, nil
+	}
+	if !plausible(name) { // and so never held
 		name = ""
 	}
-	d.mu.RLock()
-	e, ok := d.own[name]
-	if !ok {
-		e, ok = d.others[name]
-	}
-	generation := d.generation
-	d.mu.RUnlock()
-	if ok && d.now().Before(e.until) {
-		return e.host, nil
+	host, generation, ok := d.held(name)
+	if ok {
+		return host, nil
 	}
 	host, err := d.load(ctx, name)
 	if err != nil {
@@ -84,6 +81,18 @@ func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) 
 	}
 	d.store(name, host, generation)
 	return host, nil
+}
+
+// held returns the answer for name that is still believed.
+func (d *Directory) held(name string) (host Host, generation int, ok bool) {
+	d.mu.RLock()
+	e, ok := d.own[name]
+	if !ok {
+		e, ok = d.others[name]
+	}
+	generation = d.generation
+	d.mu.RUnlock()
+	return e.host, generation, ok && d.now().Before(e.until)
 }
 
 func (d *Directory) store(name string, host Host, generation int) {
