@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -134,17 +133,6 @@ func parseMixed(f *flag.FlagSet, args []string) (others []string, err error) {
 		}
 		others, args = append(others, args[0]), args[1:]
 	}
-}
-
-// logger writes to stderr as the configuration says.
-func logger(cfg config.Config, w io.Writer) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // config knows no other words
-	options := &slog.HandlerOptions{Level: level}
-	if cfg.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // withApp runs fn on a whole Consign that serves nothing: what operator commands act through. On the embedded default it joins the

@@ -23,7 +23,9 @@ func serve(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	a, err := app.New(ctx, cfg, app.Options{Log: logger(cfg, env.stderr), Version: version, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
+	log, flush := serverLogger(cfg, env.stderr)
+	defer flush()
+	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
 	if err != nil {
 		return err
 	}
