@@ -1,7 +1,9 @@
 package handler
 
 import (
+	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/consign-dev/consign/internal/httpapi"
 )
@@ -14,14 +16,36 @@ type environmentBody struct {
 	ProtectionLevel string  `json:"protectionLevel"`
 }
 
+// environmentAnswer is an answer to GET /environment, which everybody asks for and which is nearly always the same.
+type environmentAnswer struct {
+	body environmentBody
+	json []byte
+}
+
 // getEnvironment handles GET /environment.
 func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.service.Environment(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, environmentBody{
+	body := environmentBody{
 		ServerVersion: e.ServerVersion, AvailableTTL: e.Adminunit.AvailableTTL, DefaultTTL: e.Adminunit.DefaultTTL,
 		PriorityEnabled: e.Adminunit.PriorityEnabled, ProtectionLevel: string(e.Adminunit.ProtectionLevel),
-	})
+	}
+	last := h.environment.Load()
+	if last == nil || !last.body.equal(body) {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		body.AvailableTTL = slices.Clone(body.AvailableTTL)
+		last = &environmentAnswer{body: body, json: encoded}
+		h.environment.Store(last)
+	}
+	return httpapi.EncodedJSON(w, http.StatusOK, last.json)
+}
+
+func (b environmentBody) equal(o environmentBody) bool {
+	return b.ServerVersion == o.ServerVersion && slices.Equal(b.AvailableTTL, o.AvailableTTL) && b.DefaultTTL == o.DefaultTTL &&
+		b.PriorityEnabled == o.PriorityEnabled && b.ProtectionLevel == o.ProtectionLevel
 }

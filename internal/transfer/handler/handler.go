@@ -4,6 +4,7 @@ package handler
 
 import (
 	"net/http"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -37,6 +38,8 @@ type Handler struct {
 	base    string
 	upload  httpapi.Bucketing
 	content httpapi.Bucketing
+
+	environment atomic.Pointer[environmentAnswer] // the last one given; nil at first
 }
 
 // New makes a Handler. Buckets of no capacity take the contract's sizes: 1000 and 50/s, 200 and 10/s.
