@@ -3,7 +3,10 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/consign-dev/consign/internal/requestid"
 )
@@ -11,7 +14,7 @@ import (
 // logRequest writes the access line: one a request, without path, query, token or body (contract 1.13). Failures of
 // ours carry their cause here and nowhere else.
 //
-// It hands the handler a record made here, which spares each request the look-up of its line in the source.
+// It hands a handler a record made here, which spares each request the look-up of its line in the source.
 func (a *API) logRequest(x *exchange, f Finished) {
 	level := slog.LevelInfo
 	switch {
@@ -22,15 +25,12 @@ func (a *API) logRequest(x *exchange, f Finished) {
 	case x.probe:
 		level = slog.LevelDebug
 	}
-	ctx, handler := context.Background(), a.log.Handler() // the request's context would add its id once more
-	if !handler.Enabled(ctx, level) {
+	ctx := context.Background() // the request's would add its id once more
+	if !a.log.Enabled(ctx, level) {
 		return
 	}
 	line := slog.NewRecord(x.started.Add(f.Elapsed), level, "request", 0)
 	line.AddAttrs(
-		slog.String("method", f.Method),
-		slog.String("route", f.Route),
-		slog.Int("status", f.Status),
 		slog.Int64("bytes", x.bytes),
 		slog.Int64("micros", f.Elapsed.Microseconds()),
 		slog.String(requestid.Attr, x.id),
@@ -46,5 +46,40 @@ func (a *API) logRequest(x *exchange, f Finished) {
 	if x.stack != nil {
 		line.AddAttrs(slog.String("stack", string(x.stack)))
 	}
-	_ = handler.Handle(ctx, line) // a log that cannot be written has nowhere to say so
+	_ = a.lines.of(f).Handle(ctx, line) // a log that cannot be written has nowhere to say so
+}
+
+// lines are handlers of access lines whose beginning is written already. A map is never written to after it is stored; a new
+// kind of line comes with a copy.
+type lines struct {
+	log   slog.Handler
+	mu    sync.Mutex // held by the one that makes a copy
+	known atomic.Pointer[map[lineKind]slog.Handler]
+}
+
+// lineKind is what many requests have in common. None of it is a client's choice.
+type lineKind struct {
+	method, route string
+	status        int
+}
+
+func newLines(log slog.Handler) *lines {
+	l := &lines{log: log}
+	l.known.Store(&map[lineKind]slog.Handler{})
+	return l
+}
+
+// of returns the handler for the line of a request.
+func (l *lines) of(f Finished) slog.Handler {
+	k := lineKind{f.Method, f.Route, f.Status}
+	if h, ok := (*l.known.Load())[k]; ok {
+		return h
+	}
+	h := l.log.WithAttrs([]slog.Attr{slog.String("method", f.Method), slog.String("route", f.Route), slog.Int("status", f.Status)})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := maps.Clone(*l.known.Load())
+	all[k] = h
+	l.known.Store(&all)
+	return h
 }

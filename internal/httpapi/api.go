@@ -64,6 +64,7 @@ type API struct {
 	stopping     func() bool
 	observe      func(Finished)
 	log          *slog.Logger
+	lines        *lines
 	constant     constantHeaders
 
 	mux     *chi.Mux
@@ -78,7 +79,7 @@ func New(o Options) *API {
 	a := &API{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
-		log:     o.Log,
+		log: o.Log, lines: newLines(o.Log.Handler()),
 		buckets: NewBuckets(o.Limiter), address: addressBucket,
 		mux:    chi.NewMux(),
 		probes: make(map[string]http.Handler),
@@ -239,8 +240,8 @@ func (a *API) end(x *exchange, r *http.Request) {
 	if x.status == 0 {
 		x.status = http.StatusOK // what net/http sends for a handler that wrote nothing
 	}
-	x.endWrites()
 	f := Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: time.Since(x.started)}
+	x.endWrites(x.started.Add(f.Elapsed))
 	if a.observe != nil && !x.probe {
 		a.observe(f)
 	}

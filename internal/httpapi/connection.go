@@ -39,15 +39,20 @@ func (x *exchange) startWrites() {
 	}
 }
 
-// endWrites leaves the connection to its next request: from now on CutWhenDone has nothing to cut.
-func (x *exchange) endWrites() {
+// endWrites gives what net/http still holds back of the answer its time, and leaves the connection to its next request: from
+// now on CutWhenDone has nothing to cut.
+func (x *exchange) endWrites(now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ended = true
-	x.conn.moved = x.moved
 	if x.cut {
 		x.conn.moved = time.Time{}
+		return
 	}
+	if now.Sub(x.moved) >= extendEvery {
+		x.setWrites(now)
+	}
+	x.conn.moved = x.moved
 }
 
 // clientName is the client's address as logs write it.

@@ -47,6 +47,7 @@ const (
 	stall       = time.Minute      // how long a client may neither take nor send a byte
 	extendEvery = 10 * time.Second // how often a deadline is moved at most
 	copyChunk   = 1 << 20          // bytes of a file that leave between looks at the deadline
+	heldBack    = 2 << 10          // bytes of an answer that net/http sends only when its handler has returned, if there are no more
 	hearBytes   = 16 << 20         // how much of a body is read only so that its refusal arrives
 	hearTime    = 5 * time.Second  // and for how long
 )
@@ -73,14 +74,18 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (x *exchange) WriteHeader(status int) {
 	if status >= 200 && x.status == 0 {
 		x.status = status
-		x.extendWrites()
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (x *exchange) Write(p []byte) (int, error) {
-	x.beforeWrite()
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	if x.bytes+int64(len(p)) > heldBack {
+		x.extendWrites()
+	}
 	n, err := x.ResponseWriter.Write(p)
 	x.wrote(int64(n))
 	return n, err
@@ -89,7 +94,9 @@ func (x *exchange) Write(p []byte) (int, error) {
 // ReadFrom implements io.ReaderFrom: chunk by chunk, so that a file longer than the stall limit allows keeps its
 // deadline ahead, with the writer below doing the copying.
 func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
-	x.beforeWrite()
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
 	below, ok := x.ResponseWriter.(io.ReaderFrom)
 	if !ok {
 		return io.Copy(struct{ io.Writer }{x}, src)
@@ -128,18 +135,14 @@ func (x *exchange) wrote(n int64) {
 
 // FlushError implements what http.ResponseController looks for.
 func (x *exchange) FlushError() error {
-	x.beforeWrite()
-	return http.NewResponseController(x.ResponseWriter).Flush()
-}
-
-func (x *exchange) beforeWrite() {
 	if x.status == 0 {
 		x.status = http.StatusOK
 	}
 	x.extendWrites()
+	return http.NewResponseController(x.ResponseWriter).Flush()
 }
 
-// extendWrites moves the write deadline ahead. Writers without deadlines, as in tests, have none to move.
+// extendWrites moves the write deadline ahead before bytes leave. Writers without deadlines, as in tests, have none to move.
 func (x *exchange) extendWrites() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -47,7 +47,9 @@ var headerJSON = []string{typeJSON} // shared, and without room to grow, so that
 func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h["Content-Type"] = headerJSON
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) > heldBack { // net/http counts the rest
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("write answer: %w", err)
