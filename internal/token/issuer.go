@@ -2,6 +2,8 @@ package token
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -60,11 +62,38 @@ func (i *Issuer) Issue(ctx context.Context, kind Kind, c Claims) (raw string, er
 	if err != nil {
 		return "", fmt.Errorf("issue %s token: %w", kind, err)
 	}
-	t := jwt.NewWithClaims(jwt.SigningMethodES256, p)
-	t.Header["kid"] = k.KID
-	raw, err = t.SignedString(k.private)
-	if err != nil {
+	if raw, err = k.sign(p); err != nil {
 		return "", fmt.Errorf("sign %s token: %w", kind, err)
 	}
 	return raw, nil
+}
+
+// encodeHeader makes the header of the tokens that a key signs, which is the same for all of them.
+func encodeHeader(kid string) string {
+	header, err := json.Marshal(map[string]string{"alg": jwt.SigningMethodES256.Alg(), "kid": kid, "typ": "JWT"})
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return segments.EncodeToString(header)
+}
+
+// segments is how the three parts of a token are written (RFC 7515, 2).
+var segments = base64.RawURLEncoding
+
+const signatureBytes = 64 // of ES256
+
+// sign makes the token: header, claims and, by the library, the signature over both (RFC 7515, 3.1).
+func (k *Key) sign(p *payload) (string, error) {
+	claims, err := p.MarshalJSON() // directly: json.Marshal would go over the result once more
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, 0, len(k.header)+segments.EncodedLen(len(claims))+segments.EncodedLen(signatureBytes)+2)
+	b = append(append(b, k.header...), '.')
+	b = segments.AppendEncode(b, claims)
+	signature, err := jwt.SigningMethodES256.Sign(string(b), k.private)
+	if err != nil {
+		return "", err
+	}
+	return string(segments.AppendEncode(append(b, '.'), signature)), nil
 }

@@ -49,6 +49,7 @@ type Key struct {
 
 	public     *ecdsa.PublicKey
 	private    *ecdsa.PrivateKey // nil: signs no more, or sealedShut
+	header     string            // of the tokens it signs, encoded; "" without private
 	sealedShut bool              // the private part does not open with the secret keys of this process
 }
 

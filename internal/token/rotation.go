@@ -252,6 +252,7 @@ func (r *KeyRing) insertKey(ctx context.Context, tx database.Tx, p purpose, from
 		KID: hex.EncodeToString(sum[:16]), Purpose: string(p), CreatedAt: now, SignsFrom: from, SignsUntil: until,
 		PublishedUntil: until.Add(longest + clockSkew), public: &private.PublicKey, private: private,
 	}
+	k.header = encodeHeader(k.KID)
 	sealed, err := r.sealPrivate(k.KID, private)
 	if err != nil {
 		return Key{}, err
@@ -311,6 +312,7 @@ func (r *KeyRing) selectKeys(ctx context.Context, q database.Querier) ([]Key, er
 		}
 		k.private, err = r.openPrivate(k.KID, sealed)
 		k.sealedShut = err != nil
+		k.header = encodeHeader(k.KID)
 		return k, nil
 	})
 }

@@ -95,7 +95,7 @@ func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	if !sameAudience(p.Audience, p.Scope.audience()) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenInvalidAudience)
 	}
-	if p.IssuedAt == nil || p.IssuedAt.After(v.now().Add(futureLeeway)) {
+	if p.IssuedAt == nil || p.IssuedAt.time().After(v.now().Add(futureLeeway)) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenUsedBeforeIssued)
 	}
 	c, err := p.caller()

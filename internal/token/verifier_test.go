@@ -249,7 +249,7 @@ func TestVerifyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	date := func(at time.Time) *jwt.NumericDate { return jwt.NewNumericDate(at) }
+	date := secondsOf
 
 	for name, tc := range map[string]struct {
 		raw  string
