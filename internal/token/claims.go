@@ -143,7 +143,7 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 		w.Session = c.Session.String()
 	}
 	p := &payload{orgClaim: orgClaim(namespace)}
-	if !c.Organization.IsZero() {
+	if k.hasOrganization() && !c.Organization.IsZero() {
 		p.organization = &c.Organization
 	}
 	switch k {
@@ -155,7 +155,10 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 		w.Epoch, w.FactorRequired = &c.Epoch, c.FactorRequired
 		w.person(c)
 	case KindMFA:
-		w.Authenticators, w.SetPassword = c.Authenticators, c.SetPassword
+		w.SetPassword = c.SetPassword
+		if len(c.Authenticators) > 0 { // none and an empty list are the same in a token
+			w.Authenticators = c.Authenticators
+		}
 	case KindPickup:
 		if c.Nonce != "" {
 			w.Nonce = &c.Nonce

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -19,12 +20,22 @@ type Issuer struct {
 	namespace string
 	lifetimes Lifetimes
 	now       func() time.Time
+	informed  *Verifier // see Inform; nil: nobody
 }
 
 // NewIssuer makes an Issuer. issuerURL is the iss claim: PUBLIC_URL with identity's base path, the same on every host.
 // namespace is the prefix of the org_id claim.
 func NewIssuer(ring *KeyRing, issuerURL, namespace string, lifetimes Lifetimes, now func() time.Time) *Issuer {
 	return &Issuer{ring: ring, issuer: issuerURL, namespace: namespace, lifetimes: lifetimes, now: now}
+}
+
+// Inform lets v know the tokens that i signs, so that here their first use costs no verification either. v must have been made
+// with the issuer's ring, URL and namespace. It must be called before the first Issue.
+func (i *Issuer) Inform(v *Verifier) {
+	if v.ring != i.ring || v.issuer != i.issuer || v.namespace != i.namespace {
+		panic("token: the verifier is of another issuer")
+	}
+	i.informed = v
 }
 
 // Lifetimes returns how long tokens live unless their Claims say otherwise.
@@ -55,18 +66,31 @@ func (i *Issuer) Issue(ctx context.Context, kind Kind, c Claims) (raw string, er
 	}
 	p := payloadOf(kind, c, i.issuer, i.namespace)
 	// What this package would refuse to read it must not hand out.
-	if _, err := p.caller(); err != nil {
+	caller, err := p.caller()
+	if err != nil {
 		return "", fmt.Errorf("issue %s token: %w", kind, err)
 	}
+	generation := i.ring.generation.Load() // before a key is chosen
 	k, err := i.ring.signer(ctx, kind.purpose())
 	if err != nil {
 		return "", fmt.Errorf("issue %s token: %w", kind, err)
 	}
-	if raw, err = k.sign(p); err != nil {
+	claims, err := p.MarshalJSON() // directly: json.Marshal would go over the result once more
+	if err != nil {
+		return "", fmt.Errorf("encode %s token: %w", kind, err)
+	}
+	if raw, err = k.sign(claims); err != nil {
 		return "", fmt.Errorf("sign %s token: %w", kind, err)
+	}
+	if i.informed != nil && kind != KindUID && !bytes.Contains(claims, replaced) { // a uid token may not be used for years
+		caller.Raw = raw
+		i.informed.know(caller, generation)
 	}
 	return raw, nil
 }
+
+// replaced is what JSON has in place of bytes that are no text. A token with it does not say what its issuer was told.
+var replaced = []byte(`\ufffd`)
 
 // encodeHeader makes the header of the tokens that a key signs, which is the same for all of them.
 func encodeHeader(kid string) string {
@@ -83,11 +107,7 @@ var segments = base64.RawURLEncoding
 const signatureBytes = 64 // of ES256
 
 // sign makes the token: header, claims and, by the library, the signature over both (RFC 7515, 3.1).
-func (k *Key) sign(p *payload) (string, error) {
-	claims, err := p.MarshalJSON() // directly: json.Marshal would go over the result once more
-	if err != nil {
-		return "", err
-	}
+func (k *Key) sign(claims []byte) (string, error) {
 	b := make([]byte, 0, len(k.header)+segments.EncodedLen(len(claims))+segments.EncodedLen(signatureBytes)+2)
 	b = append(append(b, k.header...), '.')
 	b = segments.AppendEncode(b, claims)
