@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // MinSecret is the least length in bytes of a secret key.
@@ -38,7 +39,8 @@ var ErrOpen = errors.New("sealed value does not open with the secret keys of thi
 
 // Sealer holds the current secret key and, during a change, the one before it. It is safe for concurrent use.
 type Sealer struct {
-	roots []root // the current one first
+	roots []root   // the current one first
+	macs  sync.Map // keys [][]byte by purpose, derived when first asked for: purposes are few, and words of our own
 }
 
 // root is one secret key, extracted into the pseudorandom key of RFC 5869.
@@ -149,22 +151,35 @@ func bind(head, aad []byte) []byte {
 // MAC returns the 32-byte HMAC-SHA-256 of parts under the purpose's key. Each part counts with its length: ("ab", "c")
 // and ("a", "bc") differ.
 func (s *Sealer) MAC(purpose string, parts ...[]byte) []byte {
-	return s.roots[0].mac(purpose, parts)
+	return macOf(s.macKeys(purpose)[0], parts)
 }
 
 // CheckMAC reports in constant time whether mac is that of parts, under the current or the previous secret key.
 func (s *Sealer) CheckMAC(mac []byte, purpose string, parts ...[]byte) bool {
 	ok := false
-	for _, r := range s.roots {
-		if hmac.Equal(mac, r.mac(purpose, parts)) {
+	for _, key := range s.macKeys(purpose) {
+		if hmac.Equal(mac, macOf(key, parts)) {
 			ok = true
 		}
 	}
 	return ok
 }
 
-func (r root) mac(purpose string, parts [][]byte) []byte {
-	mac := hmac.New(sha256.New, r.expand("mac:"+purpose))
+// macKeys returns the keys of a purpose, one of each root.
+func (s *Sealer) macKeys(purpose string) [][]byte {
+	if keys, ok := s.macs.Load(purpose); ok {
+		return keys.([][]byte)
+	}
+	keys := make([][]byte, len(s.roots))
+	for i, r := range s.roots {
+		keys[i] = r.expand("mac:" + purpose)
+	}
+	s.macs.Store(purpose, keys)
+	return keys
+}
+
+func macOf(key []byte, parts [][]byte) []byte {
+	mac := hmac.New(sha256.New, key)
 	var length [8]byte
 	for _, p := range parts {
 		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
