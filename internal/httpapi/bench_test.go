@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -23,7 +24,10 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
 // BenchmarkPipeline measures what the stack adds to a handler, log line included, without network.
 func BenchmarkPipeline(b *testing.B) {
-	answer := map[string]any{"serverVersion": "1", "availableTtl": []int{1, 3, 7}, "defaultTtl": 7}
+	answer := struct {
+		ServerVersion string  `json:"serverVersion"`
+		AvailableTTL  []int32 `json:"availableTtl"`
+	}{"1", []int32{1, 3, 7}}
 	environment := func(w http.ResponseWriter, _ *http.Request) error { return httpapi.JSON(w, http.StatusOK, answer) }
 	for name, route := range map[string]httpapi.Route{
 		"environment": {Method: "GET", Pattern: "/thing", Bucket: httpapi.NoBucket, Handler: environment},
@@ -36,7 +40,10 @@ func BenchmarkPipeline(b *testing.B) {
 				o.Now = time.Now
 			}).mount(httpapi.Transfer, route)
 			handler := f.api.Handler()
-			r := httptest.NewRequestWithContext(b.Context(), "GET", "https://consign.test/api/thing", nil)
+			here, there := net.Pipe()
+			defer here.Close()
+			defer there.Close()
+			r := httptest.NewRequestWithContext(f.api.Connected(b.Context(), here), "GET", "https://consign.test/api/thing", nil)
 			r.Header.Set("Authorization", "Bearer good")
 			w := &sink{header: http.Header{}}
 			b.ReportAllocs()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -71,4 +72,59 @@ func TestDeadlinesOfAConnection(t *testing.T) {
 	if before, _, last := serve(connection, 1, nothing); before != 1 || !young(last) {
 		t.Errorf("after a request that was cut off: %d deadlines, the last %s", before, last)
 	}
+}
+
+// TestDeadlinesFollowTheClock: whenever bytes of an answer leave, there is most of a minute for them, however long its handler
+// took and however long the connection has been in use.
+func TestDeadlinesFollowTheClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handle := func(http.ResponseWriter) error { return nil }
+		f := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error { return handle(w) })
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		connection := f.api.Connected(t.Context(), here)
+		var deadline time.Time
+		serve := func(name string, do func(http.ResponseWriter) error) {
+			t.Helper()
+			handle = do
+			u := &underlying{ResponseRecorder: *httptest.NewRecorder(), deadline: deadline}
+			f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(connection, "GET", "https://consign.test/api/thing", nil))
+			deadline = u.deadline
+			if left := time.Until(deadline); left <= 50*time.Second || left > time.Minute {
+				t.Errorf("%s: %s are left for the answer", name, left)
+			}
+		}
+		for range 30 {
+			serve("a busy connection", httpapi.NoContent)
+			time.Sleep(3 * time.Second)
+		}
+		time.Sleep(10 * time.Minute)
+		serve("an idle connection", httpapi.NoContent)
+		serve("no body, late", func(w http.ResponseWriter) error {
+			time.Sleep(2 * time.Minute)
+			return httpapi.NoContent(w)
+		})
+		serve("a small body, late", func(w http.ResponseWriter) error {
+			time.Sleep(2 * time.Minute)
+			return httpapi.JSON(w, http.StatusOK, "small")
+		})
+		serve("a flush, late", func(w http.ResponseWriter) error {
+			time.Sleep(2 * time.Minute)
+			return http.NewResponseController(w).Flush()
+		})
+		serve("a body in pieces", func(w http.ResponseWriter) error {
+			for range 10 {
+				time.Sleep(20 * time.Second)
+				if _, err := w.Write(make([]byte, 3000)); err != nil {
+					return err
+				}
+				if left := time.Until(w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(*underlying).deadline); left != time.Minute {
+					t.Errorf("%s are left for a piece", left)
+				}
+			}
+			return nil
+		})
+	})
 }
