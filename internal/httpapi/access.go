@@ -33,9 +33,9 @@ func (a *API) logRequest(x *exchange, f Finished) {
 	line.AddAttrs(
 		slog.Int64("bytes", x.bytes),
 		slog.Int64("micros", f.Elapsed.Microseconds()),
-		slog.String(requestid.Attr, x.id),
+		slog.String(requestid.Attr, x.context.id),
 		slog.String("client", x.clientName()),
-		slog.String("host", x.client.Host.Name),
+		slog.String("host", x.client().Host.Name),
 	)
 	if f.Aborted {
 		line.AddAttrs(slog.Bool("aborted", true))

@@ -139,17 +139,17 @@ type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts, goo
 // begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
 func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, api: a, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
-	x.client = token.Client{Address: x.conn.peer, UserAgent: r.UserAgent()}
-	x.trusted = a.isTrusted(x.client.Address)
+	*x.client() = token.Client{Address: x.conn.peer, UserAgent: r.UserAgent()}
+	x.trusted = a.isTrusted(x.client().Address)
 	x.startWrites()
-	x.id = newID()
+	x.context.id = newID()
 	if x.trusted {
 		if sent := r.Header.Get(headerRequestID); wellFormedID(sent) {
-			x.id = sent
+			x.context.id = sent
 		}
 	}
 	h := w.Header()
-	h[headerRequestID] = []string{x.id}
+	h[headerRequestID] = []string{x.context.id}
 	h["X-Content-Type-Options"] = a.constant.nosniff
 	h["Referrer-Policy"] = a.constant.noReferrer
 	h["Cache-Control"] = a.constant.noStore
@@ -191,14 +191,14 @@ const maintenanceRetry = time.Minute
 // admit finds out who is asking and where, and refuses what no route shall see (contract 1.2, 1.3, 1.9, 1.10).
 func (a *API) admit(x *exchange, r *http.Request) error {
 	f := a.forwarded(x, r)
-	x.client.Address = f.address
+	x.client().Address = f.address
 	if f.https {
 		x.Header()["Strict-Transport-Security"] = a.constant.hsts
 	} else if a.requireHTTPS {
 		return errNoHTTPS
 	}
 	host, hostErr := a.hosts.Resolve(r.Context(), f.host)
-	x.client.Host = host
+	x.client().Host = host
 	a.allowOrigin(x, r, host)
 	if a.maintenance != nil && a.maintenance() {
 		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)

@@ -137,15 +137,15 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	}
 	ctx := r.Context()
 	if bucket.By == ratelimit.ByAddress {
-		return a.buckets.Take(x, ctx, bucket, addressKey(x.client.Address), x.style)
+		return a.buckets.Take(x, ctx, bucket, addressKey(x.client().Address), x.style)
 	}
 	if identifier := sessionKey(caller); identifier != "" {
 		return a.buckets.Take(x, ctx, bucket, identifier, x.style)
 	}
-	if session := a.sessions.read(r, x.client.Host.Name); session != "" {
+	if session := a.sessions.read(r, x.client().Host.Name); session != "" {
 		return a.buckets.Take(x, ctx, bucket, session, x.style)
 	}
-	address := addressKey(x.client.Address)
+	address := addressKey(x.client().Address)
 	if err := a.buckets.Take(x, ctx, bucket, address, x.style); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	if err := a.buckets.takeQuietly(x, ctx, a.address, address, x.style); err != nil {
 		return err
 	}
-	http.SetCookie(x, a.sessions.start(x.client.Host.Name))
+	http.SetCookie(x, a.sessions.start(x.client().Host.Name))
 	return nil
 }
 

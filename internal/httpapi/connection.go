@@ -57,8 +57,8 @@ func (x *exchange) endWrites(now time.Time) {
 
 // clientName is the client's address as logs write it.
 func (x *exchange) clientName() string {
-	if x.client.Address == x.conn.peer {
+	if x.client().Address == x.conn.peer {
 		return x.conn.name
 	}
-	return x.client.Address.String()
+	return x.client().Address.String()
 }

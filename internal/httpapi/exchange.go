@@ -8,8 +8,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // exchange is the answer to one request on its way out, and what the pipeline notes about both. It hands ReadFrom to
@@ -20,10 +18,8 @@ type exchange struct {
 	conn    *connection
 	started time.Time // in real time
 	context scope
-	id      string // X-Request-Id
 	route   string // pattern, for logs
 	style   Style
-	client  token.Client
 	origin  string // the allowed Origin, "" without one
 	trusted bool   // the peer is a trusted proxy
 	probe   bool
@@ -38,8 +34,8 @@ type exchange struct {
 	cut      bool       // writes were ended from outside
 	ended    bool       // the connection is the next request's
 	bodyCut  bool       // reads were
-	bodyRead time.Time  // when the read deadline was last extended
 	bodyGone bool       // reading the body failed
+	bodyRead time.Time  // when the read deadline was last extended
 }
 
 // Deadlines run in real time, whatever clock the API has. While bytes move they are moved too, but not for every call.

@@ -109,9 +109,7 @@ var errDropped = fault.ErrGone.With("this version of the API was dropped; see /a
 // Handle serves pages and the like at a chi pattern: all of serve applies, but no token, bucket or body limit.
 func (a *API) Handle(pattern string, h http.Handler) {
 	a.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(w)
-		x.route = pattern
-		x.identified(token.Caller{})
+		exchangeOf(w).route = pattern
 		h.ServeHTTP(w, r)
 	}))
 }
@@ -184,7 +182,7 @@ func (a *API) identify(x *exchange, r *http.Request, auth token.Auth) (token.Cal
 		return caller, nil
 	}
 	if isInvalidToken(err) {
-		if full := a.buckets.takeQuietly(x, r.Context(), a.address, addressKey(x.client.Address), x.style); full != nil {
+		if full := a.buckets.takeQuietly(x, r.Context(), a.address, addressKey(x.client().Address), x.style); full != nil {
 			return token.Caller{}, full
 		}
 	}

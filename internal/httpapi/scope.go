@@ -14,9 +14,9 @@ import (
 // asks of it, and one copy of the request instead of one for each.
 type scope struct {
 	context.Context
-	id      string
+	id      string // X-Request-Id
 	routing *chi.Context
-	caller  token.Caller // anonymous until the request was identified
+	caller  token.Caller // anonymous until the request was identified, Client apart
 }
 
 // Value implements context.Context.
@@ -39,12 +39,15 @@ var routings = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 func (x *exchange) within(parent context.Context, routing *chi.Context, mux *chi.Mux) context.Context {
 	routing.Reset()
 	routing.Routes = mux
-	x.context = scope{Context: parent, id: x.id, routing: routing}
+	x.context.Context, x.context.routing = parent, routing
 	return &x.context
 }
 
-// identified notes who calls, from where, to which host, for all who ask the request's context.
+// client is what is known of the sender.
+func (x *exchange) client() *token.Client { return &x.context.caller.Client }
+
+// identified notes who calls, for all who ask the request's context.
 func (x *exchange) identified(caller token.Caller) {
-	caller.Client = x.client
+	caller.Client = *x.client()
 	x.context.caller = caller
 }
