@@ -339,3 +339,29 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
+
+// TestContentLength: an answer says how long it is, whoever counts, and HEAD says what GET would.
+func TestContentLength(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{0, 1, 2040, 2048, 2100, 100_000} {
+		s := serveFixture(t, newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error {
+			return httpapi.JSON(w, http.StatusOK, strings.Repeat("x", size))
+		}))
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			request, err := http.NewRequestWithContext(t.Context(), method, s.URL+"/api/thing", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := s.Client().Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			want := size + len("\"\"\n")
+			if err != nil || response.ContentLength != int64(want) || method == http.MethodGet && len(body) != want {
+				t.Errorf("%s of %d bytes: Content-Length %d, %d bytes, %v", method, want, response.ContentLength, len(body), err)
+			}
+		}
+	}
+}
