@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -96,7 +95,7 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 			AND ($4 = 0 OR id < $4)
 		ORDER BY id DESC LIMIT $5`,
 		optional(filter.Person.UUID), filter.Action, since, filter.Before, min(limit, maxLimit))
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[row])
+	found, err := database.Rows[row](rows)
 	if err != nil {
 		return nil, fmt.Errorf("list audit: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -110,7 +109,7 @@ func after(ctx context.Context, q database.Querier, person id.Person, cursor int
 	rows, _ := q.Query(ctx, `
 		SELECT id, uid, kind, subject, created_at FROM events
 		WHERE person = $1 AND id > $2 ORDER BY id LIMIT $3`, person.UUID, cursor, pageSize)
-	records, err := pgx.CollectRows(rows, pgx.RowToStructByName[record])
+	records, err := database.Rows[record](rows)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errReading, err)
 	}

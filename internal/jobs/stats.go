@@ -3,11 +3,11 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/consign-dev/consign/internal/database"
 )
 
 // QueueStats are how much there is to do in one queue of the installation.
@@ -37,15 +37,20 @@ func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
 	if err != nil {
 		return nil, fmt.Errorf("count jobs: %w", err)
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[QueueStats])
+	found, err := database.Rows[QueueStats](rows)
 	if err != nil {
 		return nil, fmt.Errorf("count jobs: %w", err)
 	}
+	byName := map[string]QueueStats{}
 	for name := range r.queues {
-		if !slices.ContainsFunc(all, func(s QueueStats) bool { return s.Queue == name }) {
-			all = append(all, QueueStats{Queue: name})
-		}
+		byName[name] = QueueStats{Queue: name}
 	}
-	slices.SortFunc(all, func(a, b QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
+	for _, s := range found {
+		byName[s.Queue] = s
+	}
+	var all []QueueStats
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		all = append(all, byName[name])
+	}
 	return all, nil
 }

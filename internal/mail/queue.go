@@ -140,7 +140,7 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[Mail])
+	list, err := database.Rows[Mail](rows)
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}

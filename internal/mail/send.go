@@ -144,7 +144,7 @@ func (m *Mailer) failed(ctx context.Context, c *claimed, answer string) error {
 		if err != nil {
 			return fmt.Errorf("note that mail failed: %w", err)
 		}
-		failed, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[Mail])
+		failed, err := database.Row[Mail](rows)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // cancelled meanwhile
 		}

@@ -54,45 +54,34 @@ func (s *Store) Querier() database.Querier { return s.q }
 
 // one collects exactly one row into a struct by column names; none becomes missing.
 func one[T any](ctx context.Context, q database.Querier, operation string, missing error, sql string, args ...any) (T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		var zero T
-		return zero, fmt.Errorf("%s: %w", operation, err)
-	}
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	rows, _ := q.Query(ctx, sql, args...) // the rows tell its error too
+	v, err := database.Row[T](rows)
+	return v, outcome(operation, missing, err)
+}
+
+// outcome says what failed; that there was no row becomes missing.
+func outcome(operation string, missing, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return v, missing
+		return missing
 	}
 	if err != nil {
-		return v, fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", operation, err)
 	}
-	return v, nil
+	return nil
 }
 
 // all collects rows into structs by column names.
 func all[T any](ctx context.Context, q database.Querier, operation, sql string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", operation, err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", operation, err)
-	}
-	return list, nil
+	rows, _ := q.Query(ctx, sql, args...)
+	list, err := database.Rows[T](rows)
+	return list, outcome(operation, nil, err)
 }
 
 // scalar collects the one column of exactly one row; none becomes missing.
 func scalar[T any](ctx context.Context, q database.Querier, operation string, missing error, sql string, args ...any) (T, error) {
 	var v T
 	err := q.QueryRow(ctx, sql, args...).Scan(&v)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return v, missing
-	}
-	if err != nil {
-		return v, fmt.Errorf("%s: %w", operation, err)
-	}
-	return v, nil
+	return v, outcome(operation, missing, err)
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -115,15 +104,9 @@ func (s *Store) changed(ctx context.Context, operation string, missing error, sq
 
 // scalars collects the one column of any number of rows.
 func scalars[T any](ctx context.Context, q database.Querier, operation, sql string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", operation, err)
-	}
+	rows, _ := q.Query(ctx, sql, args...)
 	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", operation, err)
-	}
-	return list, nil
+	return list, outcome(operation, nil, err)
 }
 
 // constraint turns the violation of a named constraint into the domain error that it means.

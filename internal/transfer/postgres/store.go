@@ -62,7 +62,7 @@ func one[T any](rows pgx.Rows, err error) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	row, err := database.Row[T](rows)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return zero, transfer.ErrNotFound
 	}
@@ -74,7 +74,7 @@ func all[T any](rows pgx.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	return database.Rows[T](rows)
 }
 
 // opt is null for a zero identifier.
