@@ -125,7 +125,8 @@ func selectMailbox(pool *pgxpool.Pool) http.Handler {
 			LEFT JOIN transfer.adminunits u ON u.organization = o.organization
 			LEFT JOIN transfer.volumes pv ON pv.subject = p.uid AND pv.month = $2
 			LEFT JOIN transfer.volumes ov ON ov.subject = o.organization AND ov.month = $2
-			WHERE m.person = (SELECT v.mailbox FROM transfer.vanity_links v WHERE v.link = $1)`, r.URL.Path[1:], time.Now()).Scan(&m.UID, &m.Secure, &m.Name, &m.Email, &m.Slogan, &m.Absent,
+			WHERE m.person = (SELECT v.mailbox FROM transfer.vanity_links v
+			                  WHERE v.link = $1 AND v.host_organization = (SELECT uid FROM identity.organizations WHERE free))`, r.URL.Path[1:], time.Now()).Scan(&m.UID, &m.Secure, &m.Name, &m.Email, &m.Slogan, &m.Absent,
 			&m.AbsenceMessage, &m.FieldsSchema, &m.UISchema, &m.MIMETypeFilter, &m.MaxFiles, &m.MaxFileSizeMB, &m.VanityLink, &m.Exceeded)
 		answer(w, m, err)
 	})
