@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
@@ -29,6 +30,8 @@ func serve(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
+	// What only the start needed goes back to the system: a few megabytes, which an idle server would hold for good.
+	time.AfterFunc(2*time.Second, debug.FreeOSMemory)
 	return a.Run(ctx)
 }
 

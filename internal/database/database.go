@@ -68,6 +68,9 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	if m := cfg.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
 		return nil, errGuessing
 	}
+	if cfg.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		cfg.ConnConfig.DescriptionCacheCapacity = 0 // that of another mode, which would take 20 kB for each connection
+	}
 	if maxConns > 0 {
 		cfg.MaxConns = int32(min(maxConns, 10_000))
 	}

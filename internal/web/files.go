@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,35 +37,45 @@ const (
 // assets are the files that pages load. Their address names a digest of all of them, so that browsers keep them for
 // good and no page ever runs with the script of another version.
 type assets struct {
-	path    string // like /assets/1b2c3d4e/
-	content map[string][]byte
+	path  string // like /assets/1b2c3d4e/
+	names []string
+	brand []byte // the file that is not embedded
+}
+
+// content reads a file, which costs a copy: whoever needs it often keeps it.
+func (a assets) content(name string) []byte {
+	if name == brandFile {
+		return a.brand
+	}
+	content, _ := files.ReadFile("assets/" + name) // readAssets has read it already
+	return content
 }
 
 var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// readAssets collects the embedded files and the stylesheet with the configured colour.
+// readAssets finds the embedded files and makes the stylesheet with the configured colour.
 func readAssets(accent string) (assets, error) {
-	a := assets{content: map[string][]byte{brandFile: nil}}
+	a := assets{names: []string{brandFile}}
 	if accent != "" {
 		if !hexColour.MatchString(accent) {
 			return a, errors.New("the accent colour is not of the form #rrggbb")
 		}
-		a.content[brandFile] = []byte(":root { --brand: " + accent + "; }\n")
+		a.brand = []byte(":root { --brand: " + accent + "; }\n")
 	}
 	err := fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := files.ReadFile(name)
-		a.content[strings.TrimPrefix(name, "assets/")] = content
-		return err
+		a.names = append(a.names, strings.TrimPrefix(name, "assets/"))
+		return nil
 	})
 	if err != nil {
 		return a, fmt.Errorf("read page assets: %w", err)
 	}
 	all := sha256.New()
-	for _, name := range sortedKeys(a.content) {
-		sum := sha256.Sum256(a.content[name])
+	slices.Sort(a.names)
+	for _, name := range a.names {
+		sum := sha256.Sum256(a.content(name))
 		_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
 	}
 	a.path = fmt.Sprintf("/assets/%x/", all.Sum(nil)[:6])
@@ -73,18 +84,22 @@ func readAssets(accent string) (assets, error) {
 
 // handleFiles registers the assets and the OpenAPI documents.
 func (p *Pages) handleFiles() {
-	for _, name := range sortedKeys(p.assets.content) {
-		p.handle(p.assets.path+name, file(name, p.assets.content[name], kept))
+	for _, name := range p.assets.names {
+		p.handle(p.assets.path+name, file(name, func() []byte { return p.assets.content(name) }, kept))
 	}
-	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3(), asked))
-	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2(), asked))
+	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, asked))
+	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, asked))
 }
 
-// file serves content that changes only with the program, compressed where that is understood.
-func file(name string, content []byte, cache string) http.HandlerFunc {
-	sum := sha256.Sum256(content)
-	etag := base64.RawURLEncoding.EncodeToString(sum[:16])
-	small := sync.OnceValue(func() []byte { return compress(content) })
+// file serves content that changes only with the program, compressed where that is understood. It is read when it is first
+// asked for.
+func file(name string, read func() []byte, cache string) http.HandlerFunc {
+	content := sync.OnceValue(read)
+	tag := sync.OnceValue(func() string {
+		sum := sha256.Sum256(content())
+		return base64.RawURLEncoding.EncodeToString(sum[:16])
+	})
+	small := sync.OnceValue(func() []byte { return compress(content()) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		secure(h)
@@ -93,13 +108,13 @@ func file(name string, content []byte, cache string) http.HandlerFunc {
 		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r) && r.Header.Get("Range") == "" {
 			h.Set("Content-Encoding", "gzip")
-			h.Set("ETag", `"`+etag+`-gzip"`)
+			h.Set("ETag", `"`+tag()+`-gzip"`)
 			h.Set("Content-Length", strconv.Itoa(len(small()))) // ServeContent leaves it out where there is an encoding
 			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small()))
 			return
 		}
-		h.Set("ETag", `"`+etag+`"`)
-		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content))
+		h.Set("ETag", `"`+tag()+`"`)
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(content()))
 	}
 }
 

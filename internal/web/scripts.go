@@ -30,13 +30,14 @@ type module struct {
 }
 
 // readModules reads all embedded modules, those of others included.
-func readModules(content map[string][]byte) (map[string]module, error) {
+func readModules(a assets) (map[string]module, error) {
 	modules := map[string]module{}
-	for name, source := range content {
+	for _, name := range a.names {
 		if path.Ext(name) != ".js" {
 			continue
 		}
 		var m module
+		source := a.content(name)
 		for _, found := range spoken.FindAllSubmatch(source, -1) {
 			sentence, err := strconv.Unquote(string(found[1]))
 			if err != nil {
@@ -53,8 +54,8 @@ func readModules(content map[string][]byte) (map[string]module, error) {
 }
 
 // readScripts reads what the module of each page needs.
-func readScripts(content map[string][]byte) (map[string]script, error) {
-	modules, err := readModules(content)
+func readScripts(a assets) (map[string]script, error) {
+	modules, err := readModules(a)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func New(o Options) (*Pages, error) {
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
 		return nil, err
 	}
-	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets.content) })
+	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets) })
 	for _, e := range entries() {
 		p.handle(e.pattern, p.page(e))
 	}
