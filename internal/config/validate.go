@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +46,7 @@ func (c *Config) validate(publicGiven bool) []error {
 	k.must(c.AccentColor == "" || colour.MatchString(c.AccentColor), "ACCENT_COLOR", "must be a colour like #0d6e62")
 	k.must(c.SigningKeyLead < c.SigningKeyLifetime, "SIGNING_KEY_LEAD", "must be shorter than CONSIGN_SIGNING_KEY_LIFETIME")
 	k.must(slices.Contains(c.AvailableTTL, c.DefaultTTL), "DEFAULT_TTL", "must be one of CONSIGN_AVAILABLE_TTL")
-	slices.SortStableFunc(k.problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	sort.SliceStable(k.problems, func(i, j int) bool { return k.problems[i].Error() < k.problems[j].Error() })
 	return slices.CompactFunc(k.problems, func(a, b error) bool { return a.Error() == b.Error() })
 }
 

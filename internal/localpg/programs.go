@@ -1,7 +1,6 @@
 package localpg
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -85,7 +85,7 @@ func installed(patterns []string, searchPath string) []programs {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b programs) int { return cmp.Compare(b.major, a.major) })
+	sort.SliceStable(found, func(i, j int) bool { return found[i].major > found[j].major })
 	return found
 }
 

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +102,7 @@ func (s *Store) records(ctx context.Context, key blob.Key) ([]record, error) {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, func(a, b record) int { return strings.Compare(a.name, b.name) })
+	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
 	return list, nil
 }
 
