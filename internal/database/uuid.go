@@ -22,10 +22,10 @@ func registerUUID(_ context.Context, c *pgx.Conn) error {
 // uuidCodec is pgx's codec that also knows uuid.UUID and the structs that embed one, as those of package id do.
 type uuidCodec struct{ pgtype.UUIDCodec }
 
-// PlanEncode implements pgtype.Codec. Pointers are left to pgx, which makes null of nil ones and comes back with the value.
+// PlanEncode implements pgtype.Codec.
 func (c uuidCodec) PlanEncode(m *pgtype.Map, oid uint32, format int16, value any) pgtype.EncodePlan {
-	if _, ok := value.(identifier); ok && format == pgtype.BinaryFormatCode && reflect.TypeOf(value).Kind() != reflect.Pointer {
-		return encodeIdentifier{}
+	if _, ok := value.(identifier); ok && format == pgtype.BinaryFormatCode {
+		return encodeIdentifier{pointer: reflect.TypeOf(value).Kind() == reflect.Pointer}
 	}
 	return c.UUIDCodec.PlanEncode(m, oid, format, value)
 }
@@ -50,10 +50,13 @@ type identifierTarget interface {
 	encoding.BinaryUnmarshaler
 }
 
-type encodeIdentifier struct{}
+type encodeIdentifier struct{ pointer bool }
 
-// Encode implements pgtype.EncodePlan.
-func (encodeIdentifier) Encode(value any, buf []byte) ([]byte, error) {
+// Encode implements pgtype.EncodePlan. A nil pointer is null.
+func (e encodeIdentifier) Encode(value any, buf []byte) ([]byte, error) {
+	if e.pointer && reflect.ValueOf(value).IsNil() {
+		return nil, nil
+	}
 	raw, err := value.(identifier).MarshalBinary()
 	return append(buf, raw...), err
 }
