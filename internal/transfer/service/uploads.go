@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ const (
 func (s *Service) Upload(ctx context.Context, c token.Caller, uid id.Reservation, clientID string, in Content) (transfer.Object, error) {
 	u, turn, err := s.beginUpload(ctx, c, uid, clientID, in)
 	if err != nil {
-		return transfer.Object{}, err
+		return transfer.Object{}, cmp.Or(interrupted(ctx, nil), err)
 	}
 	if turn.Epoch == 0 { // an object of no bytes: nothing to write
 		return u.Object, nil
@@ -170,10 +171,7 @@ func (s *Service) waitForFormer(ctx context.Context, before *writer, u postgres.
 	if ctx.Err() == nil {
 		return nil
 	}
-	if cause := interrupted(ctx, nil); cause != nil {
-		return cause
-	}
-	return context.Cause(ctx)
+	return cmp.Or(interrupted(ctx, nil), context.Cause(ctx))
 }
 
 // interrupted says why a request's context has ended, or what cut its body otherwise.
