@@ -140,7 +140,7 @@ Consign %s; %d samples of %s for each side; files of %s.
 const reading = `
 ## Reading it
 
-- **environment**: what Consign adds to a request that does nothing is 12 to 18 µs: the client's address, the host's organization, metrics, the log's line, and six
+- **environment**: what Consign adds to a request that does nothing is 12 to 20 µs: the client's address, the host's organization, metrics, the log's line, and six
   headers more to sort and write. The design's target was taken where a bare request takes 57 µs.
 - **mailbox, from the database**: the bare statement reads the tables of both domains; Consign's goes through the views that keep the domains apart, and asks for the
   facts by which reservations are judged too. One that many look at is kept for half a second.
