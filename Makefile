@@ -33,7 +33,7 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
 
-test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container (scripts in test/)
+test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (scripts in test/)
 	@test/$*.sh
 
 bench: build postgres ## measure beside bare programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
