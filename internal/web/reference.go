@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -259,13 +260,19 @@ func (t tree) schema(name string) schema {
 	return s
 }
 
-// pretty writes an example as the YAML of the document has it.
+// pretty writes an example as a client sends or gets it: JSON, or a text as it is.
 func pretty(v any) string {
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		return ""
+	if s, ok := v.(string); ok {
+		return strings.TrimSpace(s)
 	}
-	return strings.TrimSpace(string(text))
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // the page escapes what it shows
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return scalar(v)
+	}
+	return strings.TrimSpace(text.String())
 }
 
 func anchor(parts ...string) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"html"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -319,6 +320,23 @@ func TestReferenceShowsEveryOperation(t *testing.T) {
 	for _, m := range found {
 		if !strings.Contains(text, `id="`+string(m[1])+`"`) {
 			t.Errorf("%s is missing", m[1])
+		}
+	}
+}
+
+// TestReferenceShowsExamples as a client sends and gets them: JSON with times as the server writes them, an event stream as text.
+func TestReferenceShowsExamples(t *testing.T) {
+	t.Parallel()
+	text := html.UnescapeString(ask(t, pages(t), "GET", "/api/").body)
+	for _, want := range []string{
+		`{
+  "address": "ann@example.com",
+  "locale": "en_US",`,
+		`"removeAt": "2026-11-27T09:30:00.000+00:00"`,
+		"\nevent: PRIVILEGES_UPDATED\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
 		}
 	}
 }
