@@ -50,9 +50,18 @@ const (
 // ErrNotFound, ErrConfirmed, *RangeError, ErrBodyLength, ErrDigest, ErrOvertaken, ErrMIMEType, ErrPersonalVolume,
 // ErrSubscriptionVolume, ErrStorageVolume, ErrStorageFull, ErrStopping.
 func (s *Service) Upload(ctx context.Context, c token.Caller, uid id.Reservation, clientID string, in Content) (transfer.Object, error) {
+	o, err := s.upload(ctx, c, uid, clientID, in)
+	var refusal *fault.Error
+	if err != nil && (!errors.As(err, &refusal) || refusal.Kind == fault.Unavailable) {
+		err = cmp.Or(interrupted(ctx, nil), err) // whatever the stop of the server interrupted
+	}
+	return o, err
+}
+
+func (s *Service) upload(ctx context.Context, c token.Caller, uid id.Reservation, clientID string, in Content) (transfer.Object, error) {
 	u, turn, err := s.beginUpload(ctx, c, uid, clientID, in)
 	if err != nil {
-		return transfer.Object{}, cmp.Or(interrupted(ctx, nil), err)
+		return transfer.Object{}, err
 	}
 	if turn.Epoch == 0 { // an object of no bytes: nothing to write
 		return u.Object, nil
