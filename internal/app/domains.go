@@ -41,10 +41,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	a.hosts = hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, hostsTTL, a.now)
-	a.listener.Handle(identitypostgres.DirectoryChannel, func(string) { a.hosts.Invalidate() }, func(context.Context) error {
-		a.hosts.Invalidate()
-		return nil
-	})
+	a.watchDirectory(identityStore)
 	hasher, err := bcrypt.New(a.config.BcryptCost, 0) // one for both: it bounds what hashing takes of the machine
 	if err != nil {
 		return err
@@ -62,6 +59,18 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits,
 	})
 	return nil
+}
+
+// watchDirectory forgets what is kept in memory of hosts and organizations as soon as this or another process has changed it.
+func (a *App) watchDirectory(store *identitypostgres.Store) {
+	forget := func() {
+		a.hosts.Invalidate()
+		a.Transfer.ForgetOrganizations()
+	}
+	store.OnDirectory(forget)
+	for _, channel := range []string{identitypostgres.DirectoryChannel, transferpostgres.AdminunitChannel} {
+		a.listener.Handle(channel, func(string) { forget() }, func(context.Context) error { forget(); return nil })
+	}
 }
 
 func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *bcrypt.Hasher) error {

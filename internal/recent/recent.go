@@ -5,12 +5,14 @@ package recent
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Copies are values by key, as they were read at most Moment ago. Values are shared: nobody may change them.
 type Copies[K comparable, V any] struct {
-	changes func() uint64
+	changes   func() uint64
+	forgotten atomic.Uint64 // how often
 
 	mu   sync.RWMutex
 	list map[K]copied[V]
@@ -41,7 +43,7 @@ func New[K comparable, V any](changes func() uint64) *Copies[K, V] {
 // Get returns the copy of key, or what load returns, which is remembered unless it is an error.
 func (c *Copies[K, V]) Get(key K, load func() (V, error)) (V, error) {
 	now := time.Now() // the age of a copy is real time, whatever clock its user has
-	changes := c.changes()
+	changes := c.changes() + c.forgotten.Load()
 	c.mu.RLock()
 	found, ok := c.list[key]
 	c.mu.RUnlock()
@@ -60,3 +62,6 @@ func (c *Copies[K, V]) Get(key K, load func() (V, error)) (V, error) {
 	c.list[key] = copied[V]{value: value, until: now.Add(Moment), changes: changes}
 	return value, nil
 }
+
+// Forget makes every copy useless, those on their way included.
+func (c *Copies[K, V]) Forget() { c.forgotten.Add(1) }

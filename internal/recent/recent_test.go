@@ -31,6 +31,8 @@ func TestMoment(t *testing.T) {
 			{func() { time.Sleep(time.Nanosecond) }, 2},
 			{func() { changes.Add(1) }, 3},
 			{func() {}, 3},
+			{r.Forget, 4},
+			{func() {}, 4},
 		} {
 			c.before()
 			if got := get(); got != c.want {
@@ -43,7 +45,7 @@ func TestMoment(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		if loads.Load() != 5 {
+		if loads.Load() != 6 {
 			t.Errorf("%d look-ups, want each of the failed ones repeated", loads.Load())
 		}
 	})

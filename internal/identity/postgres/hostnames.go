@@ -46,6 +46,7 @@ func (s *Store) ActivateHost(ctx context.Context, o id.Organization, host string
 
 // NotifyDirectory tells every replica, when the transaction commits, to forget what it cached of hosts and limits.
 func (s *Store) NotifyDirectory(ctx context.Context) error {
+	s.directory = true
 	_, err := s.exec(ctx, "notify directory", `SELECT pg_notify($1, '')`, DirectoryChannel)
 	return err
 }

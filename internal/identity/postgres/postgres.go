@@ -34,16 +34,29 @@ type Store struct {
 	db *database.DB
 	q  database.Querier
 	tx database.Tx
+
+	onDirectory func()
+	directory   bool // NotifyDirectory was called
 }
 
 // New makes a Store on the pool.
-func New(db *database.DB) *Store { return &Store{db: db, q: db.Pool} }
+func New(db *database.DB) *Store { return &Store{db: db, q: db.Pool, onDirectory: func() {}} }
+
+// OnDirectory has forget called after each transaction of this Store that may have changed what DirectoryChannel stands for: the
+// notification reaches this process too, but whoever made the change may ask before it does. Call it before the Store is used.
+func (s *Store) OnDirectory(forget func()) { s.onDirectory = forget }
 
 // InTx runs fn with a Store whose statements share one transaction, and commits if fn returns nil (see database.InTx).
 func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
-	return s.db.InTx(ctx, func(tx database.Tx) error {
-		return fn(&Store{db: s.db, q: tx, tx: tx})
+	var within *Store
+	err := s.db.InTx(ctx, func(tx database.Tx) error {
+		within = &Store{db: s.db, q: tx, tx: tx}
+		return fn(within)
 	})
+	if within != nil && within.directory {
+		s.onDirectory()
+	}
+	return err
 }
 
 // Tx is the transaction that InTx began, for the mechanisms that join it; nil outside of one.

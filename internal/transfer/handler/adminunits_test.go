@@ -122,6 +122,52 @@ func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
 	ann.With("Host", "localhost").Get(s.Transfer + "/adminunit").WantError(transfer.ErrNotFound)
 }
 
+// TestOrganizationIsAsItWasLeft: what changes for everybody in an organization shows in a mailbox that was just looked at, at once where
+// it is changed, on the other replica within a second.
+func TestOrganizationIsAsItWasLeft(t *testing.T) {
+	t.Parallel()
+	here, acme, ann, bob, _ := office(t)
+	there := testkit.New(t, testkit.Beside(here))
+	box := here.Transfer + "/public/mailbox/" + uidOf(bob)
+	shown := func(s *testkit.Server, host, member string) any {
+		r := s.Stranger().With("Host", host).Get(box)
+		if r.Status != http.StatusOK {
+			return r.Status
+		}
+		return r.Value(member)
+	}
+	for _, c := range []struct {
+		change       func() error
+		host, member string
+		want         any
+	}{
+		{func() error {
+			ann.Put(here.Transfer+"/adminunit", object{"maxFiles": 3}).Want(http.StatusOK)
+			return nil
+		}, "localhost", "maxFiles", 3.0},
+		{func() error {
+			return here.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=0"})
+		}, "localhost", "volumeLimitExceeded", true},
+		{func() error { return here.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test") }, "files.acme.test", "maxFiles", 3.0},
+		{func() error { return nil }, "localhost", "maxFiles", http.StatusNotFound},
+	} {
+		_, _ = shown(here, "localhost", c.member), shown(there, "localhost", c.member)
+		if err := c.change(); err != nil {
+			t.Fatal(err)
+		}
+		changed := time.Now()
+		if got := shown(here, c.host, c.member); got != c.want {
+			t.Errorf("where it was changed, %s is %v, want %v", c.member, got, c.want)
+		}
+		for shown(there, c.host, c.member) != c.want {
+			if time.Since(changed) > time.Second {
+				t.Fatalf("after a second %s is %v on the other replica, want %v", c.member, shown(there, c.host, c.member), c.want)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, eve := office(t)

@@ -83,13 +83,17 @@ func (s *Store) GroupMailboxes(ctx context.Context, groups []id.Group, sc Scope)
 		JOIN transfer.mailboxes m ON m.person = x.mailbox
 		JOIN directory.persons p ON p.person = m.person AND p.organization = g.organization`+ownerJoins+`
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE g.uid = ANY ($3) ORDER BY x.mailbox_group, x.position`, transfer.Month(sc.Now), sc.Defaults.UploadVolume, uuids(groups)))
+		WHERE g.uid = ANY ($2) ORDER BY x.mailbox_group, x.position`, transfer.Month(sc.Now), uuids(groups)))
 	if err != nil {
 		return nil, fmt.Errorf("list mailboxes of groups: %w", err)
 	}
 	out := make(map[id.Group][]transfer.PublicMailbox, len(groups))
 	for _, r := range rows {
-		out[r.MailboxGroup] = append(out[r.MailboxGroup], r.mailbox(sc.Defaults))
+		m, err := s.mailbox(ctx, r.mailboxRow, sc)
+		if err != nil {
+			return nil, fmt.Errorf("complete mailboxes of groups: %w", err)
+		}
+		out[r.MailboxGroup] = append(out[r.MailboxGroup], m)
 	}
 	return out, nil
 }

@@ -11,20 +11,14 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// ownerColumns and ownerTables are what an ownerRow holds: $1 is the month, $2 the default upload volume. A statement that does
-// not know the person beforehand names the table that leads to it first and then ownerJoins: the planner reorders eight
-// relations (join_collapse_limit), and would else begin with all persons.
+// ownerColumns and ownerTables are what an ownerRow holds; $1 is the month. A statement that does not know the person beforehand names
+// the table that leads to it first and then ownerJoins: the planner reorders eight relations (join_collapse_limit), and would else
+// begin with all persons.
 const (
-	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, coalesce(p.host, '') AS host, p.roles, p.organization, l.organization AS limits_organization,
-	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit, l.new_transfer_limit, l.new_transfer_drain_rate,
-	CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $2::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
-	pv.held AS upload_held,
-	CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
-	ov.held AS organization_held, ` + adminunitColumns
+	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, p.roles, p.organization, p.upload_volume_bytes,
+	pv.held AS upload_held, ov.held AS organization_held`
 	ownerTables = `directory.persons p` + ownerJoins
 	ownerJoins  = `
-	JOIN directory.limits l ON l.organization = p.limits_organization
-	LEFT JOIN transfer.adminunits a ON a.organization = l.organization
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
 	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
 	// mailboxEmail is the address a mailbox was given, for as long as it is a verified one of its owner.
@@ -33,37 +27,46 @@ const (
 	m.mime_type_filter, m.max_files, m.max_file_size_mb`
 )
 
+// ownerRow is an owner of transfers apart from what holds for everybody in the organization.
 type ownerRow struct {
-	Person                    id.Person
-	OwnerName                 *string
-	OwnerEmail                *string
-	Locale, TimeZone          *string
-	Host                      string
-	Roles                     []string
-	Organization              id.Organization
-	LimitsOrganization        id.Organization
-	ServiceEnabled            bool
-	FilterAllowed             bool
-	NewTransferReceiversLimit int32
-	NewTransferLimit          int32
-	NewTransferDrainRate      float64
-	UploadLimit               *int64
-	UploadHeld                *int64
-	OrganizationLimit         *int64
-	OrganizationHeld          *int64
-	adminunitRow
+	Person            id.Person
+	OwnerName         *string
+	OwnerEmail        *string
+	Locale, TimeZone  *string
+	Roles             []string
+	Organization      id.Organization
+	UploadVolumeBytes *int64
+	UploadHeld        *int64
+	OrganizationHeld  *int64
 }
 
-func (r ownerRow) owner(d transfer.Defaults) transfer.Owner {
-	return transfer.Owner{
-		Name: or(r.OwnerName), Email: or(r.OwnerEmail), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: r.Host, Roles: r.Roles,
-		Organization: r.Organization, LimitsOrganization: r.LimitsOrganization,
-		ServiceEnabled: r.ServiceEnabled, FilterAllowed: r.FilterAllowed, ReceiversLimit: r.NewTransferReceiversLimit,
-		TransferLimit: int(r.NewTransferLimit), TransferDrain: r.NewTransferDrainRate,
-		UploadLimit: limit(r.UploadLimit), UploadHeld: or(r.UploadHeld),
-		OrganizationLimit: limit(r.OrganizationLimit), OrganizationHeld: or(r.OrganizationHeld),
-		Adminunit: r.unit(d.Adminunit),
+// owner completes the row by its organization's.
+func (r ownerRow) owner(o organizationRow, d transfer.Defaults) transfer.Owner {
+	owner := transfer.Owner{
+		Name: or(r.OwnerName), Email: or(r.OwnerEmail), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: o.Host, Roles: r.Roles,
+		Organization: r.Organization, LimitsOrganization: o.LimitsOrganization,
+		ServiceEnabled: o.ServiceEnabled, FilterAllowed: o.FilterAllowed, ReceiversLimit: o.NewTransferReceiversLimit,
+		TransferLimit: int(o.NewTransferLimit), TransferDrain: o.NewTransferDrainRate,
+		UploadLimit: limit(r.UploadVolumeBytes), UploadHeld: or(r.UploadHeld),
+		OrganizationLimit: limit(o.TransferVolumeBytes), OrganizationHeld: or(r.OrganizationHeld),
+		Adminunit: o.unit(d.Adminunit),
 	}
+	if r.Organization.IsZero() {
+		owner.OrganizationLimit = limit(nil)
+		if r.UploadVolumeBytes == nil {
+			owner.UploadLimit = d.UploadVolume
+		}
+	}
+	return owner
+}
+
+// ownerOf is owner with the organization looked up.
+func (s *Store) ownerOf(ctx context.Context, r ownerRow, sc Scope) (transfer.Owner, error) {
+	o, err := s.organization(ctx, r.Organization, sc)
+	if err != nil {
+		return transfer.Owner{}, err
+	}
+	return r.owner(o, sc.Defaults), nil
 }
 
 // limit is -1 where there is none.
@@ -89,15 +92,20 @@ type mailboxRow struct {
 	MaxFileSizeMB  *int64
 }
 
-func (r mailboxRow) mailbox(d transfer.Defaults) transfer.PublicMailbox {
+// mailbox completes the row by its owner's organization.
+func (s *Store) mailbox(ctx context.Context, r mailboxRow, sc Scope) (transfer.PublicMailbox, error) {
+	owner, err := s.ownerOf(ctx, r.ownerRow, sc)
+	if err != nil {
+		return transfer.PublicMailbox{}, err
+	}
 	return transfer.PublicMailbox{
 		Mailbox: transfer.Mailbox{
 			Person: r.Person, Secure: r.Secure, Name: or(r.Name), Email: or(r.Email), VanityLink: or(r.Link), Slogan: or(r.Slogan),
 			Absent: r.Absent, AbsenceMessage: or(r.AbsenceMessage), FieldsSchema: r.FieldsSchema, UISchema: r.UISchema,
 			MIMETypeFilter: r.MIMETypeFilter, MaxFiles: or(r.MaxFiles), MaxFileSizeMB: or(r.MaxFileSizeMB),
 		},
-		Owner: r.owner(d),
-	}
+		Owner: owner,
+	}, nil
 }
 
 // PublicMailbox finds a mailbox by its key among those at home on the scope's host. ErrNotFound.
@@ -105,31 +113,46 @@ func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (
 	const mailbox = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
 		JOIN transfer.mailboxes m ON m.person = p.person
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person `
-	const byUID = mailbox + `WHERE m.person = $3 AND ($4 = '*' OR p.host = $4)`
+	const byUID = mailbox + `WHERE m.person = $2`
 	const byLink = mailbox + `
-		WHERE m.person = (SELECT k.mailbox FROM transfer.vanity_links k WHERE k.link = $3 AND k.host_organization = $5) AND p.host = $4`
+		WHERE m.person = (SELECT k.mailbox FROM transfer.vanity_links k WHERE k.link = $2 AND k.host_organization = $3)`
 	month := transfer.Month(sc.Now)
 	var row mailboxRow
 	var err error
 	if key.Link == "" {
-		row, err = one[mailboxRow](s.q.Query(ctx, byUID, month, sc.Defaults.UploadVolume, key.UID, sc.Host))
+		row, err = one[mailboxRow](s.q.Query(ctx, byUID, month, key.UID))
 	} else {
-		row, err = one[mailboxRow](s.q.Query(ctx, byLink, month, sc.Defaults.UploadVolume, key.Link, sc.Host, sc.HostOrganization))
+		row, err = one[mailboxRow](s.q.Query(ctx, byLink, month, key.Link, sc.HostOrganization))
+	}
+	var m transfer.PublicMailbox
+	if err == nil {
+		m, err = s.mailbox(ctx, row, sc)
+	}
+	if err == nil {
+		err = sc.sees(m.Owner.Host)
 	}
 	if err != nil {
 		return transfer.PublicMailbox{}, fmt.Errorf("find mailbox: %w", err)
 	}
-	return row.mailbox(sc.Defaults), nil
+	return m, nil
 }
 
-// Owner returns what is known of a person as an owner of transfers, on the scope's host. ErrNotFound.
+// Owner returns what is known of a person as an owner of transfers, on the scope's host, and nothing of it from memory: what follows
+// from it may last. ErrNotFound.
 func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owner, error) {
-	row, err := one[ownerRow](s.q.Query(ctx, `SELECT `+ownerColumns+` FROM `+ownerTables+` WHERE p.person = $3 AND ($4 = '*' OR p.host = $4)`,
-		transfer.Month(sc.Now), sc.Defaults.UploadVolume, p, sc.Host))
+	type wholeRow struct {
+		ownerRow
+		organizationRow
+	}
+	row, err := one[wholeRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+organizationColumns+` FROM `+ownerTables+`, `+organizationTables+`
+		WHERE p.person = $2 AND o.organization = p.limits_organization`, transfer.Month(sc.Now), p))
+	if err == nil {
+		err = sc.sees(row.Host)
+	}
 	if err != nil {
 		return transfer.Owner{}, fmt.Errorf("find owner: %w", err)
 	}
-	return row.owner(sc.Defaults), nil
+	return row.owner(row.organizationRow, sc.Defaults), nil
 }
 
 // UpsertMailbox stores a mailbox whole, apart from its vanity link, and reports whether it is new.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -101,7 +103,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &witness{Querier: db.Pool, t: t}
-		s := &Store{db: db, q: w}
+		s := New(db)
+		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
 		ctx, r := t.Context(), id.Reservation{UUID: reservation}
 		for name, lookup := range map[string]func() error{
@@ -122,4 +125,86 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// counter counts the statements that pass through it.
+type counter struct {
+	database.Querier
+	n int
+}
+
+// Query implements database.Querier.
+func (c *counter) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	c.n++
+	return c.Querier.Query(ctx, sql, args...)
+}
+
+// TestOrganizationsAreKept: what holds for everybody in an organization is read once a moment, not with each of their mailboxes; what
+// may last because of it, and what no request asks for, is never decided by a copy.
+func TestOrganizationsAreKept(t *testing.T) {
+	t.Parallel()
+	db, err := database.Open(t.Context(), pgtest.URL(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if _, err := db.Pool.Exec(t.Context(), crowd); err != nil {
+		t.Fatal(err)
+	}
+	c := &counter{Querier: db.Pool}
+	s := New(db)
+	s.q = c
+	request := Scope{Host: "free.test", Now: time.Now()}
+	job := Scope{Host: AnyHost, Now: time.Now()}
+	person := func(name string) (p id.Person) {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT uid FROM identity.persons WHERE name = $1`, name).Scan(&p.UUID); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	mailbox := func(name string, sc Scope) func() error {
+		key := transfer.Key{UID: person(name).String()}
+		return func() error { _, err := s.PublicMailbox(t.Context(), key, sc); return err }
+	}
+	owner := func(sc Scope) func() error {
+		p := person("1")
+		return func() error { _, err := s.Owner(t.Context(), p, sc); return err }
+	}
+	steps := []struct {
+		name       string
+		ask        func() error
+		statements int
+		want       error
+	}{
+		{"the first mailbox", mailbox("1", request), 2, nil},
+		{"another one", mailbox("3", request), 1, nil},
+		{"an owner", owner(request), 1, nil},
+		{"a mailbox, for a job", mailbox("1", job), 2, nil},
+		{"an owner, for a job", owner(job), 1, nil},
+		{"a mailbox at home elsewhere", mailbox("2", request), 2, transfer.ErrNotFound},
+		{"it once more", mailbox("2", request), 1, transfer.ErrNotFound},
+		{"forgotten", func() error { s.ForgetOrganizations(); return mailbox("1", request)() }, 2, nil},
+	}
+	for range 20 { // until the machine is quick enough for nothing to grow old on the way
+		s.ForgetOrganizations()
+		began := time.Now()
+		var counts []int
+		for _, step := range steps {
+			before := c.n
+			if err := step.ask(); !errors.Is(err, step.want) {
+				t.Errorf("%s: %v, want %v", step.name, err, step.want)
+			}
+			counts = append(counts, c.n-before)
+		}
+		if time.Since(began) >= recent.Moment {
+			continue
+		}
+		for i, step := range steps {
+			if counts[i] != step.statements {
+				t.Errorf("%s: %d statements, want %d", step.name, counts[i], step.statements)
+			}
+		}
+		return
+	}
+	t.Error("never quick enough")
 }

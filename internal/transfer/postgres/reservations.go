@@ -57,8 +57,7 @@ type HeldReservation struct {
 	ObjectCount  int32
 }
 
-func (r reservationRow) held(d transfer.Defaults) HeldReservation {
-	owner := r.owner(d)
+func (r reservationRow) held(owner transfer.Owner) HeldReservation {
 	h := HeldReservation{
 		Reservation: transfer.Reservation{
 			UID: r.UID, Kind: transfer.Kind(r.Type), Owner: r.Person, Creator: r.Creator,
@@ -183,12 +182,19 @@ func (s *Store) LockReservation(ctx context.Context, uid id.Reservation, sc Scop
 
 func (s *Store) reservation(ctx context.Context, uid id.Reservation, sc Scope, lock string) (HeldReservation, error) {
 	row, err := one[reservationRow](s.q.Query(ctx, `SELECT `+reservationColumns+` FROM `+reservationTables+`
-		WHERE r.uid = $3 AND ($4 = '*' OR p.host = $4) AND r.expires_at > $5 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
-		transfer.Month(sc.Now), sc.Defaults.UploadVolume, uid, sc.Host, sc.Now))
+		WHERE r.uid = $2 AND r.expires_at > $3 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
+		transfer.Month(sc.Now), uid, sc.Now))
+	var owner transfer.Owner
+	if err == nil {
+		owner, err = s.ownerOf(ctx, row.ownerRow, sc)
+	}
+	if err == nil {
+		err = sc.sees(owner.Host)
+	}
 	if err != nil {
 		return HeldReservation{}, fmt.Errorf("find reservation: %w", err)
 	}
-	h := row.held(sc.Defaults)
+	h := row.held(owner)
 	if h.Kind == transfer.KindP2P {
 		if h.Recipients, err = s.recipients(ctx, uid); err != nil {
 			return HeldReservation{}, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -21,15 +22,19 @@ type Store struct {
 	db *database.DB
 	q  database.Querier
 	tx database.Tx
+
+	organizations *recent.Copies[id.Organization, organizationRow]
 }
 
 // New makes a Store on db's pool.
-func New(db *database.DB) *Store { return &Store{db: db, q: db.Pool} }
+func New(db *database.DB) *Store {
+	return &Store{db: db, q: db.Pool, organizations: recent.New[id.Organization, organizationRow](nil)}
+}
 
 // InTx runs fn with a Store whose statements are one transaction, as database.DB.InTx does.
 func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 	return s.db.InTx(ctx, func(tx database.Tx) error {
-		return fn(&Store{db: s.db, q: tx, tx: tx})
+		return fn(s.Within(tx))
 	})
 }
 
@@ -37,7 +42,9 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 func (s *Store) Changes() uint64 { return s.db.Changes() }
 
 // Within returns a Store whose statements join tx, a transaction that somebody else opened.
-func (s *Store) Within(tx database.Tx) *Store { return &Store{db: s.db, q: tx, tx: tx} }
+func (s *Store) Within(tx database.Tx) *Store {
+	return &Store{db: s.db, q: tx, tx: tx, organizations: s.organizations}
+}
 
 // Tx is the transaction this Store runs in, for the mails, jobs, events and audit entries that join it; nil outside InTx.
 func (s *Store) Tx() database.Tx { return s.tx }
@@ -54,6 +61,14 @@ type Scope struct {
 	HostOrganization id.Organization // the organization that owns it
 	Now              time.Time
 	Defaults         transfer.Defaults
+}
+
+// sees returns ErrNotFound for what is at home on another host.
+func (sc Scope) sees(host string) error {
+	if sc.Host != AnyHost && sc.Host != host {
+		return transfer.ErrNotFound
+	}
+	return nil
 }
 
 // one collects exactly one row; none is transfer.ErrNotFound.

@@ -37,7 +37,7 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	if err := u.Check(); err != nil {
 		return err
 	}
-	defer s.unitsPut.Add(1)
+	defer s.Store.ForgetOrganizations()
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
 			return err
@@ -45,3 +45,6 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 		return s.audit(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
 	})
 }
+
+// ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed.
+func (s *Service) ForgetOrganizations() { s.Store.ForgetOrganizations() }

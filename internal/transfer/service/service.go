@@ -11,7 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -59,8 +58,6 @@ type Options struct {
 type Service struct {
 	Options
 	writers   writers
-	units     *recent.Copies[id.Organization, transfer.Adminunit]
-	unitsPut  atomic.Uint64 // by this process
 	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
 }
 
@@ -80,7 +77,6 @@ func New(o Options) *Service {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{Options: o, mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
-	s.units = recent.New[id.Organization, transfer.Adminunit](s.unitsPut.Load)
 	s.registerJobs()
 	return s
 }
