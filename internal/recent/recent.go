@@ -28,7 +28,7 @@ const (
 	// Moment is how long a copy serves.
 	Moment = 500 * time.Millisecond
 
-	maxCopies = 10_000 // more are forgotten together
+	maxCopies = 1_000 // more are forgotten together: what only one asks for is not worth the memory
 )
 
 // New returns no copies yet. changes counts what this process has changed, as database.DB.Changes does: a copy made before the last
@@ -56,8 +56,11 @@ func (c *Copies[K, V]) Get(key K, load func() (V, error)) (V, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.list == nil || len(c.list) >= maxCopies {
+	switch {
+	case c.list == nil:
 		c.list = map[K]copied[V]{}
+	case len(c.list) >= maxCopies:
+		clear(c.list)
 	}
 	c.list[key] = copied[V]{value: value, until: now.Add(Moment), changes: changes}
 	return value, nil

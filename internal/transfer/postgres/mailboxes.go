@@ -110,12 +110,15 @@ func (s *Store) mailbox(ctx context.Context, r mailboxRow, sc Scope) (transfer.P
 
 // PublicMailbox finds a mailbox by its key among those at home on the scope's host. ErrNotFound.
 func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
-	const mailbox = `SELECT ` + ownerColumns + `, ` + mailboxColumns + ` FROM ` + ownerTables + `
+	const columns = `SELECT ` + ownerColumns + `, ` + mailboxColumns
+	const byUID = columns + ` FROM ` + ownerTables + `
 		JOIN transfer.mailboxes m ON m.person = p.person
-		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person `
-	const byUID = mailbox + `WHERE m.person = $2`
-	const byLink = mailbox + `
-		WHERE m.person = (SELECT k.mailbox FROM transfer.vanity_links k WHERE k.link = $2 AND k.host_organization = $3)`
+		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+		WHERE m.person = $2`
+	const byLink = columns + ` FROM transfer.vanity_links v
+		JOIN transfer.mailboxes m ON m.person = v.mailbox
+		JOIN directory.persons p ON p.person = m.person` + ownerJoins + `
+		WHERE v.link = $2 AND v.host_organization = $3`
 	month := transfer.Month(sc.Now)
 	var row mailboxRow
 	var err error
