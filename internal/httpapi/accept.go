@@ -76,6 +76,18 @@ func weight(params string) float64 {
 	return 1
 }
 
+// AcceptsGzip reports whether the request's Accept-Encoding (RFC 9110, 12.5.3) names gzip and does not refuse it.
+func AcceptsGzip(r *http.Request) bool {
+	for _, field := range r.Header["Accept-Encoding"] {
+		for part := range strings.SplitSeq(field, ",") {
+			if name, params, _ := strings.Cut(part, ";"); strings.EqualFold(strings.TrimSpace(name), "gzip") {
+				return weight(params) > 0
+			}
+		}
+	}
+	return false
+}
+
 func checkAccept(r *http.Request, produces []string) error {
 	if len(r.Header["Accept"]) == 0 {
 		return nil

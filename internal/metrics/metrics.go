@@ -17,14 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/consign-dev/consign/internal/httpapi"
-)
-
-const (
-	maxScrapes    = 4 // at once; more are answered with 503
-	scrapeTimeout = 5 * time.Second
 )
 
 // Metrics are all metrics of one process.
@@ -128,10 +122,7 @@ func class(f httpapi.Finished) string {
 	return "5xx"
 }
 
-// Handler answers a scrape.
+// Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn), ErrorHandling: promhttp.ContinueOnError,
-		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout,
-	})
+	return &scrapes{registry: m.registry, log: m.log, places: make(chan struct{}, maxScrapes)}
 }

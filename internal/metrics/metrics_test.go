@@ -1,7 +1,10 @@
 package metrics_test
 
 import (
+	"compress/gzip"
+	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -60,5 +63,46 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Request(f)
+	}
+}
+
+// TestScrapes: who takes gzip gets it, and what a scraper gets says what it is.
+func TestScrapes(t *testing.T) {
+	t.Parallel()
+	m := metrics.New("1.2.3", slog.New(slog.DiscardHandler))
+	m.RevocationKnown(time.Millisecond)
+	server := httptest.NewServer(m.Handler())
+	t.Cleanup(server.Close)
+	for encoding, want := range map[string]string{"": "", "gzip": "gzip", "gzip;q=0, identity": ""} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", encoding)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body := io.Reader(resp.Body)
+		if got := resp.Header.Get("Content-Encoding"); got != want {
+			t.Errorf("%q is answered as %q", encoding, got)
+		} else if got == "gzip" {
+			if body, err = gzip.NewReader(resp.Body); err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err := io.ReadAll(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"# HELP consign_build_info Always 1; the labels say what runs.", "# TYPE consign_revocation_lag_seconds histogram", "consign_revocation_lag_seconds_count 1"} {
+			if !strings.Contains(string(text), line+"\n") {
+				t.Errorf("%q: %s is missing", encoding, line)
+			}
+		}
+		if got := resp.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/plain; version=0.0.4") {
+			t.Errorf("Content-Type %s", got)
+		}
 	}
 }

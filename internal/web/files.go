@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/api"
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // mediaTypes are those of the files we serve; the host's own table could say anything.
@@ -106,7 +107,7 @@ func file(name string, read func() []byte, cache string) http.HandlerFunc {
 		h.Set("Content-Type", mediaTypes[path.Ext(name)])
 		h.Set("Cache-Control", cache)
 		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r) && r.Header.Get("Range") == "" {
+		if httpapi.AcceptsGzip(r) && r.Header.Get("Range") == "" {
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+tag()+`-gzip"`)
 			h.Set("Content-Length", strconv.Itoa(len(small()))) // ServeContent leaves it out where there is an encoding
@@ -145,7 +146,7 @@ func PrefersHTML(r *http.Request) bool {
 	return html > json
 }
 
-// accepted splits one element of an Accept or Accept-Encoding header into what it names and its weight.
+// accepted splits one element of an Accept header into what it names and its weight.
 func accepted(part string) (name string, weight float64) {
 	name, parameters, _ := strings.Cut(part, ";")
 	weight = 1

@@ -11,7 +11,6 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,7 +127,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e ent
 	h.Set("Cache-Control", "no-store")
 	h.Add("Vary", "Accept-Language, Cookie, Accept-Encoding")
 	content := body.Bytes()
-	if acceptsGzip(r) {
+	if httpapi.AcceptsGzip(r) {
 		content = compress(content)
 		h.Set("Content-Encoding", "gzip")
 	}
@@ -147,16 +146,4 @@ func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-}
-
-// acceptsGzip reports whether the request's Accept-Encoding (RFC 9110, 12.5.3) names gzip and does not refuse it.
-func acceptsGzip(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header.Values("Accept-Encoding"), func(field string) bool {
-		for part := range strings.SplitSeq(field, ",") {
-			if name, weight := accepted(part); name == "gzip" {
-				return weight > 0
-			}
-		}
-		return false
-	})
 }
