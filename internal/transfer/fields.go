@@ -8,13 +8,10 @@ import (
 	"net/url"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // Bounds of what a mailbox may ask for.
@@ -91,7 +88,7 @@ func compileFields(raw []byte) (*fieldsSchema, error) {
 	case p.tooLarge:
 		return nil, fmt.Errorf("has a pattern that is too large: at most %d bytes, and no large repetitions", maxPatternBytes)
 	case err != nil:
-		return nil, errors.New("is not a valid JSON Schema")
+		return nil, schemaProblem(err)
 	}
 	return &fieldsSchema{Schema: s, steps: steps, patterns: p}, nil
 }
@@ -156,57 +153,6 @@ func (p *pattern) MatchString(s string) bool {
 	return p.Regexp.MatchString(s)
 }
 
-// CheckUISchema reads a mailbox's uiSchema: one entry a structured field and ui:order. Its error is a sentence fit for
-// a detail.
-func CheckUISchema(raw []byte) error {
-	if len(raw) > MaxSchemaBytes {
-		return fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
-		return errors.New("is not an object")
-	}
-	var order []string
-	if err := json.Unmarshal(members["ui:order"], &order); err != nil || order == nil {
-		return errors.New("needs ui:order, an array of field names")
-	}
-	widgets := []string{"text", "email", "select", "date", "time", "updown"}
-	fields := 0
-	for name, entry := range members {
-		if name == "ui:order" {
-			continue
-		}
-		fields++
-		var e struct {
-			Widget      string          `json:"ui:widget"`
-			Title       *string         `json:"ui:title"`
-			Description string          `json:"ui:description"`
-			Placeholder string          `json:"ui:placeholder"`
-			Options     json.RawMessage `json:"ui:options"`
-		}
-		if err := json.Unmarshal(entry, &e); err != nil {
-			return fmt.Errorf("has an entry %q that is not an object with string members and ui:options", name)
-		}
-		switch {
-		case !slices.Contains(widgets, e.Widget):
-			return fmt.Errorf("needs ui:widget in %q, one of %s", name, strings.Join(widgets, ", "))
-		case e.Title == nil:
-			return fmt.Errorf("needs ui:title in %q", name)
-		case !isObject(e.Options):
-			return fmt.Errorf("needs ui:options in %q, an object", name)
-		}
-	}
-	if fields == 0 {
-		return errors.New("needs an entry for a structured field")
-	}
-	for _, name := range order {
-		if _, known := members[name]; !known && name != "*" {
-			return fmt.Errorf("orders the field %q, for which it has no entry", name)
-		}
-	}
-	return nil
-}
-
 // ValidateFields checks values, a JSON object of strings or nothing, against a mailbox's schema. It returns one detail
 // per problem.
 func ValidateFields(schema, values []byte) []string {
@@ -239,23 +185,7 @@ func ValidateFields(schema, values []byte) []string {
 	if !errors.As(err, &invalid) {
 		return []string{"fields: cannot be checked against the mailbox's fieldsSchema"}
 	}
-	var details []string
-	english := message.NewPrinter(language.English)
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		if len(details) >= maxFieldProblems {
-			return
-		}
-		if len(e.Causes) == 0 {
-			member := strings.Join(append([]string{"fields"}, e.InstanceLocation...), ".")
-			details = append(details, member+": "+e.ErrorKind.LocalizedString(english))
-		}
-		for _, c := range e.Causes {
-			walk(c)
-		}
-	}
-	walk(invalid)
-	return details
+	return fieldProblems(invalid)
 }
 
 // noLoader refuses every schema but the one at hand, so that no reference leads to a file or another host.
@@ -372,9 +302,4 @@ func (b *bounder) find(ref string) (any, error) {
 		}
 	}
 	return node, nil
-}
-
-func isObject(raw json.RawMessage) bool {
-	var m map[string]json.RawMessage
-	return json.Unmarshal(raw, &m) == nil && m != nil
 }

@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,61 @@ func TestValidationEnds(t *testing.T) {
 			t.Errorf("%s: checking took %v", name, took)
 		} else {
 			t.Logf("%s: %v %s", name, took, details[0])
+		}
+	}
+}
+
+// TestFieldProblems are what the person reads who fills the fields in: one sentence for each mistake, which names the field.
+func TestFieldProblems(t *testing.T) {
+	t.Parallel()
+	schema := []byte(`{"type":"object","title":"T","required":["nr","name"],"additionalProperties":false,
+		"dependentRequired":{"street":["city"]},"propertyNames":{"maxLength":10},
+		"properties":{
+			"nr":{"type":"string","pattern":"^[0-9]+$"},
+			"name":{"type":"string","minLength":3,"maxLength":5},
+			"kind":{"enum":["plan","letter"]},
+			"who":{"oneOf":[{"const":"a"},{"const":"b"}]},
+			"street":{"type":"string"},"city":{"type":"string"},
+			"when":{"anyOf":[{"pattern":"^a"},{"maxLength":1}]},
+			"count":{"type":"integer"},"never":false,"both":{"oneOf":[{"minLength":1},{"maxLength":9}]},"not":{"not":{"const":"x"}}}}`)
+	for values, want := range map[string][]string{
+		`{}`:                         {"fields.name: is required", "fields.nr: is required"},
+		`{"nr":"x","name":"ab"}`:     {`fields.name: is shorter than 3 characters`, `fields.nr: does not match the pattern "^[0-9]+$"`},
+		`{"nr":"1","name":"abcdef"}`: {`fields.name: is longer than 5 characters`},
+		`{"nr":"1","name":"abc","kind":"film","who":"c"}`: {`fields.kind: must be one of "plan", "letter"`, `fields.who: must be one of "a", "b"`},
+		`{"nr":"1","name":"abc","street":"Elm"}`:          {`fields.city: is required with "street"`},
+		`{"nr":"1","name":"abc","extra":"1"}`:             {`fields.extra: is not among the fields that the mailbox asks for`},
+		`{"nr":"1","name":"abc","never":"1"}`:             {`fields.never: is not among the fields that the mailbox asks for`},
+		`{"nr":"1","name":"abc","not":"x"}`:               {`fields.not: is what the mailbox does not allow`},
+		`{"nr":"1","name":"abc","when":"bb"}`:             {`fields.when: must fit one of the alternatives that the mailbox allows`},
+		`{"nr":"1","name":"abc","both":"bb"}`:             {`fields.both: fits more than one of the alternatives that the mailbox allows`},
+		`{"nr":"1","name":"abc","count":"7"}`:             {`fields.count: cannot be given: the mailbox asks for something else than a text`},
+		`{"nr":"1","name":"abc"}`:                         nil,
+	} {
+		if got := transfer.ValidateFields(schema, []byte(values)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", values, got, want)
+		}
+	}
+	long := transfer.ValidateFields(schema, []byte(`{"nr":"1","name":"abc","a\nvery long name indeed":"1"}`))
+	if len(long) != 2 || strings.ContainsAny(strings.Join(long, ""), "\n") {
+		t.Errorf("%q", long)
+	}
+}
+
+// TestSchemaProblems: who saves a schema that is none reads where.
+func TestSchemaProblems(t *testing.T) {
+	t.Parallel()
+	for property, want := range map[string]string{
+		`{"minLength":-1}`:     "at /properties/a/minLength",
+		`{"type":"strin"}`:     "at /properties/a/type",
+		`{"enum":"x"}`:         "at /properties/a/enum",
+		`{"pattern":"("}`:      "at /properties/a/pattern",
+		`{"required":["b",1]}`: "at /properties/a/required/1",
+		`7`:                    "at /properties/a",
+	} {
+		err := transfer.CheckFieldsSchema(withProperties(`{"a":`+property+`}`, ""))
+		if err == nil || !strings.Contains(err.Error(), want+": ") || len(err.Error()) > 500 {
+			t.Errorf("%s: %v", property, err)
 		}
 	}
 }
