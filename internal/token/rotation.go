@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,17 +26,20 @@ const clockSkew = time.Minute
 // expired. It is the first thing a server does with a ring, and what the rotation job repeats, several times a Lead.
 // Any number of replicas may call it at once.
 func (r *KeyRing) Ensure(ctx context.Context) error {
-	err := r.change(ctx, func(tx database.Tx) (string, error) {
-		changed, err := r.maintain(ctx, tx)
-		if err != nil {
-			return "", err
-		}
-		filled, err := r.fill(ctx, tx, false)
-		if err != nil || !changed && !filled {
-			return "", err
-		}
-		return "changed", nil
-	})
+	err := r.Load(ctx)
+	if err == nil && !r.upToDate() { // seldom: else nobody waits for the lock
+		err = r.change(ctx, func(tx database.Tx) (string, error) {
+			changed, err := r.maintain(ctx, tx)
+			if err != nil {
+				return "", err
+			}
+			filled, err := r.fill(ctx, tx, false)
+			if err != nil || !changed && !filled {
+				return "", err
+			}
+			return "changed", nil
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("ensure signing keys: %w", err)
 	}
@@ -138,6 +142,31 @@ func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice st
 	return r.Load(ctx)
 }
 
+// upToDate says whether maintain and fill would find nothing to do, by the keys that were loaded.
+func (r *KeyRing) upToDate() bool {
+	now := r.now()
+	usable := map[purpose][]Key{}
+	for _, k := range *r.keys.Load() {
+		switch {
+		case k.sealedShut, !now.Before(k.PublishedUntil):
+			return false
+		case k.private != nil && k.SignsUntil.Before(r.policy.erased(now)):
+			return false
+		case k.private != nil && k.Purpose == string(purposeSession) && k.PublishedUntil.Before(k.SignsUntil.Add(r.policy.published())):
+			return false
+		case k.RevokedAt == nil && now.Before(k.SignsUntil):
+			usable[purpose(k.Purpose)] = append(usable[purpose(k.Purpose)], *k)
+		}
+	}
+	return !slices.ContainsFunc(purposes, func(p purpose) bool { return r.policy.plan(usable[p], now) != step{} })
+}
+
+// published is how long a key of the purpose session stays published after its last signature.
+func (p KeyPolicy) published() time.Duration { return p.LongestToken + clockSkew }
+
+// erased is before when a key must have ended signing for its private part to be erased.
+func (p KeyPolicy) erased(now time.Time) time.Time { return now.Add(-max(p.Lead, clockSkew)) }
+
 // maintain keeps the rows in step with the policy and the clock.
 func (r *KeyRing) maintain(ctx context.Context, tx database.Tx) (changed bool, err error) {
 	now := r.now()
@@ -151,9 +180,8 @@ func (r *KeyRing) maintain(ctx context.Context, tx database.Tx) (changed bool, e
 	// Token lifetimes may have been raised since the key was made.
 	queue(`UPDATE signing_keys SET published_until = signs_until + $2::interval
 		WHERE purpose = $1 AND private_key IS NOT NULL AND published_until < signs_until + $2::interval`,
-		purposeSession, r.policy.LongestToken+clockSkew)
-	queue(`UPDATE signing_keys SET private_key = NULL WHERE private_key IS NOT NULL AND signs_until < $1`,
-		now.Add(-max(r.policy.Lead, clockSkew)))
+		purposeSession, r.policy.published())
+	queue(`UPDATE signing_keys SET private_key = NULL WHERE private_key IS NOT NULL AND signs_until < $1`, r.policy.erased(now))
 	queue(`DELETE FROM signing_keys WHERE published_until <= $1`, now)
 	err = tx.SendBatch(ctx, &b).Close()
 	return changed, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/seal"
 )
 
@@ -177,6 +178,23 @@ func TestFirstStartOfMany(t *testing.T) {
 	keys, err := r.ring.List(t.Context())
 	if err != nil || len(keys) != len(purposes) {
 		t.Errorf("%d keys were made, %v", len(keys), err)
+	}
+}
+
+// TestEnsureAgain: with nothing to do it waits for no other writer.
+func TestEnsureAgain(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, testURL(t), replicaOptions{})
+	err := r.db.InTx(t.Context(), func(tx database.Tx) error {
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		return r.ring.Ensure(ctx)
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

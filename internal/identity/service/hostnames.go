@@ -48,6 +48,10 @@ func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts
 // Errors: identity.ErrHostInUse when the host is another organization's.
 func (s *Service) Bootstrap(ctx context.Context) error {
 	host := hosts.Normalize(s.settings.PublicURL.Host)
+	var last string
+	if known, err := database.Setting(ctx, s.store.Querier(), publicHostSetting, &last); err != nil || known && last == host {
+		return describe("bootstrap", err) // as at nearly every start: no transaction, and no wait for other replicas
+	}
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockBootstrap(ctx); err != nil {
 			return err
@@ -59,7 +63,6 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var last string
 		known, err := database.Setting(ctx, tx.Querier(), publicHostSetting, &last)
 		if err != nil || known && last == host {
 			return err
