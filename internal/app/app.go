@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -92,55 +93,63 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	url, err := a.openDatabase(ctx)
-	if err != nil {
+	if err := a.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	sealer, err := seal.New(cfg.SecretKey, cfg.SecretKeyPrevious)
-	if err != nil {
+	proved := make(chan error, 1)
+	go func() { proved <- a.proveDatabase(ctx) }() // it takes as long as all the rest, which only needs the pool
+	built := a.build(ctx)
+	if err := cmp.Or(<-proved, built); err != nil {
 		return nil, err
 	}
-	catalog, err := i18n.New()
-	if err != nil {
-		return nil, err
-	}
-	if cfg.ListenDatabaseURL != "" {
-		url = cfg.ListenDatabaseURL
-	}
-	a.listener = database.NewListener(url, a.log, time.Now)
-	a.buildTokens(sealer)
-	if err := a.buildMail(sealer, catalog); err != nil {
-		return nil, err
-	}
-	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, cfg.EventRetention, a.now, a.log)
-	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
-		return nil, err
-	}
-	a.recurring()
-	a.watchSettings()
 	return a, nil
 }
 
-// openDatabase opens the pool on a database of this version and gives the URL it is at.
-func (a *App) openDatabase(ctx context.Context) (url string, err error) {
+// openDatabase makes the pool on a database that was migrated, where that is asked for.
+func (a *App) openDatabase(ctx context.Context) (err error) {
 	if a.database, err = OpenDatabase(ctx, a.config, a.log); err != nil {
-		return "", err
+		return err
 	}
-	url = a.database.URL
-	migrate := a.config.DatabaseURL == "" || a.options.Migrate
-	if migrate {
-		if err := database.Migrate(ctx, url, a.log); err != nil {
-			return "", err
+	if a.config.DatabaseURL == "" || a.options.Migrate {
+		if err := database.Migrate(ctx, a.database.URL, a.log); err != nil {
+			return err
 		}
 	}
-	if a.DB, err = database.Open(ctx, url, a.config.DatabaseMaxConnections); err != nil || migrate {
-		return url, err
-	}
+	a.DB, err = database.New(ctx, a.database.URL, a.config.DatabaseMaxConnections)
+	return err
+}
+
+// proveDatabase makes the first connection and looks whether the database is of this version.
+func (a *App) proveDatabase(ctx context.Context) error {
 	pending, err := a.DB.Pending(ctx)
 	if pending {
 		err = errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
 	}
-	return url, err
+	return err
+}
+
+// build makes everything on top of the pool, without using it.
+func (a *App) build(ctx context.Context) error {
+	sealer, err := seal.New(a.config.SecretKey, a.config.SecretKeyPrevious)
+	if err != nil {
+		return err
+	}
+	catalog, err := i18n.New()
+	if err != nil {
+		return err
+	}
+	a.listener = database.NewListener(cmp.Or(a.config.ListenDatabaseURL, a.database.URL), a.log, time.Now)
+	a.buildTokens(sealer)
+	if err := a.buildMail(sealer, catalog); err != nil {
+		return err
+	}
+	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, a.config.EventRetention, a.now, a.log)
+	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
+		return err
+	}
+	a.recurring()
+	a.watchSettings()
+	return nil
 }
 
 func (a *App) issuerURL() string {

@@ -52,15 +52,30 @@ var errGuessing = errors.New("database URL: default_query_exec_mode must not be 
 
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
-// Open makes a pool of at most maxConns connections to the database at url and proves that one of them works. A statement that takes
+// New makes a pool of at most maxConns connections to the database at url; it connects when it is used. A statement that takes
 // longer than ten seconds fails, unless its context is Unhurried, and so does waiting five seconds for a connection: Classify makes
 // fault.ErrUnavailable of both.
 // maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
-func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
-	return open(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
+func New(ctx context.Context, url string, maxConns int) (*DB, error) {
+	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
 }
 
-func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
+// Open is New, and proves that one of the connections works.
+func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
+	db, err := New(ctx, url, maxConns)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Pool.Ping(ctx); err != nil {
+		db.Close()
+		return nil, unreached(err)
+	}
+	return db, nil
+}
+
+func unreached(err error) error { return fmt.Errorf("reach database: %w", err) }
+
+func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
@@ -87,10 +102,6 @@ func open(ctx context.Context, url string, maxConns int, p patience) (*DB, error
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
 	}
 	return &DB{Pool: pool}, nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// OpenImpatient is Open with d as the limit of statements and of waiting for a connection.
+// OpenImpatient is New with d as the limit of statements and of waiting for a connection.
 func OpenImpatient(ctx context.Context, url string, maxConns int, d time.Duration) (*DB, error) {
-	return open(ctx, url, maxConns, patience{statement: d, acquire: d})
+	return newPool(ctx, url, maxConns, patience{statement: d, acquire: d})
 }
 
 // MigrateFilesTo applies the files of package migrations up to one version: an older program's schema.

@@ -216,14 +216,19 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 }
 
 // Pending reports whether the database lacks a step of this program. Steps are applied in order, so that the newest of each
-// kind tells; one round trip, since every start asks.
+// kind tells; one round trip, since every start asks, and as the first thing of all: an error says if the database was not reached.
 func (db *DB) Pending(ctx context.Context) (bool, error) {
 	file, river, err := newestSteps()
 	if err != nil {
 		return false, err
 	}
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		return false, unreached(err)
+	}
+	defer conn.Release()
 	var complete bool
-	err = db.Pool.QueryRow(ctx, `
+	err = conn.QueryRow(ctx, `
 		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
 			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`,
 		pgx.QueryExecModeExec, strconv.FormatInt(file, 10), strconv.Itoa(river)).Scan(&complete) // as text: see errGuessing
