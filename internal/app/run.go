@@ -21,8 +21,10 @@ const (
 	// take milliseconds. What lasts longer is told to end.
 	ordinaryGrace = 500 * time.Millisecond
 	// drainTimeout is how long everything has after that; connections that are left are closed.
-	drainTimeout      = 15 * time.Second
-	listenerTimeout   = 30 * time.Second
+	drainTimeout    = 15 * time.Second
+	listenerTimeout = 30 * time.Second
+	// jobsDelay is how long jobs wait for the first requests: they begin with a handful of connections and some forty statements.
+	jobsDelay         = 100 * time.Millisecond
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
@@ -39,18 +41,29 @@ func (a *App) Run(ctx context.Context) (err error) {
 	defer stopBackground()
 	var running errgroup.Group
 	running.Go(func() error { return a.database.run(background) })
-	running.Go(func() error { return a.listener.Run(background) })
-	running.Go(func() error { return a.revocations.Run(background) })
 	feedCtx, stopFeed := context.WithCancel(background)
 	defer stopFeed()
-	running.Go(func() error { return a.feed.Run(feedCtx) })
-	if err := a.prepare(ctx); err != nil {
+	err = a.prepare(ctx)
+	if err == nil { // no sooner: loading beside it would take one more connection
+		running.Go(func() error { return a.listener.Run(background) })
+		running.Go(func() error { return a.revocations.Run(background) })
+		running.Go(func() error { return a.feed.Run(feedCtx) })
+		err = a.synchronize(ctx)
+	}
+	if err != nil {
 		stopBackground()
 		return errors.Join(err, running.Wait())
 	}
 	jobsCtx, stopJobs := context.WithCancel(background)
 	defer stopJobs()
-	running.Go(func() error { return a.Jobs.Run(jobsCtx) })
+	running.Go(func() error {
+		select {
+		case <-jobsCtx.Done():
+			return nil
+		case <-time.After(jobsDelay):
+			return a.Jobs.Run(jobsCtx)
+		}
+	})
 
 	served := a.serve(ctx, stopFeed)
 	stopJobs()
@@ -58,7 +71,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	return errors.Join(served, running.Wait())
 }
 
-// prepare does what must be done before the first request.
+// prepare brings the database to what this replica needs of it.
 func (a *App) prepare(ctx context.Context) error {
 	if err := a.Keys.Ensure(ctx); err != nil {
 		return err
@@ -66,9 +79,11 @@ func (a *App) prepare(ctx context.Context) error {
 	if err := a.Identity.Bootstrap(ctx); err != nil {
 		return fmt.Errorf("prepare identity: %w", err)
 	}
-	if err := a.loadMaintenance(ctx); err != nil {
-		return err
-	}
+	return nil
+}
+
+// synchronize waits for what must be known before the first request.
+func (a *App) synchronize(ctx context.Context) error {
 	if err := a.waitForListener(ctx); err != nil {
 		return err
 	}
@@ -80,7 +95,8 @@ func (a *App) prepare(ctx context.Context) error {
 	return nil
 }
 
-// waitForListener waits until the listener hears: what it feeds, the revocations first of all, is loaded then.
+// waitForListener waits until the listener hears: what it feeds, the revocations and the mode of maintenance among it, is
+// loaded then.
 func (a *App) waitForListener(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listenerTimeout)
 	defer cancel()
@@ -113,6 +129,9 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for administration (CONSIGN_ADMIN_LISTEN): %w", err), listener.Close())
 	}
+	a.ready.Store(true)
+	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version)
+	a.greet(ctx) // before the first request, which could use the connection that this does
 	failed := make(chan error, 2)
 	go func() { failed <- admin.Serve(adminListener) }()
 	go func() {
@@ -122,9 +141,6 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 		}
 		failed <- public.Serve(listener)
 	}()
-	a.ready.Store(true)
-	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version)
-	a.greet(ctx)
 	select {
 	case <-ctx.Done():
 		a.stopping.Store(true)

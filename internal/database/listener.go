@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,6 +77,12 @@ func (l *Listener) Silence() time.Duration {
 	return l.now().Sub(l.heard)
 }
 
+func hangUp(conn *pgconn.PgConn) {
+	ctx, cancel := context.WithTimeout(context.Background(), farewellLimit)
+	defer cancel()
+	_ = conn.Close(ctx)
+}
+
 // Run listens until ctx ends and returns nil then.
 func (l *Listener) Run(ctx context.Context) error {
 	backoff := firstBackoff
@@ -107,11 +114,7 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellLimit)
-		defer cancel()
-		_ = conn.Close(farewell)
-	}()
+	defer hangUp(conn)
 	for _, h := range l.handlers {
 		if h.onConnect == nil {
 			continue
@@ -134,8 +137,8 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 	}
 }
 
-// connect makes the connection and listens to every channel.
-func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
+// dial makes a connection.
+func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	cfg, err := pgconn.ParseConfig(l.url)
 	if err != nil {
 		return nil, fmt.Errorf("read listen URL: %w", err)
@@ -149,10 +152,23 @@ func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect listener: %w", err)
 	}
+	return conn, nil
+}
+
+// connect makes the connection and listens to every channel.
+func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
+	conn, err := l.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var listen strings.Builder // one round trip for all: each start of a server waits for it
 	for _, h := range l.handlers {
-		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{h.channel}.Sanitize()).ReadAll(); err != nil {
-			return nil, errors.Join(fmt.Errorf("listen to %s: %w", h.channel, err), conn.Close(ctx))
-		}
+		listen.WriteString("LISTEN " + pgx.Identifier{h.channel}.Sanitize() + ";")
+	}
+	if _, err := conn.Exec(ctx, listen.String()).ReadAll(); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), conn.Close(ctx))
 	}
 	return conn, nil
 }
