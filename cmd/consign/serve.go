@@ -26,7 +26,7 @@ func serve(ctx context.Context, env environment, args []string) error {
 	}
 	log, flush := serverLogger(cfg, env.stderr)
 	defer flush()
-	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
+	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
 	if err != nil {
 		return err
 	}

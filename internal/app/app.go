@@ -38,6 +38,8 @@ type Options struct {
 	Admin    net.Listener // where to serve administration; nil: Config.AdminListen
 	Migrate  bool         // apply pending migrations to an external database too
 	Demo     bool         // seed the demo mailbox once
+	// Serve says that Run follows: what only that needs is begun early.
+	Serve bool
 	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
 	NoPeriodic bool
 	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver
@@ -139,6 +141,9 @@ func (a *App) build(ctx context.Context) error {
 		return err
 	}
 	a.listener = database.NewListener(cmp.Or(a.config.ListenDatabaseURL, a.database.URL), a.log, time.Now)
+	if a.options.Serve {
+		a.listener.Connect(ctx)
+	}
 	a.buildTokens(sealer)
 	if err := a.buildMail(sealer, catalog); err != nil {
 		return err

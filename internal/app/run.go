@@ -201,6 +201,9 @@ func listen(ctx context.Context, given net.Listener, address string) (net.Listen
 
 // Close ends what New opened. Run calls it; commands that do not Run call it themselves.
 func (a *App) Close() error {
+	if a.listener != nil {
+		a.listener.Close()
+	}
 	if a.DB != nil {
 		a.DB.Close()
 	}

@@ -28,6 +28,7 @@ type Listener struct {
 	log      *slog.Logger
 	now      func() time.Time
 	handlers []handler
+	first    func() (*pgconn.PgConn, error) // the connection that Connect began to make; nil once it is taken
 
 	mu        sync.Mutex
 	confirmed time.Time // when the last completed round trip began; zero while there is no connection
@@ -75,6 +76,23 @@ func (l *Listener) Silence() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now().Sub(l.heard)
+}
+
+// Connect begins to make the first connection, for those who have other things to do before Run, which goes on with it. Where
+// no Run follows, Close ends it.
+func (l *Listener) Connect(ctx context.Context) {
+	l.first = sync.OnceValues(func() (*pgconn.PgConn, error) { return l.dial(ctx) })
+	go func() { _, _ = l.first() }()
+}
+
+// Close ends the connection of a Connect that no Run has followed.
+func (l *Listener) Close() {
+	if l.first == nil {
+		return
+	}
+	if conn, err := l.first(); err == nil {
+		hangUp(conn)
+	}
 }
 
 func hangUp(conn *pgconn.PgConn) {
@@ -155,9 +173,13 @@ func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	return conn, nil
 }
 
-// connect makes the connection and listens to every channel.
+// connect takes the first connection or makes one, and listens to every channel.
 func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
-	conn, err := l.dial(ctx)
+	dial := func() (*pgconn.PgConn, error) { return l.dial(ctx) }
+	if l.first != nil {
+		dial, l.first = l.first, nil
+	}
+	conn, err := dial()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package database_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +34,36 @@ func run(t *testing.T, l *database.Listener) {
 			t.Errorf("Run = %v after its context ended", err)
 		}
 	})
+}
+
+// TestListenerConnectsEarly: Run goes on with the connection that Connect makes, and Close ends one that no Run has taken.
+func TestListenerConnectsEarly(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	conn := connect(t, url)
+	listeners := func() (pids []int) {
+		if err := conn.QueryRow(t.Context(), `
+			SELECT array(SELECT pid FROM pg_stat_activity
+			WHERE application_name = 'consign listener' AND datname = current_database())`).Scan(&pids); err != nil {
+			t.Fatal(err)
+		}
+		return pids
+	}
+	l := database.NewListener(url, discard(), time.Now)
+	l.Connect(t.Context())
+	eventually(t, "connected", func() bool { return len(listeners()) == 1 })
+	before := listeners()
+	run(t, l)
+	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	if now := listeners(); !slices.Equal(now, before) {
+		t.Errorf("connections %v, want %v", now, before)
+	}
+
+	unused := database.NewListener(url, discard(), time.Now)
+	unused.Connect(t.Context())
+	eventually(t, "connected", func() bool { return len(listeners()) == 2 })
+	unused.Close()
+	eventually(t, "closed", func() bool { return slices.Equal(listeners(), before) })
 }
 
 func TestListenerDelivers(t *testing.T) {
