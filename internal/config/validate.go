@@ -37,7 +37,7 @@ func (c *Config) validate(publicGiven bool) []error {
 	k.storage(c, publicGiven)
 	_, err := mail.ParseAddress(c.MailFrom)
 	k.must(c.MailFrom == "" || err == nil, "MAIL_FROM", "must be a mail address like Consign <noreply@example.com>")
-	k.must(c.BaseDomain == "" || hostname.MatchString(c.BaseDomain), "BASE_DOMAIN", "must be a domain in lower case, like example.com")
+	k.must(c.BaseDomain == "" || hostname(c.BaseDomain), "BASE_DOMAIN", "must be a domain in lower case, like example.com")
 	namespace := webURL(c.ClaimNamespace)
 	k.must(namespace != nil, "CLAIM_NAMESPACE", "must be a URL like https://example.com/")
 	for name, value := range map[string]string{"PRODUCT_URL": c.ProductURL, "PROVIDER_URL": c.ProviderURL, "BASE_URL_DRIVE": c.BaseURLDrive} {
@@ -124,7 +124,17 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 
 var colour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-var hostname = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$`)
+var label = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
+
+// hostname accepts names in lower case and ASCII (RFC 1123, 2.1).
+func hostname(s string) bool {
+	for part := range strings.SplitSeq(s, ".") {
+		if len(part) > 63 || !label.MatchString(part) {
+			return false
+		}
+	}
+	return len(s) <= 253
+}
 
 // publicHost accepts names, IP addresses and a valid port.
 func publicHost(u *url.URL) bool {
@@ -132,7 +142,7 @@ func publicHost(u *url.URL) bool {
 	if port := u.Port(); strings.HasSuffix(u.Host, ":") || port != "" && !validPort(port) {
 		return false
 	}
-	return net.ParseIP(host) != nil || len(host) <= 253 && hostname.MatchString(host)
+	return net.ParseIP(host) != nil || hostname(host)
 }
 
 // webURL returns the parsed URL if it is http or https, has a host and no credentials.

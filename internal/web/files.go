@@ -5,12 +5,12 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/api"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
@@ -38,27 +39,28 @@ const (
 // assets are the files that pages load. Their address names a digest of all of them, so that browsers keep them for
 // good and no page ever runs with the script of another version.
 type assets struct {
-	path  string // like /assets/1b2c3d4e/
-	names []string
-	brand []byte // the file that is not embedded
+	names  []string
+	brand  []byte        // the file that is not embedded
+	digest func() string // of all, made when the first page is asked for
 }
+
+// path is where the files are, like /assets/1b2c3d4e/.
+func (a assets) path() string { return "/assets/" + a.digest() + "/" }
 
 // content reads a file, which costs a copy: whoever needs it often keeps it.
 func (a assets) content(name string) []byte {
 	if name == brandFile {
 		return a.brand
 	}
-	content, _ := files.ReadFile("assets/" + name) // readAssets has read it already
+	content, _ := files.ReadFile("assets/" + name) // readAssets has found it
 	return content
 }
-
-var hexColour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
 // readAssets finds the embedded files and makes the stylesheet with the configured colour.
 func readAssets(accent string) (assets, error) {
 	a := assets{names: []string{brandFile}}
 	if accent != "" {
-		if !hexColour.MatchString(accent) {
+		if digits, ok := strings.CutPrefix(accent, "#"); !ok || len(digits) != 6 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
 			return a, errors.New("the accent colour is not of the form #rrggbb")
 		}
 		a.brand = []byte(":root { --brand: " + accent + "; }\n")
@@ -73,20 +75,29 @@ func readAssets(accent string) (assets, error) {
 	if err != nil {
 		return a, fmt.Errorf("read page assets: %w", err)
 	}
-	all := sha256.New()
 	slices.Sort(a.names)
-	for _, name := range a.names {
-		sum := sha256.Sum256(a.content(name))
-		_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
-	}
-	a.path = fmt.Sprintf("/assets/%x/", all.Sum(nil)[:6])
+	a.digest = sync.OnceValue(func() string {
+		all := sha256.New()
+		for _, name := range a.names {
+			sum := sha256.Sum256(a.content(name))
+			_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
+		}
+		return hex.EncodeToString(all.Sum(nil)[:6])
+	})
 	return a, nil
 }
 
 // handleFiles registers the assets and the OpenAPI documents.
 func (p *Pages) handleFiles() {
 	for _, name := range p.assets.names {
-		p.handle(p.assets.path+name, file(name, func() []byte { return p.assets.content(name) }, kept))
+		serve := file(name, func() []byte { return p.assets.content(name) }, kept)
+		p.handle("/assets/{digest}/"+name, func(w http.ResponseWriter, r *http.Request) {
+			if r.PathValue("digest") != p.assets.digest() {
+				httpapi.WriteError(w, r, fault.ErrNotFound)
+				return
+			}
+			serve(w, r)
+		})
 	}
 	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, asked))
 	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, asked))

@@ -137,7 +137,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	}
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path, Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: string(words),
+		Assets: p.assets.path(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: string(words),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 	}

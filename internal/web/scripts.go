@@ -17,12 +17,6 @@ type script struct {
 	sentences []string // msgids
 }
 
-var (
-	imported = regexp.MustCompile(`(?m)\bfrom ?"(\.\.?/[^"]+)"|^import "(\.\.?/[^"]+)"`)
-	// spoken finds the calls T("…"), F("…", …) and N("…", "…", …) of scripts. The test of package i18n reads them alike.
-	spoken = regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
-)
-
 // module is one embedded ES module: what it imports itself, and the sentences it speaks.
 type module struct {
 	imports   []string
@@ -31,6 +25,9 @@ type module struct {
 
 // readModules reads all embedded modules, those of others included.
 func readModules(a assets) (map[string]module, error) {
+	imported := regexp.MustCompile(`(?m)\bfrom ?"(\.\.?/[^"]+)"|^import "(\.\.?/[^"]+)"`)
+	// The calls T("…"), F("…", …) and N("…", "…", …) of scripts. The test of package i18n reads them alike.
+	spoken := regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
 	modules := map[string]module{}
 	for _, name := range a.names {
 		if path.Ext(name) != ".js" {
