@@ -69,11 +69,7 @@ func (s *Store) Adminunit(ctx context.Context, o id.Organization, d transfer.Adm
 	return row.unit(d), nil
 }
 
-// RecentAdminunit is Adminunit as it is or was a moment ago, on the scope's host.
-func (s *Store) RecentAdminunit(ctx context.Context, o id.Organization, sc Scope) (transfer.Adminunit, error) {
-	row, err := s.organization(ctx, o, sc)
-	if err != nil {
-		return transfer.Adminunit{}, fmt.Errorf("read adminunit: %w", err)
-	}
-	return row.unit(sc.Defaults.Adminunit), nil
+// RecentAdminunit is Adminunit as it is or was a moment ago.
+func (s *Store) RecentAdminunit(ctx context.Context, o id.Organization, d transfer.Adminunit) (transfer.Adminunit, error) {
+	return s.adminunits.Get(o, func() (transfer.Adminunit, error) { return s.Adminunit(ctx, o, d) })
 }

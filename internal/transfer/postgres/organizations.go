@@ -41,6 +41,3 @@ func (s *Store) organization(ctx context.Context, o id.Organization, sc Scope) (
 	}
 	return s.organizations.Get(o, load)
 }
-
-// ForgetOrganizations has the next request read what organizations have decided: something of it has changed.
-func (s *Store) ForgetOrganizations() { s.organizations.Forget() }

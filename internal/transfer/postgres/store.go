@@ -23,12 +23,26 @@ type Store struct {
 	q  database.Querier
 	tx database.Tx
 
+	*copies
+}
+
+// copies are what holds for whole organizations, as it is or was a moment ago.
+type copies struct {
 	organizations *recent.Copies[id.Organization, organizationRow]
+	adminunits    *recent.Copies[id.Organization, transfer.Adminunit]
+}
+
+// ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed.
+func (c *copies) ForgetOrganizations() {
+	c.organizations.Forget()
+	c.adminunits.Forget()
 }
 
 // New makes a Store on db's pool.
 func New(db *database.DB) *Store {
-	return &Store{db: db, q: db.Pool, organizations: recent.New[id.Organization, organizationRow](nil)}
+	return &Store{db: db, q: db.Pool, copies: &copies{
+		organizations: recent.New[id.Organization, organizationRow](nil), adminunits: recent.New[id.Organization, transfer.Adminunit](nil),
+	}}
 }
 
 // InTx runs fn with a Store whose statements are one transaction, as database.DB.InTx does.
@@ -43,7 +57,7 @@ func (s *Store) Changes() uint64 { return s.db.Changes() }
 
 // Within returns a Store whose statements join tx, a transaction that somebody else opened.
 func (s *Store) Within(tx database.Tx) *Store {
-	return &Store{db: s.db, q: tx, tx: tx, organizations: s.organizations}
+	return &Store{db: s.db, q: tx, tx: tx, copies: s.copies}
 }
 
 // Tx is the transaction this Store runs in, for the mails, jobs, events and audit entries that join it; nil outside InTx.
