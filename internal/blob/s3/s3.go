@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -323,5 +324,6 @@ func away(err error) bool {
 	var network *net.OpError
 	r := response(err)
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &request) || errors.As(err, &network) || r.StatusCode >= 500 || r.StatusCode == 429
+		errors.As(err, &request) || errors.As(err, &network) ||
+		r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusConflict
 }

@@ -3,6 +3,7 @@ package s3
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -232,6 +233,13 @@ func (w *writer) bounded(size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, patience+time.Duration(size/mebibyte)*time.Second)
 }
 
+// A service may refuse what another request gets in the way of and ask to try again (409: OperationAborted, or a directory that versitygw
+// removes while something is stored in it).
+const (
+	putTries = 5
+	putPause = 20 * time.Millisecond // after the first try, longer after each
+)
+
 // put stores the first n bytes of a spool as an S3 object.
 func (s *Store) put(ctx context.Context, name string, from *spool, n int64, metadata map[string]string) error {
 	o := minio.PutObjectOptions{UserMetadata: metadata}
@@ -240,8 +248,17 @@ func (s *Store) put(ctx context.Context, name string, from *spool, n int64, meta
 		// A body of signed chunks is not empty even if its content is, which some services trip over.
 		o.DisableContentSha256, sum = true, emptySum
 	}
-	_, err := s.core.PutObject(ctx, s.bucket, name, from.reader(n), n, "", sum, o)
-	return err
+	for try := 1; ; try++ {
+		_, err := s.core.PutObject(ctx, s.bucket, name, from.reader(n), n, "", sum, o)
+		if response(err).StatusCode != http.StatusConflict || try == putTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Duration(try) * putPause):
+		}
+	}
 }
 
 // putPart stores a part.

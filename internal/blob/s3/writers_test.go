@@ -256,3 +256,35 @@ func TestAway(t *testing.T) {
 		t.Errorf("Open of a server that is gone: %v", err)
 	}
 }
+
+// TestConflict: what another request got in the way of is tried again, some times.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	proxy := httputil.NewSingleHostReverseProxy(o.Endpoint)
+	var refusals atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && refusals.Add(-1) >= 0 {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	o.Endpoint, _ = url.Parse(server.URL)
+	s, key := open(t, o), newKey()
+	w := begun(t, s, key, 0, []byte("abc"))
+	take(t, w, []byte("def"))
+	refusals.Store(2)
+	if held, err := w.Sync(); err != nil || held != 6 {
+		t.Errorf("Sync between others = %d, %v", held, err)
+	}
+	take(t, w, []byte("ghi"))
+	refusals.Store(1000)
+	if held, err := w.Sync(); !errors.Is(err, blob.ErrAway) || held != 6 {
+		t.Errorf("Sync that never gets through = %d, %v", held, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
