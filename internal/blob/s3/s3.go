@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -315,6 +314,9 @@ func full(err error) bool {
 	return spoolFull(err) || r.StatusCode == 507 || strings.Contains(r.Code, "QuotaExceeded") || strings.Contains(r.Code, "StorageFull")
 }
 
+// conflict reports whether another request got in the way, so that trying again makes sense.
+func conflict(err error) bool { return response(err).StatusCode == 409 }
+
 // away reports whether the service could not be reached, or could not do its work.
 func away(err error) bool {
 	if errors.Is(err, context.Canceled) {
@@ -325,5 +327,5 @@ func away(err error) bool {
 	r := response(err)
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &request) || errors.As(err, &network) ||
-		r.StatusCode >= 500 || r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusConflict
+		r.StatusCode >= 500 || r.StatusCode == 429 || conflict(err)
 }

@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -250,7 +249,7 @@ func (s *Store) put(ctx context.Context, name string, from *spool, n int64, meta
 	}
 	for try := 1; ; try++ {
 		_, err := s.core.PutObject(ctx, s.bucket, name, from.reader(n), n, "", sum, o)
-		if response(err).StatusCode != http.StatusConflict || try == putTries {
+		if !conflict(err) || try == putTries {
 			return err
 		}
 		select {
