@@ -22,7 +22,7 @@ var start = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 func open(t *testing.T) *database.DB {
 	t.Helper()
-	db, err := database.Open(t.Context(), pgtest.URL(t), 4)
+	db, err := database.New(t.Context(), pgtest.URL(t), 4)
 	if err != nil {
 		t.Fatal(err)
 	}

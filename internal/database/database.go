@@ -60,19 +60,6 @@ func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
 }
 
-// Open is New, and proves that one of the connections works.
-func Open(ctx context.Context, url string, maxConns int) (*DB, error) {
-	db, err := New(ctx, url, maxConns)
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Pool.Ping(ctx); err != nil {
-		db.Close()
-		return nil, unreached(err)
-	}
-	return db, nil
-}
-
 func unreached(err error) error { return fmt.Errorf("reach database: %w", err) }
 
 func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {

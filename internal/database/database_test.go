@@ -18,7 +18,7 @@ import (
 
 func open(t *testing.T, url string) *database.DB {
 	t.Helper()
-	db, err := database.Open(t.Context(), url, 4)
+	db, err := database.New(t.Context(), url, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +187,17 @@ func TestClassify(t *testing.T) {
 	_, latin := db.Pool.Exec(ctx, insert, "\xff")
 	_, nested := db.Pool.Exec(ctx, `INSERT INTO settings (name, value) VALUES ('a', $1::text::jsonb)`, `"\u0000"`)
 	_, syntax := db.Pool.Exec(ctx, "SELEKT")
-	closed, err := database.Open(ctx, pgtest.URL(t), 1)
+	closed, err := database.New(ctx, pgtest.URL(t), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	closed.Close()
-	_, err = database.Open(ctx, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", 1)
+	away, err := database.New(ctx, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer away.Close()
+	_, err = away.Pending(ctx)
 	cases := []struct {
 		name string
 		err  error
@@ -272,8 +277,12 @@ func TestPoolSurvivesCuts(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://%zz", "postgres://127.0.0.1:1/x?connect_timeout=1"} {
-		if db, err := database.Open(t.Context(), url, 0); err == nil {
+		db, err := database.New(t.Context(), url, 0)
+		if err == nil {
+			_, err = db.Pending(t.Context())
 			db.Close()
+		}
+		if err == nil {
 			t.Errorf("opened %q", url)
 		}
 	}
@@ -284,7 +293,7 @@ func TestModes(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	for mode, want := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {
-		db, err := database.Open(t.Context(), url+"&default_query_exec_mode="+mode, 1)
+		db, err := database.New(t.Context(), url+"&default_query_exec_mode="+mode, 1)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", mode, err)
 		}

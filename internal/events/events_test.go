@@ -19,7 +19,7 @@ import (
 func open(t *testing.T) (*database.DB, *clock) {
 	t.Helper()
 	url, c := newDatabase(t)
-	db, err := database.Open(t.Context(), url, 12)
+	db, err := database.New(t.Context(), url, 12)
 	if err != nil {
 		t.Fatal(err)
 	}

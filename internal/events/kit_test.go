@@ -53,7 +53,7 @@ type replica struct {
 func newReplica(t *testing.T, url string, c *clock, deaf bool) *replica {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	db, err := database.Open(t.Context(), url, 8)
+	db, err := database.New(t.Context(), url, 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (greet) Kind() string { return "greet" }
 
 func open(t testing.TB, url string) *database.DB {
 	t.Helper()
-	db, err := database.Open(t.Context(), url, 5)
+	db, err := database.New(t.Context(), url, 5)
 	if err != nil {
 		t.Fatal(err)
 	}

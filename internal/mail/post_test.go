@@ -49,7 +49,7 @@ func (b *buffer) String() string {
 
 func newPost(t testing.TB, url string, transport mail.Transport, o mail.Options) *post {
 	t.Helper()
-	db, err := database.Open(t.Context(), url, 6)
+	db, err := database.New(t.Context(), url, 6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func newReplica(t testing.TB, url string, o replicaOptions) *replica {
 	if o.now == nil {
 		o.now = time.Now
 	}
-	db, err := database.Open(ctx, url, 8)
+	db, err := database.New(ctx, url, 8)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,21 +218,28 @@ func TestSpoolDirectory(t *testing.T) {
 	}
 }
 
-// TestAway sees that a service that cannot be reached is told as such.
-func TestAway(t *testing.T) {
-	t.Parallel()
+// refusing gives the way to the service through a server that answers some requests itself, with that status.
+func refusing(t *testing.T, status int, refuses func(*http.Request) bool) (s3.Options, *httptest.Server) {
+	t.Helper()
 	o := options(t)
 	proxy := httputil.NewSingleHostReverseProxy(o.Endpoint)
-	var down atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if down.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
+		if refuses(r) {
+			w.WriteHeader(status)
 			return
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	o.Endpoint, _ = url.Parse(server.URL)
+	return o, server
+}
+
+// TestAway sees that a service that cannot be reached is told as such.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	o, server := refusing(t, http.StatusServiceUnavailable, func(*http.Request) bool { return down.Load() })
 	s, key := open(t, o), newKey()
 	w := begun(t, s, key, 0, []byte("abc"))
 	take(t, w, []byte("def"))
@@ -260,18 +267,8 @@ func TestAway(t *testing.T) {
 // TestConflict: what another request got in the way of is tried again, some times.
 func TestConflict(t *testing.T) {
 	t.Parallel()
-	o := options(t)
-	proxy := httputil.NewSingleHostReverseProxy(o.Endpoint)
 	var refusals atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut && refusals.Add(-1) >= 0 {
-			w.WriteHeader(http.StatusConflict)
-			return
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	o.Endpoint, _ = url.Parse(server.URL)
+	o, _ := refusing(t, http.StatusConflict, func(r *http.Request) bool { return r.Method == http.MethodPut && refusals.Add(-1) >= 0 })
 	s, key := open(t, o), newKey()
 	w := begun(t, s, key, 0, []byte("abc"))
 	take(t, w, []byte("def"))

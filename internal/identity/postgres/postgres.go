@@ -50,7 +50,7 @@ func (s *Store) OnDirectory(forget func()) { s.onDirectory = forget }
 func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 	var within *Store
 	err := s.db.InTx(ctx, func(tx database.Tx) error {
-		within = &Store{db: s.db, q: tx, tx: tx}
+		within = &Store{db: s.db, q: tx, tx: tx, onDirectory: s.onDirectory}
 		return fn(within)
 	})
 	if within != nil && within.directory {

@@ -115,7 +115,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	k := &kit{t: t, url: dsn, post: &postbox{links: map[string][]string{}}}
 	k.clock.Store(time.Now().Truncate(time.Second).UnixNano())
 	log := slog.New(slog.DiscardHandler)
-	db, err := database.Open(t.Context(), dsn, 24)
+	db, err := database.New(t.Context(), dsn, 24)
 	must(t, err)
 	t.Cleanup(db.Close)
 	k.db, k.store = db, postgres.New(db)

@@ -26,7 +26,7 @@ func connectTo(t *testing.T, url string) *pgx.Conn {
 // pending reports whether the database at url lacks a step of this program.
 func pending(t *testing.T, url string) (bool, error) {
 	t.Helper()
-	db, err := database.Open(t.Context(), url, 1)
+	db, err := database.New(t.Context(), url, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

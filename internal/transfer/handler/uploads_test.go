@@ -177,7 +177,7 @@ func TestNewerRequestCutsOffTheOlder(t *testing.T) {
 		}
 		first <- r
 	}()
-	db, err := database.Open(t.Context(), s.DatabaseURL, 1)
+	db, err := database.New(t.Context(), s.DatabaseURL, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

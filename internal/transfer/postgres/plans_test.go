@@ -82,11 +82,10 @@ const crowd = `
 	SELECT gen_random_uuid(), uid, 'a', 'a', 1, now() FROM transfer.reservations;
 	ANALYZE;`
 
-// TestLookupsReadNoWholeTable: with thousands of persons, none of the look-ups that each request begins with reads a table that grows
-// with them from end to end. The planner does so when a statement joins more than it reorders (migration 0008).
-func TestLookupsReadNoWholeTable(t *testing.T) {
-	t.Parallel()
-	db, err := database.Open(t.Context(), pgtest.URL(t), 2)
+// crowded is a database with a crowd in it.
+func crowded(t *testing.T) *database.DB {
+	t.Helper()
+	db, err := database.New(t.Context(), pgtest.URL(t), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +93,14 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), crowd); err != nil {
 		t.Fatal(err)
 	}
+	return db
+}
+
+// TestLookupsReadNoWholeTable: with thousands of persons, none of the look-ups that each request begins with reads a table that grows
+// with them from end to end. The planner does so when a statement joins more than it reorders (migration 0008).
+func TestLookupsReadNoWholeTable(t *testing.T) {
+	t.Parallel()
+	db := crowded(t)
 	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "objects"}
 	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
 		var person, reservation, organization uuid.UUID
@@ -143,14 +150,7 @@ func (c *counter) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 // may last because of it, and what no request asks for, is never decided by a copy.
 func TestOrganizationsAreKept(t *testing.T) {
 	t.Parallel()
-	db, err := database.Open(t.Context(), pgtest.URL(t), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	if _, err := db.Pool.Exec(t.Context(), crowd); err != nil {
-		t.Fatal(err)
-	}
+	db := crowded(t)
 	c := &counter{Querier: db.Pool}
 	s := New(db)
 	s.q = c

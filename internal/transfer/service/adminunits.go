@@ -37,7 +37,7 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	if err := u.Check(); err != nil {
 		return err
 	}
-	defer s.Store.ForgetOrganizations()
+	defer s.ForgetOrganizations()
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
 			return err
@@ -46,5 +46,9 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	})
 }
 
-// ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed.
-func (s *Service) ForgetOrganizations() { s.Store.ForgetOrganizations() }
+// ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed. The
+// mailboxes come after what they are completed with, else one that is read in between would show the old state for a moment more.
+func (s *Service) ForgetOrganizations() {
+	s.Store.ForgetOrganizations()
+	s.mailboxes.Forget()
+}

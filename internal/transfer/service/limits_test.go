@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -188,3 +189,32 @@ func TestTenThousandFiles(t *testing.T) {
 // confirmWithin is far from the target of 2 s (it takes 0.7 s on a machine of its own), for the race detector and the other
 // tests that run; a confirm of quadratic cost would still take longer.
 const confirmWithin = 20 * time.Second
+
+// TestOrganizationsAreForgottenWithTheirMailboxes: a stranger who looks at a mailbox between a change of its organization and the word of
+// it leaves no copy behind that shows the old state to the next one.
+func TestOrganizationsAreForgottenWithTheirMailboxes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	for _, want := range []int32{3, 4, 5} { // a slow machine may miss the moment once
+		look := func() int32 {
+			m, err := w.PublicMailbox(t.Context(), w.at(token.Caller{}), "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.FileLimit()
+		}
+		look()
+		w.exec(`DELETE FROM transfer.adminunits`)
+		w.exec(`INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb,
+			max_recipients, updated_at) VALUES ($1, '{1}', 1, true, 'none', $2, 10, 10, now())`, w.free, want)
+		if err := w.db.InTx(t.Context(), func(database.Tx) error { return nil }); err != nil { // counts as a change
+			t.Fatal(err)
+		}
+		look()
+		w.ForgetOrganizations()
+		if got := look(); got != want {
+			t.Errorf("%d files, want %d", got, want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ const home = "localhost"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	db, err := database.Open(t.Context(), pgtest.URL(t), 16)
+	db, err := database.New(t.Context(), pgtest.URL(t), 16)
 	if err != nil {
 		t.Fatal(err)
 	}
