@@ -2,15 +2,14 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// profileRow is Profile's row; the lists arrive as JSON, so that a profile is one round trip.
+// profileRow is an address of a person, with all else of its profile beside it: few have more than two, and one statement tells
+// everything.
 type profileRow struct {
 	UID         id.Person
 	Name        string
@@ -19,47 +18,63 @@ type profileRow struct {
 	HasAvatar   bool
 	CreatedAt   time.Time
 	LastLoginAt *time.Time
-	Emails      []byte
 	Roles       []string
-	Membership  []byte
+
+	identity.Address // zero: there is none
+
+	Organization          id.Organization // zero: there is none
+	Free                  bool
+	OrganizationName      string
+	OrganizationHasAvatar bool
+	OrganizationLocale    string
+	OrganizationTimeZone  string
+	Hostname              string
+	GlobalSignature       string
+	LegalNoticeURL        string
+	PrivacyPolicyURL      string
+	MFARequired           bool
 }
 
 // Profile returns a person with its addresses and organization. Errors: identity.ErrPersonNotFound.
 func (s *Store) Profile(ctx context.Context, p id.Person) (identity.Person, error) {
-	row, err := one[profileRow](ctx, s.q, "read profile", identity.ErrPersonNotFound, `
-		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at,
+	list, err := all[profileRow](ctx, s.q, "read profile", `
+		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at, m.roles,
 		       EXISTS (SELECT FROM identity.avatars v WHERE v.person = p.uid) AS has_avatar,
-		       (SELECT json_agg(json_build_object('Address', a.address, 'Primary', a.is_primary,
-		                                          'Verified', a.verified_at IS NOT NULL, 'RemoveAt', a.remove_at)
-		                        ORDER BY a.is_primary DESC, a.created_at, a.address)
-		          FROM identity.addresses a WHERE a.person = p.uid) AS emails,
-		       m.roles,
-		       CASE WHEN o.uid IS NOT NULL THEN json_build_object(
-		           'UID', o.uid, 'Free', o.free, 'Name', coalesce(o.name, ''), 'Locale', o.locale, 'TimeZone', o.time_zone,
-		           'HasAvatar', EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid),
-		           'Hostname', d.host, 'GlobalSignature', coalesce(o.global_signature, ''),
-		           'LegalNoticeURL', coalesce(o.legal_notice_url, ''), 'PrivacyPolicyURL', coalesce(o.privacy_policy_url, ''),
-		           'MFARequired', o.mfa_required) END AS membership
+		       coalesce(a.address, '') AS address, coalesce(a.is_primary, false) AS "primary", a.verified_at IS NOT NULL AS verified, a.remove_at,
+		       o.uid AS organization, coalesce(o.free, false) AS free, coalesce(o.name, '') AS organization_name,
+		       EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid) AS organization_has_avatar,
+		       coalesce(o.locale, '') AS organization_locale, coalesce(o.time_zone, '') AS organization_time_zone,
+		       coalesce(d.host, '') AS hostname, coalesce(o.global_signature, '') AS global_signature,
+		       coalesce(o.legal_notice_url, '') AS legal_notice_url, coalesce(o.privacy_policy_url, '') AS privacy_policy_url,
+		       coalesce(o.mfa_required, false) AS mfa_required
 		FROM identity.persons p
+		LEFT JOIN identity.addresses a ON a.person = p.uid
 		LEFT JOIN identity.memberships m ON m.person = p.uid
 		LEFT JOIN identity.organizations o ON o.uid = m.organization
 		LEFT JOIN directory.organizations d ON d.organization = o.uid
-		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p.UUID)
+		WHERE p.uid = $1 AND p.deleted_at IS NULL
+		ORDER BY a.is_primary DESC, a.created_at, a.address`, p.UUID)
 	if err != nil {
 		return identity.Person{}, err
 	}
-	person := identity.Person{
-		UID: row.UID, Name: row.Name, Locale: row.Locale, TimeZone: row.TimeZone, HasAvatar: row.HasAvatar,
-		CreatedAt: row.CreatedAt, LastLoginAt: row.LastLoginAt, Roles: row.Roles,
+	if len(list) == 0 {
+		return identity.Person{}, identity.ErrPersonNotFound
 	}
-	if len(row.Emails) > 0 {
-		if err := json.Unmarshal(row.Emails, &person.Emails); err != nil {
-			return identity.Person{}, fmt.Errorf("decode addresses: %w", err)
+	r := list[0]
+	person := identity.Person{
+		UID: r.UID, Name: r.Name, Locale: r.Locale, TimeZone: r.TimeZone, HasAvatar: r.HasAvatar,
+		CreatedAt: r.CreatedAt, LastLoginAt: r.LastLoginAt, Roles: r.Roles,
+	}
+	for _, r := range list {
+		if r.Address.Address != "" {
+			person.Emails = append(person.Emails, r.Address)
 		}
 	}
-	if len(row.Membership) > 0 {
-		if err := json.Unmarshal(row.Membership, &person.Organization); err != nil {
-			return identity.Person{}, fmt.Errorf("decode membership: %w", err)
+	if !r.Organization.IsZero() {
+		person.Organization = &identity.Organization{
+			UID: r.Organization, Free: r.Free, Name: r.OrganizationName, HasAvatar: r.OrganizationHasAvatar,
+			Locale: r.OrganizationLocale, TimeZone: r.OrganizationTimeZone, Hostname: r.Hostname, GlobalSignature: r.GlobalSignature,
+			LegalNoticeURL: r.LegalNoticeURL, PrivacyPolicyURL: r.PrivacyPolicyURL, MFARequired: r.MFARequired,
 		}
 	}
 	return person, nil
