@@ -13,7 +13,7 @@ import (
 func fsck(ctx context.Context, env environment, args []string) error {
 	f := flags("fsck")
 	accept := f.Bool("accept", false, "")
-	if err := parse(f, args, 0, 0); err != nil {
+	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {

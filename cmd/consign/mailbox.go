@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -10,25 +11,22 @@ import (
 
 // mailbox creates and shows the mailbox of a person.
 func mailbox(ctx context.Context, env environment, args []string) error {
-	f := flags("mailbox")
-	if err := parse(f, args, 2, 3); err != nil {
+	what, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}})
+	if err != nil {
 		return err
 	}
-	action := f.Arg(0)
-	if action != "create" && (action != "show" || f.NArg() > 2) {
-		return usageError("consign mailbox: say create PERSON [VANITY-LINK] or show PERSON")
-	}
+	who, link := rest[0], strings.Join(rest[1:], "")
 	return withApp(ctx, env, func(a *app.App) error {
-		p, err := a.Identity.ShowPerson(ctx, f.Arg(1))
+		p, err := a.Identity.ShowPerson(ctx, who)
 		if err != nil {
 			return err
 		}
 		m, err := a.Transfer.PersonMailbox(ctx, p.UID)
-		if action == "create" {
+		if what == "create" {
 			if err == nil {
-				return fmt.Errorf("%s has a mailbox: %s", f.Arg(1), a.Transfer.MailboxPage(m))
+				return fmt.Errorf("%s has a mailbox: %s", who, a.Transfer.MailboxPage(m))
 			}
-			m, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: p.UID, VanityLink: f.Arg(2)})
+			m, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: p.UID, VanityLink: link})
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 
@@ -40,66 +42,103 @@ type environment struct {
 	stdout, stderr io.Writer
 }
 
-// command is one word of the command line.
+// command is one word of the command line. Each of its usages is a line of what may follow the word.
 type command struct {
-	name, arguments, help string
-	run                   func(ctx context.Context, env environment, args []string) error
+	name, help string
+	usages     []string
+	run        func(ctx context.Context, env environment, args []string) error
 }
+
+const (
+	whatPerson = "\nPERSON is a uid or an email address."
+	whatOrg    = "\nORG is a uid, a hostname, the email address of a member, or free."
+)
 
 func commands() []command {
 	return []command{
-		{"serve", "[--demo] [--migrate]", "serve both APIs until a signal ends it", serve},
-		{"migrate", "[up|status]", "bring the database to this version, or show what is applied", migrate},
-		{"config", "", "print the effective configuration, secrets masked", printConfig},
-		{"person", "create|show|limits|verify|end-sessions|reset-factors|export|delete PERSON", "make, see, export and delete people, and help those who are locked out", person},
-		{"org", "create|show|set|limits|subscribe|host|member ORG …", "make, see and change organizations, their plans and members", organization},
-		{"invitation", "create --shared [ORG]", "issue an invitation for everybody who has its key", invitation},
-		{"mailbox", "create PERSON [LINK] | show PERSON", "make and see the mailbox of a person", mailbox},
-		{"keys", "list|rotate|revoke KID|reseal", "see and change the keys that sign tokens", keys},
-		{"mail", "list|retry UID|test ADDRESS", "see the mail queue, send again, try the settings", mailCommand},
-		{"maintenance", "on|off", "answer 503 on every replica, or stop doing so", maintenance},
-		{"fsck", "[--accept]", "compare all stored bytes with the database; accept what a restore brought back", fsck},
-		{"audit", "[--limit N]", "print who did what, newest first", auditCommand},
-		{"healthcheck", "", "exit 0 when the server of this configuration is healthy", healthcheck},
-		{"version", "", "print the version", printVersion},
+		{"serve", "serve both APIs until a signal ends it", []string{"[--demo] [--migrate]"}, serve},
+		{"migrate", "bring the database to this version, or show what is applied", []string{"[up]", "status"}, migrate},
+		{"config", "print the effective configuration, secrets masked", []string{""}, printConfig},
+		{"person", "make, see, export and delete people, and help those who are locked out" + whatPerson, []string{
+			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON", "limits PERSON uploadVolumeGb=N|default",
+			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
+		}, person},
+		{"org", "make, see and change organizations, their plans and members" + whatOrg + whatPerson, []string{
+			"create [--locale LOCALE] [--time-zone ZONE] NAME", "show ORG", "set ORG name=value…", "limits ORG name=value…",
+			"subscribe --domain skp|spaces [--product PRODUCT] [--name NAME] [--status STATUS] [--expires TIME] ORG", "host ORG HOSTNAME",
+			"member [--roles A,B | --remove] ORG PERSON",
+		}, organization},
+		{"invitation", "issue an invitation for everybody who has its key; those to an address are the administrators' of the organization" + whatOrg,
+			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
+		{"mailbox", "make and see the mailbox of a person" + whatPerson, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
+		{"keys", "see and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
+		{"mail", "see the mail queue, send again, try the settings", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
+		{"maintenance", "answer 503 on every replica, or stop doing so", []string{"on", "off"}, maintenance},
+		{"fsck", "compare all stored bytes with the database; accept what a restore brought back", []string{"[--accept]"}, fsck},
+		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
+		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
+		{"version", "print the version", []string{""}, printVersion},
 	}
+}
+
+// usage says how the command is called.
+func (c command) usage() string {
+	text, lead := "", "usage:"
+	for _, u := range c.usages {
+		text += strings.TrimRight(lead+" consign "+c.name+" "+u, " ") + "\n"
+		lead = "      "
+	}
+	return text + c.help
+}
+
+// usage lists the commands.
+func usage() string {
+	text := "usage: consign COMMAND; consign COMMAND --help tells more\n"
+	for _, c := range commands() {
+		help, _, _ := strings.Cut(c.help, "\n")
+		text += fmt.Sprintf("\n  %-11s %s", c.name, help)
+	}
+	return text
 }
 
 // run is main without the process: it finds the command and runs it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
-	env := environment{environ: environ, stdout: stdout, stderr: stderr}
 	if len(args) == 0 {
 		return usageError(usage())
 	}
-	if args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		_, err := io.WriteString(stdout, usage()+"\n")
+	name, rest := args[0], args[1:]
+	if name == "help" && len(rest) > 0 {
+		name, rest = rest[0], []string{"--help"}
+	}
+	if name == "help" || asksForHelp(name) {
+		_, err := fmt.Fprintln(stdout, usage())
 		return err
 	}
-	for _, c := range commands() {
-		if c.name != args[0] {
-			continue
-		}
-		err := c.run(ctx, env, args[1:])
-		if errors.Is(err, flag.ErrHelp) {
-			_, err = fmt.Fprintf(stdout, "usage: consign %s %s\n  %s\n", c.name, c.arguments, c.help)
-		}
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return usageError(fmt.Sprintf("consign: there is no command %q\n%s", name, usage()))
+	}
+	c := all[i]
+	if slices.ContainsFunc(rest, asksForHelp) { // wherever it stands: it is nobody's address
+		_, err := fmt.Fprintln(stdout, c.usage())
 		return err
 	}
-	return usageError(fmt.Sprintf("consign: there is no command %q\n%s", args[0], usage()))
+	err := c.run(ctx, environment{environ: environ, stdout: stdout, stderr: stderr}, rest)
+	if wrong := usageError(""); errors.As(err, &wrong) {
+		return usageError(string(wrong) + "\n" + c.usage())
+	}
+	return err
 }
 
-// usageError is a command line that cannot be understood; it ends the process with 2.
+func asksForHelp(argument string) bool {
+	return slices.Contains([]string{"-h", "-help", "--help"}, argument)
+}
+
+// usageError is a command line that cannot be understood; it ends the process with 2. run adds how the command is called.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
-
-func usage() string {
-	text := "usage: consign COMMAND\n"
-	for _, c := range commands() {
-		text += fmt.Sprintf("\n  %s %s\n      %s", c.name, c.arguments, c.help)
-	}
-	return text
-}
 
 // flags makes the flag set of a command, silent because run prints its usage.
 func flags(name string) *flag.FlagSet {
@@ -108,31 +147,38 @@ func flags(name string) *flag.FlagSet {
 	return f
 }
 
-// parse reads the flags and demands between least and most further arguments.
-func parse(f *flag.FlagSet, args []string, least, most int) error {
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
+// parse reads flags, which may stand before, between and after the other arguments, and returns those: least to most of them.
+func parse(f *flag.FlagSet, args []string, least, most int) (others []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, usageError(fmt.Sprintf("consign %s: %v", f.Name(), err))
 		}
-		return usageError(fmt.Sprintf("consign %s: %v; see consign %s --help", f.Name(), err, f.Name()))
+		if f.NArg() == 0 {
+			break
+		}
+		others, args = append(others, f.Arg(0)), f.Args()[1:]
 	}
-	if f.NArg() < least || f.NArg() > most {
-		return usageError(fmt.Sprintf("consign %s: that number of arguments does not fit; see consign %s --help", f.Name(), f.Name()))
+	switch {
+	case len(others) < least:
+		return nil, usageError(fmt.Sprintf("consign %s: an argument is missing", f.Name()))
+	case len(others) > most:
+		return nil, usageError(fmt.Sprintf("consign %s: %q is one argument too many", f.Name(), others[most]))
 	}
-	return nil
+	return others, nil
 }
 
-// parseMixed reads flags that may stand before, between and after the other arguments, which it returns.
-func parseMixed(f *flag.FlagSet, args []string) (others []string, err error) {
-	for {
-		if err := parse(f, args, 0, len(args)); err != nil {
-			return nil, err
-		}
-		if args = f.Args(); len(args) == 0 {
-			return others, nil
-		}
-		others, args = append(others, args[0]), args[1:]
+// action reads what a command shall do, one of known with the least and most arguments it takes, and returns those.
+func action(command string, args []string, known map[string][2]int) (what string, rest []string, err error) {
+	if len(args) == 0 {
+		return "", nil, usageError("consign " + command + ": it is missing what to do")
 	}
+	what = args[0]
+	bounds, ok := known[what]
+	if !ok {
+		return "", nil, usageError(fmt.Sprintf("consign %s: %q is nothing that it does", command, what))
+	}
+	rest, err = parse(flags(command+" "+what), args[1:], bounds[0], bounds[1])
+	return what, rest, err
 }
 
 // withApp runs fn on a whole Consign that serves nothing: what operator commands act through. On the embedded default it joins the

@@ -70,6 +70,20 @@ func TestUsage(t *testing.T) {
 			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)
 		}
 	}
+	// What was wrong comes first, then how the command is called; the database, which is not there, is not asked.
+	for line, want := range map[string]string{
+		"person sow ann@example.com": `consign person: "sow" is nothing that it does`, "person": "consign person: it is missing what to do",
+		"mail test": "consign mail test: an argument is missing", "keys list x": `consign keys list: "x" is one argument too many`,
+		"fsck --acept": "consign fsck: flag provided but not defined: -acept", "audit --limit -5": "consign audit: --limit must be between 1 and 1000",
+		"audit --limit 5000": "consign audit: --limit must be between 1 and 1000", "org subscribe free": "consign org subscribe: --domain is missing",
+		"person create ann@example.com --nmae Ann": "consign person create: flag provided but not defined: -nmae",
+	} {
+		args := strings.Fields(line)
+		_, _, err := consign(t.Context(), external(t, "postgres://127.0.0.1:1/none?connect_timeout=1"), args...)
+		if err == nil || !strings.HasPrefix(err.Error(), want+"\nusage: consign "+args[0]) {
+			t.Errorf("consign %s: %v, want %s", line, err, want)
+		}
+	}
 	for _, args := range [][]string{{"help"}, {"--help"}} {
 		out, _, err := consign(t.Context(), nil, args...)
 		for _, c := range commands() {
@@ -82,6 +96,18 @@ func TestUsage(t *testing.T) {
 		out, _, err := consign(t.Context(), nil, c.name, "--help")
 		if err != nil || !strings.HasPrefix(out, "usage: consign "+c.name) {
 			t.Errorf("consign %s --help: %v, %q", c.name, err, out)
+		}
+		if again, _, err := consign(t.Context(), nil, "help", c.name); err != nil || again != out {
+			t.Errorf("consign help %s: %v, %q", c.name, err, again)
+		}
+		for _, u := range c.usages {
+			if line := strings.TrimSpace("consign " + c.name + " " + u); !strings.Contains(out, " "+line+"\n") {
+				t.Errorf("consign %s --help does not say %q:\n%s", c.name, line, out)
+			}
+			words := strings.Fields(c.name + " " + u + " --help")
+			if inner, _, err := consign(t.Context(), nil, words...); err != nil || inner != out {
+				t.Errorf("consign %s: %v, %q", strings.Join(words, " "), err, inner)
+			}
 		}
 	}
 }

@@ -11,13 +11,12 @@ import (
 
 // migrate applies the pending migrations or lists all.
 func migrate(ctx context.Context, env environment, args []string) (err error) {
-	f := flags("migrate")
-	if err := parse(f, args, 0, 1); err != nil {
-		return err
+	if len(args) == 0 {
+		args = []string{"up"}
 	}
-	what := f.Arg(0)
-	if what != "" && what != "up" && what != "status" {
-		return usageError("consign migrate: say up or status")
+	what, _, err := action("migrate", args, map[string][2]int{"up": {}, "status": {}})
+	if err != nil {
+		return err
 	}
 	cfg, err := config.Load(env.environ)
 	if err != nil {
@@ -29,7 +28,7 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if what != "status" {
+	if what == "up" {
 		return database.Migrate(ctx, db.URL, log)
 	}
 	all, err := database.MigrationStatus(ctx, db.URL)

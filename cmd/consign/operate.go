@@ -15,22 +15,22 @@ func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // maintenance turns maintenance mode on or off for every replica.
 func maintenance(ctx context.Context, env environment, args []string) error {
-	f := flags("maintenance")
-	if err := parse(f, args, 1, 1); err != nil {
+	what, _, err := action("maintenance", args, map[string][2]int{"on": {}, "off": {}})
+	if err != nil {
 		return err
 	}
-	if f.Arg(0) != "on" && f.Arg(0) != "off" {
-		return usageError("consign maintenance: say on or off")
-	}
-	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, f.Arg(0) == "on") })
+	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, what == "on") })
 }
 
 // auditCommand prints the newest audit entries.
 func auditCommand(ctx context.Context, env environment, args []string) error {
 	f := flags("audit")
 	limit := f.Int("limit", 100, "")
-	if err := parse(f, args, 0, 0); err != nil {
+	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	if *limit < 1 || *limit > audit.MaxLimit {
+		return usageError(fmt.Sprintf("consign audit: --limit must be between 1 and %d", audit.MaxLimit))
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		entries, err := audit.List(ctx, a.DB.Pool, audit.Filter{Limit: *limit})
@@ -56,15 +56,12 @@ func auditCommand(ctx context.Context, env environment, args []string) error {
 
 // keys lists and changes the signing keys.
 func keys(ctx context.Context, env environment, args []string) error {
-	f := flags("keys")
-	if err := parse(f, args, 1, 2); err != nil {
+	what, rest, err := action("keys", args, map[string][2]int{"list": {}, "rotate": {}, "revoke": {1, 1}, "reseal": {}})
+	if err != nil {
 		return err
 	}
-	if withKID, known := map[string]bool{"list": false, "rotate": false, "revoke": true, "reseal": false}[f.Arg(0)]; !known || withKID != (f.NArg() == 2) {
-		return usageError("consign keys: say list, rotate, revoke KID or reseal")
-	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch f.Arg(0) {
+		switch what {
 		case "list":
 			all, err := a.Keys.List(ctx)
 			if err != nil {
@@ -84,7 +81,7 @@ func keys(ctx context.Context, env environment, args []string) error {
 			_, err = fmt.Fprintf(env.stdout, "published %s, which signs from %s\n", k.KID, minute(k.SignsFrom))
 			return err
 		case "revoke":
-			return a.Keys.Revoke(ctx, f.Arg(1))
+			return a.Keys.Revoke(ctx, rest[0])
 		default: // reseal
 			n, err := a.Keys.Reseal(ctx)
 			if err != nil {
@@ -102,23 +99,18 @@ func keys(ctx context.Context, env environment, args []string) error {
 
 // mailCommand lists the mail queue, sends one again, or tries the settings with a test mail.
 func mailCommand(ctx context.Context, env environment, args []string) error {
-	f := flags("mail")
-	if err := parse(f, args, 1, 2); err != nil {
+	what, rest, err := action("mail", args, map[string][2]int{"list": {}, "retry": {1, 1}, "test": {1, 1}})
+	if err != nil {
 		return err
 	}
 	var uid id.Mail
-	var err error
-	switch action := f.Arg(0); {
-	case action == "list" && f.NArg() == 1, action == "test" && f.NArg() == 2:
-	case action == "retry" && f.NArg() == 2:
-		if uid, err = id.Parse[id.Mail](f.Arg(1)); err != nil {
+	if what == "retry" {
+		if uid, err = id.Parse[id.Mail](rest[0]); err != nil {
 			return usageError("consign mail retry: the argument " + err.Error())
 		}
-	default:
-		return usageError("consign mail: say list, retry UID or test ADDRESS")
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch f.Arg(0) {
+		switch what {
 		case "list":
 			all, err := a.Mail.List(ctx, mail.Filter{Limit: 200})
 			if err != nil {
@@ -133,7 +125,7 @@ func mailCommand(ctx context.Context, env environment, args []string) error {
 		case "retry":
 			return a.Mail.Retry(ctx, uid)
 		default: // test
-			answer, err := a.Mail.Test(ctx, f.Arg(1), "")
+			answer, err := a.Mail.Test(ctx, rest[0], "")
 			if err != nil {
 				return err
 			}

@@ -11,64 +11,43 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-const organizationUsage = "consign org: say create NAME, show ORG, set ORG name=value…, limits ORG name=value…, " +
-	"subscribe ORG --domain skp|spaces, host ORG HOSTNAME, or member ORG PERSON [--roles A,B|--remove]"
-
 // organization makes, shows and changes organizations. ORG is a uid, a hostname, the address of a member, or free.
 func organization(ctx context.Context, env environment, args []string) error {
-	if len(args) == 0 {
-		return parse(flags("org"), args, 1, 1)
+	if len(args) > 0 {
+		switch rest := args[1:]; args[0] {
+		case "create":
+			return createOrganization(ctx, env, rest)
+		case "subscribe":
+			return subscribe(ctx, env, rest)
+		case "member":
+			return setMember(ctx, env, rest)
+		}
 	}
-	switch action, rest := args[0], args[1:]; action {
-	case "create":
-		return createOrganization(ctx, env, rest)
-	case "subscribe":
-		return subscribe(ctx, env, rest)
-	case "member":
-		return setMember(ctx, env, rest)
-	case "show", "set", "limits", "host":
-		return changeOrganization(ctx, env, action, rest)
-	case "-h", "--help":
-		return parse(flags("org"), args, 0, 0)
-	}
-	return usageError(organizationUsage)
-}
-
-func changeOrganization(ctx context.Context, env environment, action string, args []string) error {
-	f := flags("org " + action)
-	least, most := 2, 1000
-	switch action {
-	case "show":
-		least, most = 1, 1
-	case "host":
-		least, most = 2, 2
-	}
-	if err := parse(f, args, least, most); err != nil {
+	what, rest, err := action("org", args, map[string][2]int{"show": {1, 1}, "set": {2, 100}, "limits": {2, 100}, "host": {2, 2}})
+	if err != nil {
 		return err
 	}
-	which, rest := f.Arg(0), f.Args()[1:]
+	which := rest[0]
 	return withApp(ctx, env, func(a *app.App) error {
-		switch action {
+		switch what {
 		case "set":
-			return a.Identity.SetOrganization(ctx, which, rest)
+			return a.Identity.SetOrganization(ctx, which, rest[1:])
 		case "limits":
-			return a.Identity.SetLimits(ctx, which, rest)
+			return a.Identity.SetLimits(ctx, which, rest[1:])
 		case "host":
-			return a.Identity.SetHostname(ctx, which, rest[0])
+			return a.Identity.SetHostname(ctx, which, rest[1])
+		default: // show
+			return showOrganization(ctx, env, a, which)
 		}
-		return showOrganization(ctx, env, a, which)
 	})
 }
 
 func createOrganization(ctx context.Context, env environment, args []string) error {
 	f := flags("org create")
 	locale, zone := f.String("locale", "", ""), f.String("time-zone", "", "")
-	names, err := parseMixed(f, args)
+	names, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
-	}
-	if len(names) != 1 {
-		return usageError(organizationUsage)
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		o, err := a.Identity.OpenOrganization(ctx, service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
@@ -84,12 +63,12 @@ func subscribe(ctx context.Context, env environment, args []string) error {
 	f := flags("org subscribe")
 	domain, product, name := f.String("domain", "", ""), f.String("product", "", ""), f.String("name", "", "")
 	status, expires := f.String("status", "", ""), f.String("expires", "", "")
-	which, err := parseMixed(f, args)
+	which, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
-	if len(which) != 1 || *domain == "" {
-		return usageError(organizationUsage)
+	if *domain == "" {
+		return usageError("consign org subscribe: --domain is missing")
 	}
 	n := service.NewSubscription{Domain: *domain, Product: *product, Name: *name, Status: *status}
 	if *expires != "" {
@@ -105,12 +84,9 @@ func subscribe(ctx context.Context, env environment, args []string) error {
 func setMember(ctx context.Context, env environment, args []string) error {
 	f := flags("org member")
 	roles, remove := f.String("roles", identity.RoleTransferUse, ""), f.Bool("remove", false, "")
-	names, err := parseMixed(f, args)
+	names, err := parse(f, args, 2, 2)
 	if err != nil {
 		return err
-	}
-	if len(names) != 2 {
-		return usageError(organizationUsage)
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		if *remove {
@@ -169,15 +145,15 @@ func showLimits(row func(...any), l identity.Limits) {
 func invitation(ctx context.Context, env environment, args []string) error {
 	f := flags("invitation")
 	shared, roles := f.Bool("shared", false, ""), f.String("roles", identity.RoleTransferUse, "")
-	words, err := parseMixed(f, args)
+	words, err := parse(f, args, 1, 2)
 	if err != nil {
 		return err
 	}
+	if words[0] != "create" || !*shared {
+		return usageError("consign invitation: say create and --shared")
+	}
 	if len(words) == 1 {
 		words = append(words, service.FreeOrganization)
-	}
-	if len(words) != 2 || words[0] != "create" || !*shared {
-		return usageError("consign invitation: say create --shared [ORG] [--roles A,B]; invitations to an address are the administrators' of the organization")
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		i, err := a.Identity.InviteShared(ctx, words[1], list(*roles))

@@ -65,6 +65,11 @@ func TestOrganizations(t *testing.T) {
 			t.Errorf("consign %s succeeded", strings.Join(args, " "))
 		}
 	}
+	for assignment, want := range map[string]string{"city": "say name=value", "town=Berlin": "there are mfaRequired, addressLine1, addressLine2, city"} {
+		if _, _, err := consign(t.Context(), environ, "org", "set", uid, assignment); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("consign org set %s: %v, want %q", assignment, err, want)
+		}
+	}
 	for _, args := range [][]string{{"org"}, {"org", "list"}, {"org", "show"}, {"org", "set", uid}, {"org", "host", uid}, {"org", "member", uid}, {"org", "subscribe", uid}, {"invitation", "create"}} {
 		if _, _, err := consign(t.Context(), environ, args...); !errors.As(err, new(usageError)) {
 			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)

@@ -16,22 +16,20 @@ func person(ctx context.Context, env environment, args []string) error {
 	if len(args) > 0 && args[0] == "create" {
 		return createPerson(ctx, env, args[1:])
 	}
-	if len(args) > 0 && args[0] == "limits" {
-		f := flags("person limits")
-		if err := parse(f, args[1:], 2, 100); err != nil {
-			return err
-		}
-		return withApp(ctx, env, func(a *app.App) error { return a.Identity.SetPersonLimits(ctx, f.Arg(0), f.Args()[1:]) })
-	}
-	f := flags("person")
-	if err := parse(f, args, 2, 2); err != nil {
+	one := [2]int{1, 1}
+	what, rest, err := action("person", args, map[string][2]int{
+		"show": one, "limits": {2, 100}, "verify": one, "end-sessions": one, "reset-factors": one, "export": one, "delete": one,
+	})
+	if err != nil {
 		return err
 	}
-	who := f.Arg(1)
+	who := rest[0]
 	return withApp(ctx, env, func(a *app.App) error {
-		switch f.Arg(0) {
+		switch what {
 		case "show":
 			return showPerson(ctx, env, a, who)
+		case "limits":
+			return a.Identity.SetPersonLimits(ctx, who, rest[1:])
 		case "verify":
 			return a.Identity.VerifyPerson(ctx, who)
 		case "end-sessions":
@@ -40,10 +38,8 @@ func person(ctx context.Context, env environment, args []string) error {
 			return a.Identity.ResetFactors(ctx, who)
 		case "export":
 			return exportPerson(ctx, env, a, who)
-		case "delete":
+		default: // delete
 			return a.Identity.DeletePerson(ctx, who)
-		default:
-			return usageError("consign person: say create ADDRESS, limits PERSON uploadVolumeGb=N, show, verify, end-sessions, reset-factors, export or delete PERSON")
 		}
 	})
 }
@@ -55,13 +51,14 @@ func createPerson(ctx context.Context, env environment, args []string) error {
 	locale := f.String("locale", "", "")
 	zone := f.String("time-zone", "", "")
 	unverified := f.Bool("unverified", false, "")
-	if err := parse(f, args, 1, 1); err != nil {
+	words, err := parse(f, args, 1, 1)
+	if err != nil {
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		password := rand.Text()
 		p, err := a.Identity.CreatePerson(ctx, service.NewAccount{
-			Address: f.Arg(0), Password: password, Name: *name, Locale: *locale, TimeZone: *zone,
+			Address: words[0], Password: password, Name: *name, Locale: *locale, TimeZone: *zone,
 		}, !*unverified)
 		if err != nil {
 			return err

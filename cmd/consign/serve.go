@@ -17,7 +17,7 @@ func serve(ctx context.Context, env environment, args []string) error {
 	f := flags("serve")
 	demo := f.Bool("demo", false, "")
 	migrate := f.Bool("migrate", false, "")
-	if err := parse(f, args, 0, 0); err != nil {
+	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	cfg, err := config.Load(env.environ)
@@ -37,7 +37,7 @@ func serve(ctx context.Context, env environment, args []string) error {
 
 // printVersion prints the version.
 func printVersion(_ context.Context, env environment, args []string) error {
-	if err := parse(flags("version"), args, 0, 0); err != nil {
+	if _, err := parse(flags("version"), args, 0, 0); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(env.stdout, "consign", version)
@@ -46,7 +46,7 @@ func printVersion(_ context.Context, env environment, args []string) error {
 
 // printConfig prints the effective configuration.
 func printConfig(_ context.Context, env environment, args []string) error {
-	if err := parse(flags("config"), args, 0, 0); err != nil {
+	if _, err := parse(flags("config"), args, 0, 0); err != nil {
 		return err
 	}
 	cfg, err := config.Parse(env.environ)
@@ -58,7 +58,7 @@ func printConfig(_ context.Context, env environment, args []string) error {
 
 // healthcheck asks the server that listens as this configuration says, for container engines.
 func healthcheck(ctx context.Context, env environment, args []string) error {
-	if err := parse(flags("healthcheck"), args, 0, 0); err != nil {
+	if _, err := parse(flags("healthcheck"), args, 0, 0); err != nil {
 		return err
 	}
 	cfg, err := config.Load(env.environ)

@@ -53,12 +53,14 @@ type Filter struct {
 	Action string    // this action, or with a trailing dot every action of a resource ("session."); empty: all
 	Since  time.Time // at or after; zero: all that is kept
 	Before int64     // only entries with a smaller ID, to page on; 0: from the newest
-	Limit  int       // at most so many, 1 to 1000; 0: 100
+	Limit  int       // at most so many, 1 to MaxLimit; 0: 100
 }
+
+// MaxLimit is how many entries one List gives at most.
+const MaxLimit = 1000
 
 const (
 	defaultLimit = 100
-	maxLimit     = 1000
 	cleanBatch   = 5000 // rows a statement of Clean deletes, so that it never locks for long
 )
 
@@ -94,7 +96,7 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 			AND ($3::timestamptz IS NULL OR at >= $3)
 			AND ($4 = 0 OR id < $4)
 		ORDER BY id DESC LIMIT $5`,
-		optional(filter.Person.UUID), filter.Action, since, filter.Before, min(limit, maxLimit))
+		optional(filter.Person.UUID), filter.Action, since, filter.Before, min(limit, MaxLimit))
 	found, err := database.Rows[row](rows)
 	if err != nil {
 		return nil, fmt.Errorf("list audit: %w", err)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -282,11 +283,12 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 		"externalUid": &o.ExternalUID,
 	}
 	var problems fault.Problems
-	if len(assignments) == 0 {
-		problems.Add("assignments", "say name=value")
-	}
 	for _, a := range assignments {
-		name, value, _ := strings.Cut(a, "=")
+		name, value, assigned := strings.Cut(a, "=")
+		if !assigned { // "city" alone would empty it
+			problems.Add(name, "say name=value; "+name+"= empties it")
+			continue
+		}
 		if name == "mfaRequired" {
 			on, problem := parseSwitch(value)
 			if problem != "" {
@@ -297,7 +299,7 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 		}
 		target, ok := texts[name]
 		if !ok {
-			problems.Add(name, "cannot be set here")
+			problems.Add(name, "cannot be set; there are mfaRequired, "+strings.Join(slices.Sorted(maps.Keys(texts)), ", "))
 			continue
 		}
 		*target = value
