@@ -46,11 +46,18 @@ func (r *KeyRing) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Rotate publishes a new key for all kinds but uid tokens at once; it signs after the Lead. It returns the key.
+// Rotate publishes a new key for all kinds but uid tokens at once; it signs after the Lead. It returns the key. Under another secret
+// key than the servers have it fails: they could not open the new one, and would not start again.
 func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 	var k Key
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
-		var err error
+		keys, err := r.selectKeys(ctx, tx)
+		if err != nil {
+			return "", err
+		}
+		if err := shut(keys, r.now()); err != nil {
+			return "", err
+		}
 		k, err = r.insertKey(ctx, tx, purposeSession, r.now().Add(r.policy.Lead))
 		return "changed", err
 	})
@@ -154,7 +161,7 @@ func (r *KeyRing) upToDate() bool {
 			return false
 		case k.private != nil && k.Purpose == string(purposeSession) && k.PublishedUntil.Before(k.SignsUntil.Add(r.policy.published())):
 			return false
-		case k.RevokedAt == nil && now.Before(k.SignsUntil):
+		case k.usable(now):
 			usable[purpose(k.Purpose)] = append(usable[purpose(k.Purpose)], *k)
 		}
 	}
@@ -195,17 +202,14 @@ func (r *KeyRing) fill(ctx context.Context, tx database.Tx, passShut bool) (chan
 		return false, err
 	}
 	now := r.now()
+	if err := shut(keys, now); err != nil && !passShut {
+		return false, err
+	}
 	for _, p := range purposes {
 		var usable []Key
 		for _, k := range keys {
-			if k.Purpose != string(p) || k.RevokedAt != nil || !now.Before(k.SignsUntil) {
-				continue
-			}
-			switch {
-			case !k.sealedShut:
+			if k.Purpose == string(p) && k.usable(now) && !k.sealedShut {
 				usable = append(usable, k)
-			case !passShut:
-				return false, shutError(k.KID)
 			}
 		}
 		step := r.policy.plan(usable, now)
@@ -312,8 +316,21 @@ func (r *KeyRing) openPrivate(kid string, sealed []byte) (*ecdsa.PrivateKey, err
 	return ecdsa.ParseRawPrivateKey(elliptic.P256(), b)
 }
 
+// usable says whether the key signs now or will.
+func (k Key) usable(now time.Time) bool { return k.RevokedAt == nil && now.Before(k.SignsUntil) }
+
+// shut fails where a key that signs now or later does not open.
+func shut(keys []Key, now time.Time) error {
+	for _, k := range keys {
+		if k.sealedShut && k.usable(now) {
+			return shutError(k.KID)
+		}
+	}
+	return nil
+}
+
 func shutError(kid string) error {
-	return fmt.Errorf("signing key %s does not open: CONSIGN_SECRET_KEY was changed without CONSIGN_SECRET_KEY_PREVIOUS", kid)
+	return fmt.Errorf("signing key %s does not open: CONSIGN_SECRET_KEY is not the one that this database was used with, or was changed without CONSIGN_SECRET_KEY_PREVIOUS", kid)
 }
 
 // selectKeys reads the table, ordered by when keys begin to sign.

@@ -270,6 +270,12 @@ func TestReseal(t *testing.T) {
 	if _, err := ring(testSealer(t, 2)).Reseal(t.Context()); err == nil {
 		t.Error("Reseal without the previous secret key succeeds")
 	}
+	if _, err := ring(testSealer(t, 2)).Rotate(t.Context()); err == nil {
+		t.Error("Rotate with another secret key succeeds")
+	}
+	if err := r.ring.Ensure(t.Context()); err != nil {
+		t.Errorf("after that the servers do not start: %v", err)
+	}
 	during := ring(testSealer(t, 2, 1))
 	if err := during.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
