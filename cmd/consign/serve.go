@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -27,12 +28,17 @@ func serve(ctx context.Context, env environment, args []string) error {
 	log, flush := serverLogger(cfg, env.stderr)
 	defer flush()
 	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
-	if err != nil {
-		return err
+	if err == nil {
+		// What only the start needed goes back to the system: a few megabytes, which an idle server would hold for good.
+		time.AfterFunc(2*time.Second, debug.FreeOSMemory)
+		err = a.Run(ctx)
 	}
-	// What only the start needed goes back to the system: a few megabytes, which an idle server would hold for good.
-	time.AfterFunc(2*time.Second, debug.FreeOSMemory)
-	return a.Run(ctx)
+	// A start that was told to end has not failed. The cause names the signal, which some errors give and some do not.
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		log.Info("stopped before it was ready", "during", err.Error())
+		return nil
+	}
+	return err
 }
 
 // printVersion prints the version.

@@ -12,20 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
 // TestOperateBesideServer starts the server on nothing, as a newcomer does, and runs operators' commands beside it: they join its
 // private Postgres, and what they change the server follows.
 func TestOperateBesideServer(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "consign-serve-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, Postgres runs as another user, who must get there
-		t.Fatal(err)
-	}
+	dir := passableDir(t)
 	port, admin := freePort(t), freePort(t)
 	base := "http://localhost:" + port
 	environ := []string{"CONSIGN_DATA_DIR=" + filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL=" + base, "CONSIGN_LISTEN=127.0.0.1:" + port,
@@ -106,6 +101,46 @@ func TestOperateBesideServer(t *testing.T) {
 	if do("mailbox", "show", "owner@example.com"); strings.Contains(log.String(), "status=500") {
 		t.Errorf("something answered 500:\n%s", log.String())
 	}
+}
+
+// TestStopDuringStart: who is told to stop before all is there ends without a complaint, wherever that is.
+func TestStopDuringStart(t *testing.T) {
+	t.Parallel()
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	if _, log, err := consign(ended, external(t, pgtest.URL(t)), "serve"); err != nil || !strings.Contains(log, "stopped before it was ready") {
+		t.Errorf("before it reached the database: %v\n%s", err, log)
+	}
+
+	dir := passableDir(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	var out, log output
+	go func() {
+		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + freePort(t), "CONSIGN_ADMIN_LISTEN=127.0.0.1:" + freePort(t)}, &out, &log)
+	}()
+	waitFor(t, "initdb", func() bool {
+		begun, err := filepath.Glob(filepath.Join(dir, "postgres", "data*"))
+		return err == nil && len(begun) > 0
+	})
+	stop()
+	if err := <-done; err != nil {
+		t.Errorf("while it made its Postgres: %v\n%s", err, log.String())
+	}
+}
+
+// passableDir is a directory for a private Postgres, which runs as another user where the test is root's.
+func passableDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "consign-serve-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // killPostgres kills a cluster's server the hard way.

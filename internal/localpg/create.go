@@ -76,6 +76,9 @@ func (c *Cluster) initdb(ctx context.Context, dir string) error {
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil { // it was killed
+			return fmt.Errorf("initdb: %w", ctx.Err())
+		}
 		problem = fmt.Errorf("initdb: %w: %s", err, lastLines(output.String(), 3))
 		if !strings.Contains(output.String(), "invalid locale") {
 			break

@@ -127,10 +127,10 @@ func (c *Cluster) launch(ctx context.Context) error {
 		default:
 		}
 		if errors.Is(err, errNotReady) {
-			if pause(ctx) == nil {
+			if err = pause(ctx); err == nil {
 				continue
 			}
-			err = fmt.Errorf("postgres does not answer: %s", c.loggedSince(logged))
+			err = fmt.Errorf("postgres does not answer: %w: %s", err, c.loggedSince(logged))
 		}
 		return errors.Join(err, interrupt(cmd.Process.Pid))
 	}
