@@ -3,10 +3,13 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -159,6 +162,36 @@ func TestClientVanishes(t *testing.T) {
 	finish(t, sam, reservation, data)
 	if strings.Contains(s.Log(), `"status":500`) || strings.Contains(s.Log(), `"level":"ERROR"`) {
 		t.Error("a client that leaves is logged as an error of ours")
+	}
+}
+
+// TestDiskAway: while the file system of the objects is not there (its mount point is left, empty), uploads and downloads are answered
+// with 503, and what was acknowledged stays so.
+func TestDiskAway(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	mailboxOwner(s)
+	data := bytes.Repeat([]byte("consign "), 1000)
+	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
+	content := reservation + "/objects/a/content"
+	sam.With("Content-Range", fmt.Sprintf("bytes 0-2999/%d", len(data))).Put(content, data[:3000]).Want(http.StatusOK)
+	late, other := reserve(s.Stranger(), "dr-ann", 1000)
+
+	dir := filepath.Join(s.DataDir, "objects")
+	if err := errors.Join(os.Rename(dir, dir+".unmounted"), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	checkUnavailable(t, "the upload", sam.With("Content-Range", contentRange(3000, len(data))).Put(content, data[3000:]))
+	checkUnavailable(t, "another upload", late.Put(other+"/objects/a/content", bytes.Repeat([]byte("y"), 1000)))
+	if held := number(sam.Head(content).Want(http.StatusOK).Header, "Content-Length"); held != 3000 {
+		t.Errorf("%d bytes are held, 3000 were acknowledged", held)
+	}
+	if err := errors.Join(os.Remove(dir), os.Rename(dir+".unmounted", dir)); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, sam, reservation, data)
+	if strings.Contains(s.Log(), `"status":500`) {
+		t.Error("something answered 500")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/consign-dev/consign/internal/blob"
@@ -69,17 +70,17 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	case err == nil:
 		return s.appendFinished(key, offset, finished)
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, failed("append to", key, err)
+		return nil, s.failed("append to", key, err)
 	}
 	file, err := s.fs.OpenWrite(s.uploadPath(key), offset == 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !s.away(err) {
 		return nil, fmt.Errorf("append to blob %s: %w: 0 held, offset %d", key, blob.ErrGap, offset)
 	} else if err != nil {
-		return nil, failed("append to", key, err)
+		return nil, s.failed("append to", key, err)
 	}
 	if err := cut(file, offset); err != nil {
 		file.Close()
-		return nil, failed("append to", key, err)
+		return nil, s.failed("append to", key, err)
 	}
 	return &writer{
 		store: s, key: key, file: file, at: offset, held: offset, size: size, kicked: offset, reserved: offset,
@@ -129,13 +130,13 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 		}
 	}
 	if err != nil {
-		return failed("finish", key, err)
+		return s.failed("finish", key, err)
 	}
 	if held != size {
 		return fmt.Errorf("finish blob %s: %w: %d held, %d expected", key, blob.ErrSize, held, size)
 	}
 	if err := s.settle(key); err != nil {
-		return failed("finish", key, err)
+		return s.failed("finish", key, err)
 	}
 	return nil
 }
@@ -192,7 +193,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 	}
 	r, err := s.fs.OpenRead(s.objectPath(key))
 	if err != nil {
-		return nil, failed("open", key, err)
+		return nil, s.failed("open", key, err)
 	}
 	return r, nil
 }
@@ -209,10 +210,10 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 			return held, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return 0, failed("look up", key, err)
+			return 0, s.failed("look up", key, err)
 		}
 	}
-	return 0, failed("look up", key, fs.ErrNotExist)
+	return 0, s.failed("look up", key, fs.ErrNotExist)
 }
 
 // Delete implements blob.Store.
@@ -224,10 +225,11 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	// directories are synced even if nothing was there: a process may have died between removal and fsync.
 	for _, name := range []string{s.uploadPath(key), s.objectPath(key)} {
 		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return failed("delete", key, err)
+			return s.failed("delete", key, err)
 		}
-		if err := s.fs.SyncDir(filepath.Dir(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return failed("delete", key, err)
+		dir := filepath.Dir(name)
+		if err := s.fs.SyncDir(dir); err != nil && (dir == s.uploads || !errors.Is(err, fs.ErrNotExist)) {
+			return s.failed("delete", key, err)
 		}
 	}
 	return nil
@@ -259,13 +261,28 @@ func begin(ctx context.Context, key blob.Key) error {
 }
 
 // failed wraps what the file system said, and translates what callers must be able to tell apart.
-func failed(operation string, key blob.Key, err error) error {
+func (s *Store) failed(operation string, key blob.Key, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s blob %s: %w: %w", operation, key, blob.ErrFull, err)
+	case s.away(err):
+		return fmt.Errorf("%s blob %s: %w: %w", operation, key, blob.ErrAway, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s blob %s: %w", operation, key, blob.ErrNotFound)
 	default:
 		return fmt.Errorf("%s blob %s: %w", operation, key, err)
 	}
+}
+
+// unreachable is what a file system says that is not there, or was made read-only after an error, and may come back.
+var unreachable = []error{syscall.EROFS, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN}
+
+// away says whether err comes of a file system that is not there. One that was unmounted leaves an empty directory behind: a file
+// that is missing there is not gone, and nobody may conclude so.
+func (s *Store) away(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = s.fs.Stat(s.uploads)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return slices.ContainsFunc(unreachable, func(known error) bool { return errors.Is(err, known) })
 }

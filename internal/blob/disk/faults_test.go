@@ -3,6 +3,9 @@ package disk_test
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,6 +46,58 @@ func mustClose(t testing.TB, w blob.Writer) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestAway: a file system that was unmounted, or became read-only, is away. Nothing that it holds counts as gone or deleted.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "objects")
+	elsewhere := dir + ".unmounted"
+	s := open(t, dir, disk.OS())
+	put(t, s, "finished-object", "1234")
+	w := begin(t, s, 0)
+	mustWrite(t, w, "abc")
+	mustSync(t, w, 3)
+	mustClose(t, w)
+
+	if err := errors.Join(os.Rename(dir, elsewhere), os.Mkdir(dir, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	appendAt := func(offset int64) error { _, err := s.Append(ctx, key, offset, 0); return err }
+	for what, do := range map[string]func() error{
+		"Append at 0": func() error { return appendAt(0) },
+		"Append at 3": func() error { return appendAt(3) },
+		"Finish":      func() error { return s.Finish(ctx, key, 3) },
+		"Open":        func() error { _, err := s.Open(ctx, "finished-object"); return err },
+		"Held":        func() error { _, err := s.Held(ctx, key); return err },
+		"Delete":      func() error { return s.Delete(ctx, "finished-object") },
+		"List":        func() error { return s.List(ctx, func(blob.Info) error { return nil }) },
+	} {
+		if err := do(); !errors.Is(err, blob.ErrAway) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrGap) {
+			t.Errorf("%s: %v, want ErrAway alone", what, err)
+		}
+	}
+	if err := errors.Join(os.Remove(dir), os.Rename(elsewhere, dir)); err != nil {
+		t.Fatal(err)
+	}
+	w = begin(t, s, 3)
+	mustWrite(t, w, "d")
+	mustClose(t, w)
+	if err := errors.Join(s.Finish(ctx, key, 4), checkContent(s, key, "abcd"), checkContent(s, "finished-object", "1234")); err != nil {
+		t.Error(err)
+	}
+
+	if _, err := open(t, dir, readOnly{disk.OS()}).Append(ctx, "another-object", 0, 0); !errors.Is(err, blob.ErrAway) {
+		t.Errorf("Append on a file system that is read-only: %v, want ErrAway", err)
+	}
+}
+
+// readOnly is a file layer on which nothing can be opened for writing.
+type readOnly struct{ disk.FS }
+
+func (readOnly) OpenWrite(name string, _ bool) (disk.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 }
 
 func TestFullDisk(t *testing.T) {

@@ -55,6 +55,8 @@ func (s *Store) scan(ctx context.Context, dir string, fn func(fs.FileInfo) error
 	switch {
 	case stopped != nil:
 		return stopped
+	case s.away(err):
+		return fmt.Errorf("list blobs: %w: %w", blob.ErrAway, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:

@@ -39,7 +39,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	n, err := w.file.WriteAt(p, w.at)
 	w.at += int64(n)
 	if err != nil {
-		return n, failed("write", w.key, err)
+		return n, w.store.failed("write", w.key, err)
 	}
 	if w.at-w.kicked >= writebackEvery {
 		w.file.Writeback(w.kicked, w.at-w.kicked)
@@ -72,12 +72,12 @@ func (w *writer) Sync() (int64, error) {
 		return w.held, w.err
 	}
 	if err := w.file.Sync(); err != nil {
-		w.err = failed("sync", w.key, err)
+		w.err = w.store.failed("sync", w.key, err)
 		return w.held, w.err
 	}
 	if w.newEntry {
 		if err := w.store.fs.SyncDir(w.store.uploads); err != nil {
-			w.err = failed("sync", w.key, err)
+			w.err = w.store.failed("sync", w.key, err)
 			return w.held, w.err
 		}
 		w.newEntry = false
@@ -98,7 +98,7 @@ func (w *writer) Close() error {
 		_ = w.file.Truncate(end)
 	}
 	if err := w.file.Close(); err != nil {
-		return failed("close", w.key, err)
+		return w.store.failed("close", w.key, err)
 	}
 	return nil
 }
