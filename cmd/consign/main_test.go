@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +156,30 @@ func TestWrongSettings(t *testing.T) {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("consign %s does not say %q: %v", command, want, err)
 			}
+		}
+	}
+}
+
+// TestUnreachable: what cannot be reached or opened is told by the name of its setting, without its secrets.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere, here := external(t, "postgres://ann:hunter2@127.0.0.1:1/none"), external(t, pgtest.URL(t))
+	for _, c := range []struct {
+		environ []string
+		command string
+		setting string
+	}{
+		{nowhere, "serve", "CONSIGN_DATABASE_URL"}, {nowhere, "serve --migrate", "CONSIGN_DATABASE_URL"}, {nowhere, "migrate status", "CONSIGN_DATABASE_URL"}, {nowhere, "audit", "CONSIGN_DATABASE_URL"},
+		{append(slices.Clip(here), "CONSIGN_STORAGE_URL=file://"+file+"/objects"), "serve", "CONSIGN_STORAGE_URL"},
+		{append(slices.Clip(here), "CONSIGN_STORAGE_URL=s3://ann:hunter2@bucket?endpoint=http://127.0.0.1:1"), "serve", "CONSIGN_STORAGE_URL"},
+	} {
+		_, log, err := consign(t.Context(), c.environ, strings.Fields(c.command)...)
+		if err == nil || !strings.Contains(err.Error(), c.setting) || strings.Contains(err.Error()+log, "hunter2") {
+			t.Errorf("consign %s: %v, want %s named and no secret\n%s", c.command, err, c.setting, log)
 		}
 	}
 }

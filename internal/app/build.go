@@ -68,19 +68,25 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	if err != nil {
 		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // the error itself would tell the secret
 	}
+	var store blob.Store
 	if u.Scheme == "s3" {
-		o, err := s3.Parse(a.config.StorageURL)
-		if err != nil {
-			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", err)
+		o, parseErr := s3.Parse(a.config.StorageURL)
+		if parseErr != nil {
+			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", parseErr)
 		}
 		o.SpoolDir = filepath.Join(a.config.DataDir, "spool")
-		return s3.New(ctx, o)
+		store, err = s3.New(ctx, o)
+	} else {
+		layer := a.options.BlobFS
+		if layer == nil {
+			layer = disk.OS()
+		}
+		store, err = disk.New(filepath.FromSlash(u.Path), layer)
 	}
-	layer := a.options.BlobFS
-	if layer == nil {
-		layer = disk.OS()
+	if err != nil {
+		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
 	}
-	return disk.New(filepath.FromSlash(u.Path), layer)
+	return store, nil
 }
 
 // rateLimits opens the store that CONSIGN_REDIS_URL names, or one in memory. Buckets in Redis drain by its own clock,

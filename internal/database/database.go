@@ -60,12 +60,14 @@ func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
 }
 
-func unreached(err error) error { return fmt.Errorf("reach database: %w", err) }
+func unreached(err error) error {
+	return fmt.Errorf("reach the database (CONSIGN_DATABASE_URL): %w", err)
+}
 
 func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("read database URL: %w", err)
+		return nil, fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
 	}
 	if m := cfg.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
 		return nil, errGuessing

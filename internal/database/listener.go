@@ -159,7 +159,7 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	cfg, err := pgconn.ParseConfig(l.url)
 	if err != nil {
-		return nil, fmt.Errorf("read listen URL: %w", err)
+		return nil, fmt.Errorf("read CONSIGN_LISTEN_DATABASE_URL: %w", err)
 	}
 	cfg.RuntimeParams["application_name"] = "consign listener"
 	// Called while a reply is read, so that a completed ping has delivered everything that was sent before its answer.

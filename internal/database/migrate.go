@@ -44,7 +44,7 @@ type Migration struct {
 func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return fmt.Errorf("read database URL: %w", err)
+		return fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
 	}
 	unlock, err := lockMigrations(ctx, cfg)
 	if err != nil {
@@ -65,7 +65,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, unreached(err)
 	}
 	closing := func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
@@ -142,7 +142,7 @@ func riverName(version int) string { return fmt.Sprintf("river %03d", version) }
 func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("read database URL: %w", err)
+		return nil, fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
 	}
 	applied, err := appliedFiles(ctx, cfg)
 	if err != nil {
@@ -183,7 +183,7 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, unreached(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	var exists bool
