@@ -38,6 +38,7 @@ type Feed struct {
 	now         func() time.Time
 	log         *slog.Logger
 	heartbeat   time.Duration
+	closeGrace  time.Duration
 
 	unreadable atomic.Bool // the last attempt to read failed
 
@@ -55,10 +56,11 @@ func NewFeed(db *database.DB, listener *database.Listener, revocations *token.Re
 	now func() time.Time, log *slog.Logger) *Feed {
 	f := &Feed{
 		db: db, listener: listener, revocations: revocations, retention: retention, now: now, log: log,
-		heartbeat: heartbeatInterval,
-		stopped:   make(chan struct{}),
-		persons:   map[id.Person]*reader{},
-		sessions:  map[id.Session][]*stream{},
+		heartbeat:  heartbeatInterval,
+		closeGrace: closeGraceLimit,
+		stopped:    make(chan struct{}),
+		persons:    map[id.Person]*reader{},
+		sessions:   map[id.Session][]*stream{},
 	}
 	listener.Handle(channel, f.notified, func(context.Context) error {
 		f.wakeAll() // whatever was notified while the connection was away

@@ -19,8 +19,8 @@ const (
 	heartbeatInterval = 15 * time.Second
 	// expiryInterval is how often a stream compares the clock with its token's expiry.
 	expiryInterval = 500 * time.Millisecond
-	// closeGrace is how long a stream may still write once it has to end, even to a client that reads nothing.
-	closeGrace = 400 * time.Millisecond
+	// closeGraceLimit is how long a stream may still write once it has to end, even to a client that reads nothing.
+	closeGraceLimit = 400 * time.Millisecond
 )
 
 // errReading marks that the table could not be read.
@@ -162,7 +162,7 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request, s *stream, caller t
 	}
 	// The event that tells of the end is written in the same transaction: let the client have it (contract 3.15).
 	if errors.Is(context.Cause(ctx), errRevoked) {
-		last, stop := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
+		last, stop := context.WithTimeout(context.WithoutCancel(ctx), f.closeGrace)
 		defer stop()
 		_, _ = s.send(last, out, cursor)
 	}
@@ -239,9 +239,9 @@ func (s *stream) wait(ctx context.Context, out *httpapi.Stream, every time.Durat
 func (f *Feed) guard(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, s *stream,
 	caller token.Caller, revoked <-chan struct{}, done <-chan struct{}) {
 	cancel(f.endOf(ctx, s, caller, revoked))
-	deadline := time.Now().Add(closeGrace)
+	deadline := time.Now().Add(f.closeGrace)
 	control := http.NewResponseController(w)
-	ticker := time.NewTicker(closeGrace / 4)
+	ticker := time.NewTicker(f.closeGrace / 4)
 	defer ticker.Stop()
 	for {
 		select {
