@@ -53,14 +53,6 @@ type eventJSON struct {
 	CreatedAt httpapi.Time `json:"createdAt"`
 }
 
-// Routes returns the route of the identity API that the feed serves.
-func (f *Feed) Routes() []httpapi.Route {
-	return []httpapi.Route{{
-		Method: http.MethodGet, Pattern: "/events", Auth: token.NeedAccess, Handler: f.Handler(),
-		Produces: []string{httpapi.TypeEvents},
-	}}
-}
-
 // Handler serves GET /events (contract 3.15). It needs an access token. A client that names no Last-Event-ID gets what
 // happens from now on; its first block carries only an id, so that it can resume even before the first event.
 func (f *Feed) Handler() httpapi.HandlerFunc {

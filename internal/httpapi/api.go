@@ -254,9 +254,6 @@ func (a *API) end(x *exchange, r *http.Request) {
 // Client returns what is known of the sender of the request whose context this is.
 func Client(ctx context.Context) token.Client { return token.CallerFrom(ctx).Client }
 
-// ClientAddress returns the address of the request's sender, as far as trusted proxies tell it.
-func ClientAddress(ctx context.Context) netip.Addr { return Client(ctx).Address }
-
 func (a *API) isTrusted(addr netip.Addr) bool {
 	return addr.IsValid() && slices.ContainsFunc(a.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -30,11 +30,11 @@ func connectionOf(r *http.Request) *connection {
 	return newConnection(r.RemoteAddr)
 }
 
-// startWrites sees to it that the deadline of the connection's previous request does not hit this one, and that one which
-// Extend moved far ahead does not stay. Under load the deadline is young enough to be left alone.
+// startWrites sees to it that the deadline of the connection's previous request does not hit this one. Under load it is young
+// enough to be left alone.
 func (x *exchange) startWrites() {
 	x.moved = x.conn.moved
-	if age := x.started.Sub(x.moved); age < 0 || age >= extendEvery {
+	if x.started.Sub(x.moved) >= extendEvery {
 		x.setWrites(x.started)
 	}
 }

@@ -57,11 +57,6 @@ func TestDeadlinesOfAConnection(t *testing.T) {
 		t.Errorf("a connection that nothing is known of: %d deadlines", all)
 	}
 
-	serve(connection, 1, func(w http.ResponseWriter, _ *underlying) { httpapi.Extend(w, time.Hour) })
-	if before, _, last := serve(connection, 1, nothing); before != 1 || !young(last) {
-		t.Errorf("after a request that was given an hour: %d deadlines, the last %s", before, last)
-	}
-
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	serve(connection, 1, func(w http.ResponseWriter, u *underlying) {

@@ -153,23 +153,6 @@ func (x *exchange) setWrites(now time.Time) {
 	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(now.Add(stall))
 }
 
-// Extend gives the answer and the request's body d from now, for a handler that is about to be silent for longer than
-// a minute. It does nothing for writers without deadlines.
-func Extend(w http.ResponseWriter, d time.Duration) {
-	until := time.Now().Add(d)
-	controller := http.NewResponseController(w)
-	if x := exchangeOf(w); x != nil {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if x.cut || x.bodyCut {
-			return
-		}
-		x.moved, x.bodyRead = until.Add(-stall), until.Add(-stall)
-	}
-	_ = controller.SetReadDeadline(until)
-	_ = controller.SetWriteDeadline(until)
-}
-
 // CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and
 // streams use it to stop within a second of a revocation (contract 2.8). The handler calls stop before it returns.
 func CutWhenDone(ctx context.Context, w http.ResponseWriter) (stop func() bool) {

@@ -282,7 +282,6 @@ func TestKeepAliveAfterBodies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "POST", Pattern: "/echo", Bucket: httpapi.NoBucket, Body: httpapi.StreamBody,
 		Handler: func(w http.ResponseWriter, r *http.Request) error {
-			httpapi.Extend(w, time.Hour)
 			b, err := io.ReadAll(r.Body)
 			if err != nil {
 				return err

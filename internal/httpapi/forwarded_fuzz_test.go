@@ -16,7 +16,7 @@ func FuzzForwarded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, forwardedFor, forwardedHost, proto string) {
 		var address netip.Addr
 		fx := newFixture(t, nil).route(func(w http.ResponseWriter, r *http.Request) error {
-			address = httpapi.ClientAddress(r.Context())
+			address = httpapi.Client(r.Context()).Address
 			if name := httpapi.Client(r.Context()).Host.Name; name != "consign.test" && name != "acme.test" {
 				t.Fatalf("host %q", name)
 			}

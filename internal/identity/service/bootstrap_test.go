@@ -23,12 +23,12 @@ func TestBootstrap(t *testing.T) {
 	if won := race(t, 8, func() error { return k.Bootstrap(t.Context()) }); won != 8 {
 		t.Errorf("%d of 8 starts succeeded", won)
 	}
-	host, err := k.ResolveHost(t.Context(), "localhost")
+	host, err := service.ResolveHost(t.Context(), k.store, "localhost")
 	if err != nil || !host.Free || !host.Own || host.Name != "localhost" {
 		t.Errorf("localhost is %+v, %v", host, err)
 	}
 	k.host = host
-	stray, err := k.ResolveHost(t.Context(), "elsewhere.example.com")
+	stray, err := service.ResolveHost(t.Context(), k.store, "elsewhere.example.com")
 	if err != nil || stray.Organization != k.host.Organization || stray.Own || stray.Name != "localhost" {
 		t.Errorf("an unknown host is %+v, %v", stray, err)
 	}
@@ -52,7 +52,7 @@ func TestPublicHostChanges(t *testing.T) {
 	u, err := url.Parse("http://consign.example.com:8080")
 	must(t, err)
 	other := newKitOn(t, k, func(s *service.Settings) { s.PublicURL = u })
-	now, err := other.ResolveHost(t.Context(), "localhost")
+	now, err := service.ResolveHost(t.Context(), other.store, "localhost")
 	if err != nil || now.Name != "consign.example.com" || !now.Own || !now.Free {
 		t.Errorf("the old host is %+v, %v", now, err)
 	}

@@ -28,13 +28,8 @@ const (
 	lookupLimit = 5 * time.Second
 )
 
-// ResolveHost finds the organization that a hostname selects; it is what hosts.New asks.
+// ResolveHost finds the organization that a hostname selects; it is what hosts.New asks, before there is a Service.
 // Errors: identity.ErrNoHost.
-func (s *Service) ResolveHost(ctx context.Context, name string) (hosts.Host, error) {
-	return ResolveHost(ctx, s.store, name)
-}
-
-// ResolveHost is Service.ResolveHost for whoever has a Store and no Service yet.
 func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts.Host, error) {
 	h, err := store.Host(ctx, name)
 	if err != nil {

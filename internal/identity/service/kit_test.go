@@ -162,7 +162,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 		}
 	})
 	must(t, k.Bootstrap(t.Context()))
-	k.host, err = k.ResolveHost(t.Context(), "localhost")
+	k.host, err = service.ResolveHost(t.Context(), k.store, "localhost")
 	must(t, err)
 	return k
 }
