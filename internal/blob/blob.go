@@ -29,8 +29,8 @@ var (
 	ErrSize = errors.New("blob holds another number of bytes than expected")
 	// ErrFinished means that the object is immutable and the append would have changed it.
 	ErrFinished = errors.New("blob is finished")
-	// ErrAway means that the storage could not be reached or is overloaded, and that trying again makes sense. Clients see
-	// a 503.
+	// ErrAway means that the storage could not be reached or is overloaded, and that trying again makes sense. Any method may
+	// fail so; it says nothing of what is held. Clients see a 503.
 	ErrAway = errors.New("blob storage is away")
 	// ErrKey means that a key is not of the form that Key asks for.
 	ErrKey = errors.New("blob key is malformed")
