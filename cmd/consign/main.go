@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -184,8 +186,14 @@ func action(command string, args []string, known map[string][2]int) (what string
 // withApp runs fn on a whole Consign that serves nothing: what operator commands act through. On the embedded default it joins the
 // running server's cluster, or starts it for as long as fn takes.
 func withApp(ctx context.Context, env environment, fn func(a *app.App) error) (err error) {
-	cfg, err := config.Load(env.environ)
+	cfg, err := config.Parse(env.environ)
 	if err != nil {
+		return err
+	}
+	if err := installed(cfg); err != nil {
+		return err
+	}
+	if cfg, err = config.Load(env.environ); err != nil {
 		return err
 	}
 	cfg.LogLevel = "warn"
@@ -198,6 +206,19 @@ func withApp(ctx context.Context, env environment, fn func(a *app.App) error) (e
 		return err
 	}
 	return fn(a)
+}
+
+// installed refuses a data directory in which no server has ever run: whoever gives a command without the server's settings would
+// otherwise make an installation of its own, and find nobody there.
+func installed(cfg config.Config) error {
+	if cfg.DatabaseURL != "" {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(cfg.DataDir, app.ClusterDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no server has run in %s: give this command the server's settings (CONSIGN_DATA_DIR or CONSIGN_DATABASE_URL, and the others), or start the server first", cfg.DataDir)
+	}
+	return err
 }
 
 // table prints aligned columns.

@@ -67,7 +67,7 @@ func healthcheck(ctx context.Context, env environment, args []string) error {
 	if _, err := parse(flags("healthcheck"), args, 0, 0); err != nil {
 		return err
 	}
-	cfg, err := config.Load(env.environ)
+	cfg, err := config.Parse(env.environ)
 	if err != nil {
 		return err
 	}

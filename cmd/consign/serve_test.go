@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +29,12 @@ func TestOperateBesideServer(t *testing.T) {
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:" + admin, "CONSIGN_BCRYPT_COST=4", "CONSIGN_LOG_FORMAT=text"}
 	if _, _, err := consign(t.Context(), environ, "healthcheck"); err == nil {
 		t.Error("healthy before it runs")
+	}
+	if _, _, err := consign(t.Context(), environ, "person", "show", "owner@example.com"); err == nil || !strings.Contains(err.Error(), "no server has run in "+filepath.Join(dir, "var")) {
+		t.Errorf("a command where no server has run: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "var")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("one of them made the data directory: %v", err)
 	}
 
 	var out, log output

@@ -15,12 +15,15 @@ type Database struct {
 	cluster *localpg.Cluster // nil: somebody else's server
 }
 
+// ClusterDir is where below the data directory the private cluster lies.
+const ClusterDir = "postgres"
+
 // OpenDatabase gives the configured database, or starts or joins the private cluster below the data directory.
 func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (Database, error) {
 	if cfg.DatabaseURL != "" {
 		return Database{URL: cfg.DatabaseURL}, nil
 	}
-	cluster, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, "postgres"), Fsync: true, Log: log})
+	cluster, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(cfg.DataDir, ClusterDir), Fsync: true, Log: log})
 	if err != nil {
 		return Database{}, err
 	}
