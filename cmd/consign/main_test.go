@@ -79,7 +79,7 @@ func TestUsage(t *testing.T) {
 		"mail test": "consign mail test: an argument is missing", "keys list x": `consign keys list: "x" is one argument too many`,
 		"fsck --acept": "consign fsck: flag provided but not defined: -acept", "audit --limit -5": "consign audit: --limit must be between 1 and 1000",
 		"audit --limit 5000": "consign audit: --limit must be between 1 and 1000", "org subscribe free": "consign org subscribe: --domain is missing",
-		"person create ann@example.com --nmae Ann": "consign person create: flag provided but not defined: -nmae",
+		"person create ann@example.com --nick Ann": "consign person create: flag provided but not defined: -nick",
 	} {
 		args := strings.Fields(line)
 		_, _, err := consign(t.Context(), external(t, "postgres://127.0.0.1:1/none?connect_timeout=1"), args...)
