@@ -68,7 +68,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	finished, err := s.sizeOf(s.objectPath(key))
 	switch {
 	case err == nil:
-		return s.appendFinished(key, offset, finished)
+		return blob.AppendFinished(key, offset, finished)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, s.failed("append to", key, err)
 	}
@@ -87,18 +87,6 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 		// A file met at offset 0 may be the leftover of a process that died before it made the entry durable.
 		newEntry: offset == 0,
 	}, nil
-}
-
-// appendFinished answers a caller that does not know yet that its object is finished.
-func (s *Store) appendFinished(key blob.Key, offset, size int64) (blob.Writer, error) {
-	switch {
-	case offset == size:
-		return &finishedWriter{key: key, size: size}, nil
-	case offset > size:
-		return nil, fmt.Errorf("append to blob %s: %w: %d held, offset %d", key, blob.ErrGap, size, offset)
-	default:
-		return nil, fmt.Errorf("append to blob %s: %w", key, blob.ErrFinished)
-	}
 }
 
 // cut makes offset the end of the file.

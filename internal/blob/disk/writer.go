@@ -2,7 +2,6 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/consign-dev/consign/internal/blob"
 )
@@ -102,23 +101,3 @@ func (w *writer) Close() error {
 	}
 	return nil
 }
-
-// finishedWriter is what a caller gets that lost track of its object after it was finished.
-type finishedWriter struct {
-	key  blob.Key
-	size int64
-}
-
-// Write refuses to change the object.
-func (w *finishedWriter) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	return 0, fmt.Errorf("write blob %s: %w", w.key, blob.ErrFinished)
-}
-
-// Sync has nothing to do: Finish synced the bytes before it moved them, and they survive under either name.
-func (w *finishedWriter) Sync() (int64, error) { return w.size, nil }
-
-// Close implements blob.Writer.
-func (w *finishedWriter) Close() error { return nil }

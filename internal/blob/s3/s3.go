@@ -95,7 +95,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	object, err := s.finished(ctx, key)
 	switch {
 	case err == nil:
-		return s.appendFinished(key, offset, object.Size)
+		return blob.AppendFinished(key, offset, object.Size)
 	case !missing(err):
 		return nil, failed("append to", key, err)
 	}
@@ -104,18 +104,6 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 		return nil, failed("append to", key, err)
 	}
 	return w, nil
-}
-
-// appendFinished answers a caller that does not know yet that its object is finished.
-func (s *Store) appendFinished(key blob.Key, offset, size int64) (blob.Writer, error) {
-	switch {
-	case offset == size:
-		return &finishedWriter{key: key, size: size}, nil
-	case offset > size:
-		return nil, fmt.Errorf("append to blob %s: %w: %d held, offset %d", key, blob.ErrGap, size, offset)
-	default:
-		return nil, fmt.Errorf("append to blob %s: %w", key, blob.ErrFinished)
-	}
 }
 
 // Open implements blob.Store. The Reader asks for bytes as they are read, from wherever Seek last went.

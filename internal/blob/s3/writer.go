@@ -270,23 +270,3 @@ func (s *Store) putPart(ctx context.Context, key blob.Key, upload string, number
 	}
 	return p.ETag, nil
 }
-
-// finishedWriter is what a caller gets that lost track of its object after it was finished.
-type finishedWriter struct {
-	key  blob.Key
-	size int64
-}
-
-// Write refuses to change the object.
-func (w *finishedWriter) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	return 0, fmt.Errorf("write blob %s: %w", w.key, blob.ErrFinished)
-}
-
-// Sync has nothing to do.
-func (w *finishedWriter) Sync() (int64, error) { return w.size, nil }
-
-// Close implements blob.Writer.
-func (w *finishedWriter) Close() error { return nil }

@@ -172,21 +172,24 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 		if _, err := tx.Member(ctx, o, p); err != nil {
 			return err
 		}
-		epoch, err := tx.RaiseEpoch(ctx, p)
-		if err != nil {
-			return err
-		}
-		if err := tx.DeleteMember(ctx, o, p); err != nil {
-			return err
-		}
-		if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
-			return err
-		}
-		return s.privilegesChanged(ctx, tx, privileges{
-			by: caller, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true,
-		})
+		return s.endMembership(ctx, tx, caller, o, p)
 	})
 	return describe("remove member", err)
+}
+
+// endMembership takes a member, who exists, out of an organization and ends its sessions.
+func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by token.Caller, o id.Organization, p id.Person) error {
+	epoch, err := tx.RaiseEpoch(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := tx.DeleteMember(ctx, o, p); err != nil {
+		return err
+	}
+	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
+		return err
+	}
+	return s.privilegesChanged(ctx, tx, privileges{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
 }
 
 // SetMember makes a person a member of an organization with exactly these roles, or gives a member these roles, for an
@@ -234,17 +237,7 @@ func (s *Service) DropMember(ctx context.Context, organization, person string) e
 		if err := s.keepAdmin(ctx, tx, o, p, before); err != nil {
 			return err
 		}
-		epoch, err := tx.RaiseEpoch(ctx, p)
-		if err != nil {
-			return err
-		}
-		if err := tx.DeleteMember(ctx, o, p); err != nil {
-			return err
-		}
-		if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
-			return err
-		}
-		return s.privilegesChanged(ctx, tx, privileges{organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
+		return s.endMembership(ctx, tx, token.Caller{}, o, p)
 	})
 	return describe("drop member", err)
 }
