@@ -93,7 +93,7 @@ func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) er
 	return withGoose(cfg, func(provider *goose.Provider) error {
 		results, err := provider.Up(ctx)
 		for _, r := range results {
-			log.Info("migrated", "file", path.Base(r.Source.Path), "duration", r.Duration)
+			log.Info("migrated", "file", path.Base(r.Source.Path), "micros", r.Duration.Microseconds())
 		}
 		return err
 	})
@@ -116,7 +116,7 @@ func migrateRiver(ctx context.Context, url string, log *slog.Logger) error {
 			return err
 		}
 		for _, v := range result.Versions {
-			log.Info("migrated", "file", riverName(v.Version), "duration", v.Duration)
+			log.Info("migrated", "file", riverName(v.Version), "micros", v.Duration.Microseconds())
 		}
 		return nil
 	})
