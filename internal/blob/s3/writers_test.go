@@ -219,7 +219,7 @@ func TestSpoolDirectory(t *testing.T) {
 }
 
 // refusing gives the way to the service through a server that answers some requests itself, with that status.
-func refusing(t *testing.T, status int, refuses func(*http.Request) bool) (s3.Options, *httptest.Server) {
+func refusing(t *testing.T, status int, refuses func(*http.Request) bool) s3.Options {
 	t.Helper()
 	o := options(t)
 	proxy := httputil.NewSingleHostReverseProxy(o.Endpoint)
@@ -232,14 +232,19 @@ func refusing(t *testing.T, status int, refuses func(*http.Request) bool) (s3.Op
 	}))
 	t.Cleanup(server.Close)
 	o.Endpoint, _ = url.Parse(server.URL)
-	return o, server
+	return o
 }
 
 // TestAway sees that a service that cannot be reached is told as such.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	var down atomic.Bool
-	o, server := refusing(t, http.StatusServiceUnavailable, func(*http.Request) bool { return down.Load() })
+	var down, gone atomic.Bool
+	o := refusing(t, http.StatusServiceUnavailable, func(*http.Request) bool {
+		if gone.Load() { // a server that is closed instead would leave its port to others, who might answer
+			panic(http.ErrAbortHandler)
+		}
+		return down.Load()
+	})
 	s, key := open(t, o), newKey()
 	w := begun(t, s, key, 0, []byte("abc"))
 	take(t, w, []byte("def"))
@@ -258,7 +263,7 @@ func TestAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun(t, s, key, 3, []byte("def"))
-	server.Close()
+	gone.Store(true)
 	if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrAway) {
 		t.Errorf("Open of a server that is gone: %v", err)
 	}
@@ -268,7 +273,7 @@ func TestAway(t *testing.T) {
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	var refusals atomic.Int64
-	o, _ := refusing(t, http.StatusConflict, func(r *http.Request) bool { return r.Method == http.MethodPut && refusals.Add(-1) >= 0 })
+	o := refusing(t, http.StatusConflict, func(r *http.Request) bool { return r.Method == http.MethodPut && refusals.Add(-1) >= 0 })
 	s, key := open(t, o), newKey()
 	w := begun(t, s, key, 0, []byte("abc"))
 	take(t, w, []byte("def"))
