@@ -77,6 +77,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 		return err
 	}
 	first, ok := firstByte(r, c.etag, c.size)
+	if ok && c.size == 0 {
+		r.Header.Del("Range") // of nothing there is no part
+	}
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))
 		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes there are", c.size))
@@ -111,10 +114,10 @@ func hasAlready(r *http.Request, etag string) bool {
 }
 
 // firstByte returns where in a content of size bytes the request wants to begin. ok is false when it names no part of it
-// (RFC 9110, 14.2). A Range whose If-Range names another version does not count.
+// (RFC 9110, 14.2); of a content without bytes any Range is as good as none. A Range whose If-Range names another version does not count.
 func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) {
 	header := r.Header.Get("Range")
-	if header == "" || size == 0 {
+	if header == "" {
 		return 0, true
 	}
 	if condition := r.Header.Get("If-Range"); condition != "" && condition != etag {
@@ -138,7 +141,7 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 			first, overlaps = min(first, from), true
 		}
 	}
-	return first, overlaps
+	return first, overlaps || size == 0
 }
 
 // rangeStart reads one range of a Range header: first-last, first- or -length.

@@ -109,6 +109,41 @@ func TestUploadOverHTTP(t *testing.T) {
 	d.confirm()
 }
 
+// TestEmptyFile: a file of no bytes is held to its size and digests, and downloads as any other.
+func TestEmptyFile(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	d := reserve(s)
+	content := d.attach("a", 0)
+	unannounced := struct{ io.Reader }{strings.NewReader("abc")}
+	d.Put(content, unannounced).WantError(transfer.ErrBodyLength)
+	digest := func(of string) string {
+		sum := sha256.Sum256([]byte(of))
+		return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
+	}
+	for _, header := range []string{"Content-Digest", "Repr-Digest"} {
+		d.With(header, digest("abc")).Put(content, "").WantError(transfer.ErrDigest)
+		d.With(header, digest("")).Put(content, "").Want(http.StatusOK)
+	}
+	path := s.Transfer + "/transfers/" + d.confirm()
+	seen := ann.Get(path)
+	if got := seen.String("objects.0.mimeType"); got != "application/octet-stream" {
+		t.Errorf("mimeType %q", got)
+	}
+	file := path + "/objects/" + seen.String("objects.0.uid") + "/content"
+	for _, spec := range []string{"", "bytes=0-", "bytes=-1", "bytes=-0", "bytes=7-9"} { // clients ask for a Range of whatever there is
+		r := ann.With("Range", spec).Get(file).Want(http.StatusOK)
+		if len(r.Body) > 0 || r.Header.Get("Content-Range") != "" || r.Header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("Range %q: %v %s", spec, r.Header, r.Body)
+		}
+	}
+	for _, spec := range []string{"bytes=a-b", "bytes=5-4", "lines=1-2"} {
+		if r := ann.With("Range", spec).Get(file).WantError(transfer.ErrRange); r.Header.Get("Content-Range") != "bytes */0" {
+			t.Errorf("Range %q: %v", spec, r.Header)
+		}
+	}
+}
+
 // cutBody sends some bytes, then waits until the test lets it fail.
 type cutBody struct {
 	data io.Reader

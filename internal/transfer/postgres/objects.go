@@ -87,19 +87,19 @@ func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, s
 // An object of no bytes is complete from the start.
 func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []transfer.Object, now time.Time) error {
 	uids, clientIDs := make([]id.Object, len(list)), make([]string, len(list))
-	names, sizes := make([]string, len(list)), make([]int64, len(list))
+	names, sizes, types := make([]string, len(list)), make([]int64, len(list)), make([]*string, len(list))
 	for i, o := range list {
-		uids[i], clientIDs[i], names[i], sizes[i] = o.UID, o.ClientID, o.Name, o.IntendedSize
+		uids[i], clientIDs[i], names[i], sizes[i], types[i] = o.UID, o.ClientID, o.Name, o.IntendedSize, text(o.MIMEType)
 	}
 	nothing := sha256.Sum256(nil)
 	_, err := s.q.Exec(ctx, `
 		WITH r AS (
 			UPDATE transfer.reservations SET object_count = object_count + cardinality($2::uuid[]) WHERE uid = $1 RETURNING uid
 		)
-		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, sha256, created_at)
-		SELECT n.uid, r.uid, n.client_id, n.name, n.size, CASE WHEN n.size = 0 THEN $6::bytea END, $7
-		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY AS n (uid, client_id, name, size, nr)
-		ORDER BY n.nr`, r, uuids(uids), clientIDs, names, sizes, nothing[:], now)
+		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, sha256, mime_type, created_at)
+		SELECT n.uid, r.uid, n.client_id, n.name, n.size, CASE WHEN n.size = 0 THEN $6::bytea END, n.mime_type, $7
+		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[]) WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, nr)
+		ORDER BY n.nr`, r, uuids(uids), clientIDs, names, sizes, nothing[:], now, types)
 	switch database.Constraint(err) {
 	case "reservations_objects_bounded":
 		return transfer.ErrTooManyFiles

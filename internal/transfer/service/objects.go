@@ -142,6 +142,9 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 		}
 		if !attached {
 			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize}
+			if f.IntendedSize == 0 { // no bytes will tell
+				o.MIMEType = typeOfContent(nil, f.Name)
+			}
 			fresh = append(fresh, o)
 		}
 		all = append(all, o)

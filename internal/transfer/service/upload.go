@@ -52,7 +52,10 @@ func (s *Service) newUpload(u postgres.Upload, t postgres.Turn, in Content) *upl
 	want := wanted(u, in)
 	w := &upload{
 		s: s, row: u, in: in, turn: t, want: want, written: u.Held, held: u.Held, state: u.ShaState, crc: u.CRC32, heldCRC: u.CRC32, head: u.Head, mimeType: u.MIMEType,
-		reserved: want, month: transfer.Month(s.Now()), marked: time.Now(),
+		reserved: want, month: transfer.Month(s.Now()), marked: time.Now(), whole: sha256.New(),
+	}
+	if in.ContentDigest != nil {
+		w.part = sha256.New()
 	}
 	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && u.Held+want == u.IntendedSize
 	return w
@@ -60,14 +63,10 @@ func (s *Service) newUpload(u postgres.Upload, t postgres.Turn, in Content) *upl
 
 // open brings hash and store to where the row says the object is.
 func (w *upload) open(ctx context.Context) error {
-	w.whole = sha256.New()
 	if w.held > 0 {
 		if err := w.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.state); err != nil {
 			return fmt.Errorf("resume SHA-256: %w", err)
 		}
-	}
-	if w.in.ContentDigest != nil {
-		w.part = sha256.New()
 	}
 	key := blob.ObjectKey(w.row.UID)
 	if w.held == 0 {

@@ -63,10 +63,10 @@ func (s *Service) upload(ctx context.Context, c token.Caller, uid id.Reservation
 	if err != nil {
 		return transfer.Object{}, err
 	}
-	if turn.Epoch == 0 { // an object of no bytes: nothing to write
-		return u.Object, nil
-	}
 	w := s.newUpload(u, turn, in)
+	if turn.Epoch == 0 { // an object of no bytes: nothing to write
+		return u.Object, cmp.Or(w.expectEnd(), w.verify())
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	me := &writer{epoch: turn.Epoch, stop: stop, done: make(chan struct{})}
