@@ -76,15 +76,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	if err := httpapi.IfMatch(r, c.etag); err != nil {
 		return err
 	}
-	first, ok := firstByte(r, c.etag, c.size)
-	if ok && c.size == 0 {
-		r.Header.Del("Range") // of nothing there is no part
+	if hasAlready(r, c.etag) {
+		w.Header().Set("ETag", c.etag)
+		w.WriteHeader(http.StatusNotModified)
+		return nil
 	}
+	r.Header.Del("If-None-Match") // decided here: http.ServeContent reads what is half a list otherwise
+	first, ok := firstByte(r, c.etag, c.size)
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))
 		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes there are", c.size))
 	}
-	if r.Method == http.MethodGet && !hasAlready(r, c.etag) {
+	if c.size == 0 {
+		r.Header.Del("Range") // of nothing there is no part
+	}
+	if r.Method == http.MethodGet {
 		if err := h.service.Begin(r.Context(), d, first); err != nil {
 			return err
 		}
@@ -127,50 +133,48 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 	if !isBytes {
 		return 0, false
 	}
-	first, overlaps := size, false
+	first, sum, overlaps := size, int64(0), false
 	for part := range strings.SplitSeq(ranges, ",") {
 		part = strings.Trim(part, " \t")
 		if part == "" {
 			continue
 		}
-		from, valid := rangeStart(part, size)
+		from, length, valid := partOf(part, size)
 		if !valid {
 			return 0, false
 		}
 		if from < size {
 			first, overlaps = min(first, from), true
+			sum += length
 		}
+	}
+	if sum > size { // not worth the pieces: http.ServeContent sends the whole
+		first = 0
 	}
 	return first, overlaps || size == 0
 }
 
-// rangeStart reads one range of a Range header: first-last, first- or -length.
-func rangeStart(part string, size int64) (from int64, valid bool) {
+// partOf reads one range of a Range header: first-last, first- or -length. It is the part of size bytes from from on, which is size
+// where there is none.
+func partOf(part string, size int64) (from, length int64, valid bool) {
 	start, end, dash := strings.Cut(part, "-")
 	if !dash {
-		return 0, false
+		return 0, 0, false
 	}
 	start, end = strings.Trim(start, " \t"), strings.Trim(end, " \t")
 	if start == "" {
-		length, ok := transfer.ParsePosition(end)
-		if !ok {
-			return 0, false
-		}
-		if length == 0 {
-			return size, true
-		}
-		return max(0, size-length), true
+		length, valid = transfer.ParsePosition(end)
+		length = min(length, size)
+		return size - length, length, valid
 	}
-	from, ok := transfer.ParsePosition(start)
-	if !ok {
-		return 0, false
+	from, valid = transfer.ParsePosition(start)
+	last := size - 1
+	if valid && end != "" {
+		last, valid = transfer.ParsePosition(end)
+		valid = valid && last >= from
 	}
-	if end != "" {
-		if last, ok := transfer.ParsePosition(end); !ok || last < from {
-			return 0, false
-		}
-	}
-	return from, true
+	from = min(from, size)
+	return from, min(last, size-1) + 1 - from, valid
 }
 
 // attachment makes a Content-Disposition that saves under name: in ASCII for old clients, and in full (RFC 6266, RFC 8187).

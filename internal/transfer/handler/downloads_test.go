@@ -57,8 +57,10 @@ func TestRanges(t *testing.T) {
 	if r := ann.With("Range", "bytes=0-99,0-99").Get(file).Want(http.StatusOK); !bytes.Equal(r.Body, data) {
 		t.Errorf("%d bytes", len(r.Body))
 	}
+	// Begun later or not: what holds the first byte is noted.
+	ann.With("Range", "bytes=1-,1-").Get(file).Want(http.StatusOK)
 	etag := ann.Head(file).Header.Get("ETag")
-	if downloads := ann.Get(path).Value("objects.0.downloads"); downloads != 4.0 { // those from byte 0 on
+	if downloads := ann.Get(path).Value("objects.0.downloads"); downloads != 5.0 { // those from byte 0 on
 		t.Errorf("%v downloads", downloads)
 	}
 	for condition, status := range map[string]int{etag: 206, `W/` + etag: 200, `"x"`: 200, "Fri, 20 Nov 2026 09:30:00 GMT": 200} {
@@ -69,9 +71,20 @@ func TestRanges(t *testing.T) {
 	before := ann.Get(path).Value("objects.0.downloads")
 	for _, condition := range []string{etag, "W/" + etag, `"x", ` + etag, "*"} {
 		ann.With("If-None-Match", condition).Get(file).Want(http.StatusNotModified)
+		ann.With("If-None-Match", condition).With("Range", "bytes=100-").Get(file).Want(http.StatusNotModified) // RFC 9110, 13.2.2: comes first
 	}
 	if after := ann.Get(path).Value("objects.0.downloads"); after != before {
 		t.Errorf("304 counts as a download: %v, then %v", before, after)
+	}
+	// What is half a list of tags is read one way by all: no bytes leave without being noted.
+	for _, conditions := range [][]string{{"x, " + etag}, {`"x"`, etag}, {`"x, ` + etag}} {
+		before := ann.Get(path).Number("objects.0.downloads")
+		who := ann.With("If-None-Match", "")
+		who.Header["If-None-Match"] = conditions
+		r := who.Get(file)
+		if noted := ann.Get(path).Number("objects.0.downloads") - before; (r.Status == http.StatusOK) != (noted == 1) {
+			t.Errorf("If-None-Match %q: %d, and %v downloads noted", conditions, r.Status, noted)
+		}
 	}
 	ann.With("If-None-Match", `"x"`).Get(file).Want(http.StatusOK)
 	ann.With("If-Match", `"x"`).Get(file).Want(http.StatusConflict)
