@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +143,35 @@ func TestHidingAReceivedTransfer(t *testing.T) {
 	cid.Delete(x.path).Want(http.StatusNoContent)
 	if ann.Get(x.path + "/archive").Want(http.StatusOK); stored(t, s) != 1 {
 		t.Error("what its sender still sees was erased")
+	}
+}
+
+// TestDeletingSeveralTimesAtOnce: of a recipient's parallel deletes one succeeds, as one after another.
+func TestDeletingSeveralTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	var gone, missing atomic.Int32
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			switch r, err := bob.Try(t.Context(), "DELETE", x.path, nil); {
+			case err != nil:
+				t.Error(err)
+			case r.Status == http.StatusNoContent:
+				gone.Add(1)
+			case r.Status == http.StatusNotFound:
+				missing.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if gone.Load() != 1 || missing.Load() != 19 {
+		t.Errorf("%d deleted it, %d did not find it", gone.Load(), missing.Load())
+	}
+	if n := count(t, s, `SELECT count(*) FROM audit WHERE action = 'transfer.hide'`); n != 1 {
+		t.Errorf("%d audit entries", n)
 	}
 }
 

@@ -156,6 +156,9 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 		if err != nil {
 			return err
 		}
+		if len(hidden) == 0 && !t.AsSender { // another request was faster
+			return transfer.ErrNotFound
+		}
 		for _, d := range hidden { // a mail on its way would bring a dead link
 			if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
 				return err
