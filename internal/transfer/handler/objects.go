@@ -130,20 +130,31 @@ func (h *Handler) getObject(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) object(r *http.Request) (transfer.Object, error) {
-	uid, err := uidParam[id.Reservation](r, "uid")
+	uid, clientID, err := objectParams(r)
 	if err != nil {
 		return transfer.Object{}, err
 	}
-	return h.service.Object(r.Context(), caller(r), uid, httpapi.Param(r, "clientId"))
+	return h.service.Object(r.Context(), caller(r), uid, clientID)
+}
+
+// objectParams reads the path of an object; what is no clientId names none.
+func objectParams(r *http.Request) (uid id.Reservation, clientID string, err error) {
+	if uid, err = uidParam[id.Reservation](r, "uid"); err != nil {
+		return uid, "", err
+	}
+	if clientID = httpapi.Param(r, "clientId"); !transfer.ValidClientID(clientID) {
+		return uid, "", transfer.ErrNotFound
+	}
+	return uid, clientID, nil
 }
 
 // removeObject handles DELETE /reservations/{uid}/objects/{clientId}.
 func (h *Handler) removeObject(w http.ResponseWriter, r *http.Request) error {
-	uid, err := uidParam[id.Reservation](r, "uid")
+	uid, clientID, err := objectParams(r)
 	if err != nil {
 		return err
 	}
-	if err := h.service.RemoveObject(r.Context(), caller(r), uid, httpapi.Param(r, "clientId")); err != nil {
+	if err := h.service.RemoveObject(r.Context(), caller(r), uid, clientID); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -163,7 +174,7 @@ func (h *Handler) headContent(w http.ResponseWriter, r *http.Request) error {
 
 // putContent handles PUT /reservations/{uid}/objects/{clientId}/content.
 func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
-	uid, err := uidParam[id.Reservation](r, "uid")
+	uid, clientID, err := objectParams(r)
 	if err != nil {
 		return err
 	}
@@ -171,7 +182,7 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := h.service.Upload(r.Context(), caller(r), uid, httpapi.Param(r, "clientId"), in)
+	o, err := h.service.Upload(r.Context(), caller(r), uid, clientID, in)
 	var bad *transfer.RangeError
 	if errors.As(err, &bad) {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))

@@ -56,6 +56,12 @@ func TestAttaching(t *testing.T) {
 	d.Delete(d.path + "/objects/b").Want(http.StatusNoContent)
 	d.Delete(d.path + "/objects/b").WantError(transfer.ErrNotFound)
 	d.Post(d.path+"/objects", list("e")).Want(http.StatusCreated)
+	for _, never := range []string{"%00", "%FF", "%2e%2e", "a%2Fb", strings.Repeat("x", 129)} { // no object can be called that
+		d.Get(d.path + "/objects/" + never).WantError(transfer.ErrNotFound)
+		d.Delete(d.path + "/objects/" + never).WantError(transfer.ErrNotFound)
+		d.Put(d.path+"/objects/"+never+"/content", "x").WantError(transfer.ErrNotFound)
+		d.Head(d.path + "/objects/" + never + "/content").Want(http.StatusNotFound)
+	}
 	for name, bad := range map[string]map[string]any{
 		"dot": {"clientId": "..", "name": "x", "intendedSize": 1}, "no name": {"clientId": "x", "intendedSize": 1},
 		"negative": {"clientId": "x", "name": "x", "intendedSize": -1}, "unknown member": {"clientId": "x", "name": "x", "intendedSize": 1, "size": 1},
