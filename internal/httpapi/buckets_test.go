@@ -50,7 +50,9 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 			}
 		}
 		w := f.do("GET", "/api/thing", "", bearer)
-		wantError(t, w, code)
+		if details := wantError(t, w, code); len(details) != 1 || !strings.Contains(details[0], "Retry-After") {
+			t.Errorf("details %q do not say when to go on", details)
+		}
 		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" ||
 			!strings.Contains(w.Body.String(), "Maximum number of concurrent API requests reached.") {
 			t.Errorf("headers %v, body %s", w.Header(), w.Body)

@@ -98,11 +98,13 @@ func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error
 	return nil
 }
 
+var errFull = fault.ErrRateLimited.With("too many requests; try again after the seconds in Retry-After")
+
 // Refused returns the error for a refused result: the bucket's own refusal, carrying when to retry.
 func (b Bucket) Refused(result Result) *fault.Error {
 	refusal := b.Refusal
 	if refusal == nil {
-		refusal = fault.ErrRateLimited
+		refusal = errFull
 	}
 	return refusal.WithRetryAfter(result.RetryAfter)
 }
