@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -110,7 +111,10 @@ func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
 }
 
 func transferQuery(r *http.Request) (service.TransferQuery, error) {
-	values := r.URL.Query()
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // what is dropped in silence would widen the list
+		return service.TransferQuery{}, fault.ErrInvalid.With("query: must be name=value, percent-encoded, with & in between")
+	}
 	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: service.DefaultPage}
 	var p fault.Problems
 	if !values.Has("location") {

@@ -99,7 +99,7 @@ func TestListingTransfers(t *testing.T) {
 	if sent := ann.Get(list + "?location=sent").Want(http.StatusOK); len(sent.Value("transfers").([]any)) != 0 {
 		t.Errorf("%s", sent.Body)
 	}
-	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "cursor=x", "search=%00"} {
+	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "cursor=x", "search=%00", "limit=%", "location=received;sent"} {
 		ann.Get(list + "?" + bad).WantError(fault.ErrInvalid)
 	}
 	ann.Delete(list + "/" + uids[4]).Want(http.StatusNoContent)
