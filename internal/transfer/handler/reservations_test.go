@@ -100,6 +100,11 @@ func TestPatchingAReservation(t *testing.T) {
 		}
 	}
 	d.Patch(d.path, map[string]any{"fields": map[string]any{"nr": 7}}).WantError(fault.ErrInvalid)
+	for _, name := range []string{"", "a\nb", "a\x1bb", "a\u0085b", strings.Repeat("n", 256)} { // names are strings too
+		if got := d.Patch(d.path, map[string]any{"fields": map[string]any{name: "7"}}).WantError(fault.ErrInvalid).Details(); !strings.HasPrefix(got, "fields: ") {
+			t.Errorf("field %q: %s", name, got)
+		}
+	}
 	d.Patch(d.path, map[string]any{"recipients": []any{map[string]any{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}).WantError(fault.ErrInvalid)
 	if got := d.Get(d.path); got.String("subject") != "Plans" {
 		t.Errorf("a refused change was stored: %s", got.Body)

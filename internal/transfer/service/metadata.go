@@ -9,6 +9,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -276,11 +277,14 @@ func findRecipients(ctx context.Context, store *postgres.Store, recipients []tra
 func checkFields(fields map[string]string) ([]byte, error) {
 	var p fault.Problems
 	for name, value := range fields {
-		if len(name) == 0 || len(name) > maxName {
-			p.Add("fields", fmt.Sprintf("has a name that is empty or longer than %d bytes", maxName))
+		if name == "" || text.Line(name, maxName) != nil {
+			p.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", maxName))
 			break
 		}
 		checkBlock(&p, "fields."+name, value, transfer.MaxFieldBytes)
+		if len(p) >= maxDetails {
+			break
+		}
 	}
 	if len(fields) > maxFields {
 		p.Add("fields", fmt.Sprintf("has more than %d values", maxFields))
