@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/png"
@@ -143,6 +144,44 @@ func TestMailboxGroupsRefuse(t *testing.T) {
 		t.Errorf("of 12 groups at once with room for 3: %v", statuses)
 	}
 	ann.Post(groups, object{"name": "x", "mailboxUids": []string{}}).WantError(transfer.ErrGroupLimit)
+}
+
+// waiting waits until a request waits for a lock in the database.
+func waiting(t *testing.T, s *testkit.Server) {
+	t.Helper()
+	until(t, func() bool {
+		return count(t, s, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+	})
+}
+
+// TestGroupOfAMailboxThatGoes removes Bob's mailbox while Ann puts it into a group.
+func TestGroupOfAMailboxThatGoes(t *testing.T) {
+	t.Parallel()
+	s, _, ann, bob, _ := office(t)
+	group := object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `DELETE FROM transfer.mailboxes WHERE person = $1`, uidOf(bob)); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan *testkit.Response, 1)
+	go func() {
+		r, err := ann.Try(t.Context(), "POST", s.Transfer+"/mailboxgroups", group)
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- r
+	}()
+	waiting(t, s)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-answer; r != nil {
+		r.WantError(fault.ErrInvalid)
+	}
 }
 
 // TestVanityLinkRace has two mailboxes and a group want one link at once: exactly one gets it.

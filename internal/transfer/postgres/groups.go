@@ -158,7 +158,8 @@ func (s *Store) SetGroupMailboxes(ctx context.Context, g transfer.MailboxGroup, 
 		INSERT INTO transfer.mailbox_group_members (mailbox_group, mailbox, position)
 		SELECT $1, m.person, n.nr FROM unnest($3::uuid[]) WITH ORDINALITY AS n (person, nr)
 		JOIN transfer.mailboxes m ON m.person = n.person
-		JOIN directory.persons p ON p.person = m.person AND p.organization = $2`, g.UID, g.Organization, uuids(mailboxes))
+		JOIN directory.persons p ON p.person = m.person AND p.organization = $2
+		FOR KEY SHARE OF m`, g.UID, g.Organization, uuids(mailboxes)) // a mailbox that is being removed is none
 	if err != nil {
 		return 0, fmt.Errorf("fill mailbox group: %w", err)
 	}
