@@ -203,6 +203,41 @@ func TestClientVanishesAndResumes(t *testing.T) {
 	}
 }
 
+// TestUploadWaitsForItsReservationFirst: requests lock reservation, then object. An upload that did it the other way round
+// would meet one that removes the object in a deadlock, which Postgres finds after a second.
+func TestUploadWaitsForItsReservationFirst(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	d := reserve(s)
+	content := d.attach("a", 5)
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.reservations FOR NO KEY UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan *testkit.Response, 1)
+	go func() {
+		r, err := d.Try(t.Context(), "PUT", content, []byte("hello"))
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- r
+	}()
+	waiting(t, s)
+	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.objects FOR UPDATE NOWAIT`); err != nil {
+		t.Errorf("the upload holds the object while it waits for the reservation: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-answer; r != nil {
+		r.Want(http.StatusOK)
+	}
+}
+
 func TestNewerRequestCutsOffTheOlder(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)

@@ -29,7 +29,8 @@ type Upload struct {
 	Stored             int64
 }
 
-// LockUpload locks an object and keeps its reservation from being confirmed until the transaction ends. ErrNotFound.
+// LockUpload locks an object and keeps its reservation from being confirmed until the transaction ends. Locks are taken in the
+// order of the clauses: the reservation first, as by everybody else. ErrNotFound.
 func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
 	type uploadRow struct {
 		objectRow
@@ -61,7 +62,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
 		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
-		FOR UPDATE OF o FOR SHARE OF r`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume))
+		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume))
 	if err != nil {
 		return Upload{}, fmt.Errorf("lock object: %w", err)
 	}
