@@ -82,10 +82,14 @@ func (s *Service) upload(ctx context.Context, c token.Caller, uid id.Reservation
 	if err := s.waitForFormer(ctx, before, u, turn); err != nil {
 		return transfer.Object{}, w.abandon(ctx, err)
 	}
+	// Whoever calls the request off makes the store and the database fail, too; that it was called off is what to answer.
 	if err := w.open(ctx); err != nil {
-		return transfer.Object{}, w.abandon(ctx, err)
+		return transfer.Object{}, w.abandon(ctx, cmp.Or(interrupted(ctx, nil), err))
 	}
 	failure := w.copy(ctx)
+	if failure != nil {
+		failure = cmp.Or(interrupted(ctx, nil), failure)
+	}
 	return w.finish(ctx, failure)
 }
 
