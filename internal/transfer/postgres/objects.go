@@ -116,13 +116,17 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 // clientID, gives their volume back to the months it was charged to, and notes their bytes for removal. It returns how
 // many there were. The reservations are locked by the caller. Volumes are locked person first, then organization.
 func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservation, clientID string, now time.Time) (int, error) {
+	// Locked by a statement of its own, so that the next one sees what a writer that had to be waited for has charged.
+	_, err := s.q.Exec(ctx, `SELECT FROM transfer.objects WHERE reservation = ANY ($1) AND ($2 = '' OR client_id = $2) FOR UPDATE`, uuids(reservations), clientID)
+	if err != nil {
+		return 0, fmt.Errorf("lock objects: %w", err)
+	}
 	var n int
-	err := s.q.QueryRow(ctx, `
+	err = s.q.QueryRow(ctx, `
 		WITH gone AS (
 			SELECT o.uid, o.reservation, o.held, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization
 			FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation
 			WHERE r.uid = ANY ($1) AND r.state = 'open' AND ($2 = '' OR o.client_id = $2)
-			FOR UPDATE OF o
 		), parts AS (
 			SELECT g.owner, g.organization, c.month, c.bytes AS held, 0 AS reserved FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
 			UNION ALL

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -50,5 +52,61 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 	}
 	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
 		t.Errorf("%d bytes of volume are still set aside", n)
+	}
+}
+
+// TestRemovingWhatBecomesHeld removes an object while its writer, which has got hold of the row first, makes bytes held: their
+// volume is given back all the same.
+func TestRemovingWhatBecomesHeld(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "a", 1000)
+	b := newSlowBody(random(300))
+	in := whole(random(1000))
+	in.Body = b
+	cut, removed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		cut <- err
+	}()
+	<-b.waiting
+	gate, err := w.db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = gate.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := gate.Exec(t.Context(), `SELECT FROM transfer.objects FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	b.next <- io.ErrUnexpectedEOF
+	w.waiting(1)
+	go func() { removed <- w.RemoveObject(t.Context(), c, r, "a") }()
+	w.waiting(2)
+	if err := gate.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-cut; !errors.Is(err, transfer.ErrBodyLength) {
+		t.Errorf("the writer got %v", err)
+	}
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 0 {
+		t.Errorf("%d bytes of nothing stay charged", held)
+	}
+}
+
+// waiting waits until n requests wait for locks in the database.
+func (w *world) waiting(n int64) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%d requests never waited", n)
+		}
 	}
 }
