@@ -91,7 +91,7 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) error {
 // logOut handles POST /auth/logout.
 func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	jti := queryOne(r.URL.Query(), &problems, "jti")
+	jti := queryOne(query(r, &problems), &problems, "jti")
 	if jti != nil && *jti == "" {
 		problems.Add("jti", "is empty")
 	}

@@ -150,6 +150,25 @@ func TestPark(t *testing.T) {
 	s.Stranger().As(late.String("token")).Get(s.Identity + "/auth/park").WantError(token.ErrExpired)
 }
 
+// TestBrokenQuery: a query that cannot be read is refused whole. Left out in silence, a challenge would protect nobody, and
+// a jti would make logging out somebody else's session the end of one's own.
+func TestBrokenQuery(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	session := ann.As(ann.ID)
+	park := "/auth/park?redirect_uri=" + url.QueryEscape(s.Config.PublicURL.String())
+	for _, path := range []string{park + "&code_challenge=%zz", park + "&state=a;b", "/auth/logout?jti=%zz", "/auth/logout?jti=a;b", "/auth/access?cookie=%"} {
+		if resp := session.Post(s.Identity+path, nil).WantError(fault.ErrInvalid); !strings.Contains(resp.Details(), "query: ") {
+			t.Errorf("%s: %s", path, resp.Body)
+		}
+	}
+	for _, path := range []string{"/profile/avatar?height=%zz", "/oidc/auth/logout?sid=%zz"} {
+		ann.Get(s.Identity + path).WantError(fault.ErrInvalid)
+	}
+	session.Get(s.Identity + "/auth").Want(http.StatusOK)
+}
+
 func TestUIDToken(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
