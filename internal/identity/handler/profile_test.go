@@ -48,6 +48,11 @@ func TestUpdateProfile(t *testing.T) {
 		"empty locale": {map[string]any{"locale": ""}, "locale: is empty"},
 		"time zone":    {map[string]any{"timeZone": "../etc/passwd"}, "timeZone: is not a name of"},
 		"empty zone":   {map[string]any{"timeZone": ""}, "timeZone: is empty"},
+		"host's zone":  {map[string]any{"timeZone": "localtime"}, "timeZone: is not a name of"},
+		"host's rules": {map[string]any{"timeZone": "posixrules"}, "timeZone: is not a name of"},
+		"leap seconds": {map[string]any{"timeZone": "right/Europe/Berlin"}, "timeZone: is not a name of"},
+		"host's copy":  {map[string]any{"timeZone": "posix/Europe/Berlin"}, "timeZone: is not a name of"},
+		"zone not set": {map[string]any{"timeZone": "Factory"}, "timeZone: is not a name of"},
 		"long name":    {map[string]any{"name": strings.Repeat("ä", 128)}, "name: is longer than 255 bytes"},
 	} {
 		if resp := ann.Put(profile, c.body).WantError(fault.ErrInvalid); !strings.Contains(resp.Details(), c.detail) {

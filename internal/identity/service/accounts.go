@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,9 +60,11 @@ func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
 	}
 }
 
-// knownTimeZone reports whether a name is in the time zone database. LoadLocation also takes "", "UTC" and "Local".
+// knownTimeZone reports whether a name is in the time zone database. LoadLocation also takes "" and "Local", and what hosts keep
+// beside the database: their own zone, copies with and without leap seconds, and a zone that says none was set.
 func knownTimeZone(name string) bool {
-	if name == "" || name == "Local" || len(name) > text.MaxName {
+	directory, _, _ := strings.Cut(name, "/")
+	if slices.Contains([]string{"", "Local", "localtime", "posixrules", "posix", "right", "Factory"}, directory) || len(name) > text.MaxName {
 		return false
 	}
 	_, err := time.LoadLocation(name)
