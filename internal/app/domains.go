@@ -130,6 +130,9 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	return nil
 }
 
+// errNoPath answers what no route has.
+var errNoPath = fault.ErrNotFound.With("there is nothing at this path; /api/ describes what there is")
+
 // providerRedirect is where external identity providers send people back to, as their operators have to register it.
 func (a *App) providerRedirect() string { return a.issuerURL() + "/oidc/auth/form" }
 
@@ -182,7 +185,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 			pages.NotFound(w, r)
 			return
 		}
-		httpapi.WriteError(w, r, fault.ErrNotFound)
+		httpapi.WriteError(w, r, errNoPath)
 	})
 	return nil
 }

@@ -27,8 +27,8 @@ func TestErrorAnswers(t *testing.T) {
 		want         *fault.Error
 		detail       string
 	}{
-		{"unknown path", ann, "GET", s.Transfer + "/mailboxes", "", nil, fault.ErrNotFound, ""},
-		{"unknown path below a version", ann, "POST", s.Identity + "/auth/login/now", "", nil, fault.ErrNotFound, ""},
+		{"unknown path", ann, "GET", s.Transfer + "/mailboxes", "", nil, fault.ErrNotFound, "/api/"},
+		{"unknown path below a version", ann, "POST", s.Identity + "/auth/login/now", "", nil, fault.ErrNotFound, "/api/"},
 		{"wrong method", ann, "PUT", s.Transfer + "/environment", "", nil, fault.ErrMethodNotAllowed, "GET, HEAD"},
 		{"wrong method with a parameter", ann, "DELETE", public, "", nil, fault.ErrMethodNotAllowed, "GET, HEAD, POST"},
 		{"Accept excludes JSON", ann, "GET", mailbox, "Accept: text/html", nil, fault.ErrNotAcceptable, "application/json"},

@@ -139,7 +139,7 @@ var (
 	ErrTooLarge         = New(TooLarge, 1)
 	ErrUnsupported      = New(Unsupported, 1)
 	ErrBadRange         = New(BadRange, 1)
-	ErrRateLimited      = New(RateLimited, 1)
+	ErrRateLimited      = New(RateLimited, 1, "too many requests; retry after as many seconds as Retry-After says")
 	ErrInternal         = New(Internal, 1)
 	ErrUnavailable      = New(Unavailable, 1)
 	ErrOverloaded       = New(Overloaded, 1)

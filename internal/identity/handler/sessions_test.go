@@ -90,6 +90,9 @@ func TestLoginBucket(t *testing.T) {
 	if resp.Header.Get("Retry-After") != "15" || resp.Header.Get("X-RateLimit-Limit") != "3" {
 		t.Errorf("headers are %v", resp.Header)
 	}
+	if !strings.Contains(resp.Details(), "Retry-After") {
+		t.Errorf("the refusal does not say what to do: %s", resp.Body)
+	}
 	s.Stranger().Post(login, credentials("bob@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
 	s.Clock.Advance(15 * time.Second)
 	s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
