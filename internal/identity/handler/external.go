@@ -96,8 +96,7 @@ func (h *Handler) takeFormPost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", location)
-	w.WriteHeader(http.StatusSeeOther)
+	http.Redirect(w, r, location, http.StatusSeeOther)
 	return nil
 }
 

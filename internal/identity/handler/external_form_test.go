@@ -101,6 +101,11 @@ func TestFormPost(t *testing.T) {
 			t.Errorf("an %s token claims with %d", kind, got)
 		}
 	}
+	// A header holds ASCII: what else an address has is sent as browsers would write it.
+	foreign := a.register("/größe?q=ü#ä")
+	lands(t, a.form(fields("state", foreign.state, "error", "x")), a.URL+"/gr%C3%B6%C3%9Fe?q=%c3%bc&error=x#%C3%A4")
+	lands(t, a.form(fields("state", foreign.state, "id_token", foreign.token("eva@example.com", nil))), a.URL+"/gr%c3%b6%c3%9fe?q=%c3%bc#%c3%a4")
+
 	// The name of the first login stays without user at the second one.
 	again := a.register("/login")
 	lands(t, a.form(fields("state", again.state, "id_token", again.token("eva@example.com", map[string]any{"name": nil}))), a.URL+"/login")
