@@ -40,7 +40,7 @@ var (
 	// ErrVerificationFailed: the code or password does not belong to the authenticator, or was used.
 	ErrVerificationFailed = fault.New(fault.Forbidden, 45, "email and key do not match the authenticator, or the code was used")
 	// ErrKeyChange: a new password without the old one, or not soon after a reset.
-	ErrKeyChange = fault.New(fault.Forbidden, 46, "authKey: is not the present password")
+	ErrKeyChange = fault.New(fault.Forbidden, 46, "authKey: must be the present password; only a session that began with a password reset can do without, soon and once")
 	// ErrCannotUnregister: the password stays.
 	ErrCannotUnregister = fault.New(fault.Forbidden, 47, "an authenticator of this type cannot be unregistered")
 

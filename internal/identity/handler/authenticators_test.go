@@ -344,7 +344,9 @@ func TestChangePassword(t *testing.T) {
 	other := ann.Login()
 	one := password(t, ann)
 	const next = "quiet-heron-17-lagoon"
-	ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange)
+	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the present password") {
+		t.Errorf("who left it out is told: %s", got)
+	}
 	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)
 	for _, bad := range []any{"", "short", "password123", 1, strings.Repeat("quiet ", 13)} {
 		ann.Put(one, map[string]any{"pubKey": bad, "authKey": testkit.Password}).WantError(fault.ErrInvalid)
