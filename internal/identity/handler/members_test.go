@@ -1,7 +1,9 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -50,6 +52,25 @@ func TestMembers(t *testing.T) {
 	w.ann.Get(w.acme.member(w.bob)).WantError(identity.ErrMemberNotFound)
 	w.ann.Put(w.acme.member(w.ann), map[string]any{"roles": []string{}}).WantError(identity.ErrLastAdmin)
 	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrSelfRemoval)
+}
+
+// TestManyWrongEntries: of a long list that is all wrong the answer names a few, and is not many times as long as the request.
+func TestManyWrongEntries(t *testing.T) {
+	t.Parallel()
+	w := newThree(t)
+	wrong := make([]string, 5000)
+	for i := range wrong {
+		wrong[i] = fmt.Sprintf("!%d", i)
+	}
+	for path, body := range map[string]map[string]any{
+		w.acme.member(w.amy):     {"roles": wrong},
+		w.acme.path + "/profile": {"name": nil, "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": wrong},
+	} {
+		resp := w.ann.Put(path, body).WantError(fault.ErrInvalid)
+		if !strings.Contains(resp.Details(), "!0 ") && !strings.Contains(resp.Details(), "inactiveHostnames[0]") || len(resp.Body) > 8<<10 {
+			t.Errorf("%s: %d bytes: %.200s", path, len(resp.Body), resp.Body)
+		}
+	}
 }
 
 // TestRemoveMember: removal has no grace.
