@@ -62,11 +62,12 @@ func New(o Options) *Handler {
 	}
 }
 
-// The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; the email calls
-// have one each. The credential bucket counts guesses at one's own authenticators, the address bucket mails to addresses
+// The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; second factors fill
+// one of their person's as well. The email calls have one each. The credential bucket counts guesses at one's own authenticators, the address bucket mails to addresses
 // that are nobody's yet.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
+	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}

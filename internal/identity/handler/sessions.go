@@ -37,6 +37,11 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		if credentials.MFA, err = h.mfa(r); err != nil {
 			return err
 		}
+		if credentials.MFA != nil { // codes are short: a person with ten addresses has no ten times as many guesses
+			if err := h.buckets.Take(w, r.Context(), factorBucket, credentials.MFA.Person.String(), httpapi.Identity); err != nil {
+				return err
+			}
+		}
 	}
 	raw, err := h.service.Login(r.Context(), httpapi.Client(r.Context()), credentials)
 	if err != nil {

@@ -125,6 +125,36 @@ func TestSecondFactor(t *testing.T) {
 	mfa.Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
 }
 
+// TestSecondFactorGuesses: whoever has the password guesses codes at the same pace however many addresses the person has.
+func TestSecondFactorGuesses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	confirm(ann, addEmail(t, ann, "archer@example.com")).Want(http.StatusNoContent)
+	ann = ann.Login()
+	code := withTOTP(t, s, ann)
+	login := s.Identity + "/auth/login"
+	s.Clock.Advance(time.Minute)
+	eve := s.Stranger().As(s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK).String("token"))
+	admitted := 0
+	for range 3 {
+		for _, address := range []string{"ann@example.com", "archer@example.com"} {
+			if eve.Post(login, credentials(address, "totp", "000000")).Status == http.StatusUnauthorized {
+				admitted++
+			}
+		}
+	}
+	if admitted != 3 {
+		t.Errorf("%d guesses were admitted, want 3", admitted)
+	}
+	full := eve.Post(login, credentials("archer@example.com", "totp", code())).WantError(fault.ErrOverloaded)
+	if full.Header.Get("Retry-After") != "15" {
+		t.Errorf("headers are %v", full.Header)
+	}
+	s.Clock.Advance(15 * time.Second)
+	eve.Post(login, credentials("archer@example.com", "totp", code())).Want(http.StatusOK)
+}
+
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
