@@ -62,6 +62,10 @@ func (f *Feed) Handler() httpapi.HandlerFunc {
 		if err != nil {
 			return err
 		}
+		if r.Method == http.MethodHead { // has no events to wait for
+			httpapi.NewStream(w, r)
+			return nil
+		}
 		revoked, unwatch := f.revocations.Watch(caller) // closed already if the session ended since its token was checked
 		defer unwatch()
 		// Joining comes before reading the position: an event between the two wakes the stream.

@@ -3,8 +3,10 @@ package handler_test
 import (
 	"bufio"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
 )
@@ -28,6 +30,33 @@ func feed(t testing.TB, p *testkit.Person, want int) []map[string]any {
 		}
 	}
 	return list
+}
+
+// TestHeadOfEvents: HEAD has the headers of the stream and is done. Its client sends the next request on that connection.
+func TestHeadOfEvents(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: 10 * time.Second} // the kit's own knows only what api describes
+	ask := func(method, path string) (status int, contentType string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+s.Identity+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+ann.Access)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode, resp.Header.Get("Content-Type")
+	}
+	if status, contentType := ask("HEAD", "/events"); status != http.StatusOK || contentType != "text/event-stream" {
+		t.Errorf("HEAD answers %d %s", status, contentType)
+	}
+	if status, _ := ask("GET", "/profile"); status != http.StatusOK {
+		t.Errorf("the next request is answered %d", status)
+	}
 }
 
 // firstEvent is the oldest event in a person's feed.
