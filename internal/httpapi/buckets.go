@@ -94,8 +94,8 @@ func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket rateli
 	return style.refusal(bucket.Refused(result))
 }
 
-// takeQuietly is Take for a bucket that the route did not declare: its headers appear only on a refusal.
-func (b *Buckets) takeQuietly(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
+// TakeQuietly is Take for a bucket beside the one that the route declares or is known for: its headers appear only on a refusal.
+func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
 	h := w.Header()
 	limit, remaining := h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"]
 	err := b.Take(w, ctx, bucket, identifier, style)
@@ -152,7 +152,7 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	if len(x.Header()["X-Ratelimit-Limit"]) == 0 { // not counted: nobody needs a session
 		return nil
 	}
-	if err := a.buckets.takeQuietly(x, ctx, a.address, address, x.style); err != nil {
+	if err := a.buckets.TakeQuietly(x, ctx, a.address, address, x.style); err != nil {
 		return err
 	}
 	http.SetCookie(x, a.sessions.start(x.client().Host.Name))

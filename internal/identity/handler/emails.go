@@ -6,6 +6,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -30,11 +31,23 @@ func (h *Handler) addEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &in); err != nil {
 		return err
 	}
-	added, err := h.service.AddEmail(r.Context(), caller, in.Address)
+	address, err := service.NormalizeAddress("address", in.Address)
+	if err != nil {
+		return err
+	}
+	if err := h.takeInbox(w, r, address); err != nil {
+		return err
+	}
+	added, err := h.service.AddEmail(r.Context(), caller, address)
 	if err != nil {
 		return err
 	}
 	return httpapi.Created(w, h.location(r, "", "/profile/emails/"+url.PathEscape(added.Address)), emailsFrom([]identity.Address{added})[0])
+}
+
+// takeInbox takes a drop for a mail that the caller has sent to an address, in normalized form, that need not be theirs.
+func (h *Handler) takeInbox(w http.ResponseWriter, r *http.Request, address string) error {
+	return h.buckets.TakeQuietly(w, r.Context(), inboxBucket, token.CallerFrom(r.Context()).Person.String()+" "+address, httpapi.Identity)
 }
 
 // removeEmail handles DELETE /profile/emails/{address}.

@@ -67,6 +67,35 @@ func TestConfirmRefuses(t *testing.T) {
 	ann.Post(s.Identity+"/confirm/"+key, nil).WantError(identity.ErrKeyNotFound)
 }
 
+// TestNobodysInboxIsFilled: the mails that somebody can have sent to one address, which need not be theirs, are few, however often
+// it is added and removed, or invited.
+func TestNobodysInboxIsFilled(t *testing.T) {
+	t.Parallel()
+	w := newThree(t)
+	const victim = "victim@example.com"
+	adds, invites := 0, 0
+	for range 15 {
+		if w.ann.Post(w.s.Identity+"/profile/emails", map[string]any{"address": "Victim@example.com"}).Status == http.StatusCreated {
+			adds++
+			w.ann.Delete(w.s.Identity + "/profile/emails/" + victim).Want(http.StatusNoContent)
+		}
+		if w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": victim, "roles": []string{}}).Status == http.StatusCreated {
+			invites++
+		}
+	}
+	if adds+invites != 10 {
+		t.Errorf("%d additions and %d invitations were mailed, want 10 in all", adds, invites)
+	}
+	w.ann.Post(w.s.Identity+"/profile/emails", map[string]any{"address": victim}).WantError(fault.ErrOverloaded)
+	own := w.ann.Post(w.s.Identity+"/profile/emails", map[string]any{"address": "own@example.com"}).Want(http.StatusCreated)
+	if limit := own.Header.Get("X-RateLimit-Limit"); limit != "100" {
+		t.Errorf("X-RateLimit-Limit is %s, want that of all addresses", limit)
+	}
+	w.bob.Post(w.s.Identity+"/profile/emails", map[string]any{"address": victim}).Want(http.StatusCreated)
+	w.s.Clock.Advance(time.Minute)
+	w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": victim, "roles": []string{}}).Want(http.StatusCreated)
+}
+
 func TestRequestVerification(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

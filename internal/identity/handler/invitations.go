@@ -67,6 +67,11 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; an empty list is fine")
 	}
+	if address, err := service.NormalizeAddress("address", text(in.Address)); err == nil { // whatever is wrong with it, Invite says
+		if err := h.takeInbox(w, r, address); err != nil {
+			return err
+		}
+	}
 	invitation, err := h.service.Invite(r.Context(), token.CallerFrom(r.Context()), o, service.NewInvitation{
 		Shared: in.Shared != nil && *in.Shared, Address: text(in.Address), Roles: in.Roles,
 	})

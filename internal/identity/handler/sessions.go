@@ -38,7 +38,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if credentials.MFA != nil { // codes are short: a person with ten addresses has no ten times as many guesses
-			if err := h.buckets.Take(w, r.Context(), factorBucket, credentials.MFA.Person.String(), httpapi.Identity); err != nil {
+			if err := h.buckets.TakeQuietly(w, r.Context(), factorBucket, credentials.MFA.Person.String(), httpapi.Identity); err != nil {
 				return err
 			}
 		}
