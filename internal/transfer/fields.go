@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,10 +34,18 @@ const (
 )
 
 // CheckFieldsSchema reads a mailbox's fieldsSchema: an object with type, title, properties and required that is a JSON
-// Schema by itself. Its error is a sentence fit for a detail.
+// Schema by itself, and whose fields can be texts: all values are (contract 4.4). Its error is a sentence fit for a detail.
 func CheckFieldsSchema(raw []byte) error {
-	_, err := compileFields(raw)
-	return err
+	s, err := compileFields(raw)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if types := s.Properties[name].Types; types != nil && !slices.Contains(types.ToStrings(), "string") {
+			return fmt.Errorf("needs the type string in %s: what senders give is text, whose form a pattern or format can ask for", quote(name))
+		}
+	}
+	return nil
 }
 
 // fieldsSchema is a compiled schema and the means to keep its use short.

@@ -101,23 +101,30 @@ func TestCheckFieldsSchemaRefuses(t *testing.T) {
 		fmt.Fprintf(&laughs, `,"d%d":{"allOf":[{"$ref":"#/properties/d%d"},{"$ref":"#/properties/d%d"}]}`, i, i-1, i-1)
 	}
 	laughs.WriteString("}")
+	for _, fine := range []string{`{"a":{}}`, `{"a":{"type":["string","null"]}}`, `{"a":{"format":"email"},"b":true}`} {
+		if err := transfer.CheckFieldsSchema([]byte(with(fine))); err != nil {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
 	began := time.Now()
 	for name, s := range map[string]string{
-		"nothing":       `{}`,
-		"array":         `[]`,
-		"title missing": `{"type":"object","properties":{},"required":[]}`,
-		"required null": `{"type":"object","title":"","properties":{},"required":null}`,
-		"unknown field": `{"type":"object","title":"","properties":{},"required":["a"]}`,
-		"outside":       with(`{"a":{"$ref":"https://example.com/schema"}}`),
-		"file":          with(`{"a":{"$ref":"file:///etc/passwd"}}`),
-		"relative":      with(`{"a":{"$ref":"other.json"}}`),
-		"circle":        with(`{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}`),
-		"itself":        with(`{"a":{"$ref":"#"}}`),
-		"nowhere":       with(`{"a":{"$ref":"#/nothing/here"}}`),
-		"laughs":        with(laughs.String()),
-		"bad keyword":   with(`{"a":{"type":"no such type"}}`),
-		"bad pattern":   with(`{"a":{"type":"string","pattern":"("}}`),
-		"too long":      with(`{"a":{"title":"` + strings.Repeat("x", transfer.MaxSchemaBytes) + `"}}`),
+		"nothing":        `{}`,
+		"array":          `[]`,
+		"title missing":  `{"type":"object","properties":{},"required":[]}`,
+		"required null":  `{"type":"object","title":"","properties":{},"required":null}`,
+		"unknown field":  `{"type":"object","title":"","properties":{},"required":["a"]}`,
+		"outside":        with(`{"a":{"$ref":"https://example.com/schema"}}`),
+		"file":           with(`{"a":{"$ref":"file:///etc/passwd"}}`),
+		"relative":       with(`{"a":{"$ref":"other.json"}}`),
+		"circle":         with(`{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}`),
+		"itself":         with(`{"a":{"$ref":"#"}}`),
+		"nowhere":        with(`{"a":{"$ref":"#/nothing/here"}}`),
+		"laughs":         with(laughs.String()),
+		"bad keyword":    with(`{"a":{"type":"no such type"}}`),
+		"bad pattern":    with(`{"a":{"type":"string","pattern":"("}}`),
+		"no text":        with(`{"a":{"type":"integer"}}`),
+		"no text of two": with(`{"a":{"type":["null","number"]}}`),
+		"too long":       with(`{"a":{"title":"` + strings.Repeat("x", transfer.MaxSchemaBytes) + `"}}`),
 	} {
 		if err := transfer.CheckFieldsSchema([]byte(s)); err == nil {
 			t.Errorf("%s: accepted", name)
