@@ -52,7 +52,7 @@ const AnyType = "*/*"
 // Route declares one operation. The table of a domain's Routes is what the router, the authorization table and the
 // OpenAPI check are made from.
 type Route struct {
-	Method, Pattern string // chi pattern below the base path; a GET also answers HEAD unless a HEAD route is declared
+	Method, Pattern string // chi pattern below the base path; a GET also answers HEAD unless a HEAD route is declared, or it is Once
 	Auth            token.Auth
 	Bucket          Bucketing
 	Handler         HandlerFunc
@@ -62,6 +62,7 @@ type Route struct {
 	DeprecatedSince time.Time // when Deprecated took effect
 	Dropped         bool      // answers 410
 	Download        bool      // GET answers with the bytes of files: counted while it lasts
+	Once            bool      // GET uses something up: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }
 
 // MountedRoute is a Route where it is served.
@@ -83,7 +84,7 @@ func (a *API) Mount(base string, style Style, routes []Route) {
 		endpoint := a.endpoint(m)
 		a.mux.Method(m.Method, m.Path, endpoint)
 		hasHead := slices.ContainsFunc(routes, func(o Route) bool { return o.Method == http.MethodHead && o.Pattern == route.Pattern })
-		if m.Method == http.MethodGet && !hasHead {
+		if m.Method == http.MethodGet && !hasHead && !m.Once {
 			a.mux.Method(http.MethodHead, m.Path, endpoint)
 		}
 	}

@@ -102,7 +102,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/uid", Auth: id.Verified(), Handler: h.createUIDToken},
 		{Method: "POST", Pattern: "/auth/upgrade", Auth: id, Handler: h.upgradeToken},
 		{Method: "POST", Pattern: "/auth/park", Auth: id.Verified(), Handler: h.parkSession},
-		{Method: "GET", Pattern: "/auth/park", Auth: token.NeedPickup, Handler: h.pickUpSession},
+		{Method: "GET", Pattern: "/auth/park", Auth: token.NeedPickup, Handler: h.pickUpSession, Once: true},
 		{Method: "POST", Pattern: "/auth/access", Auth: id, Handler: h.createAccessToken},
 		{Method: "POST", Pattern: "/auth/logout", Auth: id, Handler: h.logOut},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
@@ -149,8 +149,8 @@ func (h *Handler) externalRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/oidc/auth/code", Auth: anyone, Handler: h.logInCode},
 		{Method: "POST", Pattern: "/oidc/auth", Auth: anyone, Handler: h.registerState},
 		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Handler: h.takeFormPost, Produces: browser},
-		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState},
-		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Handler: h.logOutExternal, Produces: browser},
+		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState, Once: true},
+		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Handler: h.logOutExternal, Once: true, Produces: browser},
 	}
 }
 

@@ -136,6 +136,9 @@ func TestPark(t *testing.T) {
 	pickup := s.Stranger().As(moved.String("token"))
 	pickup.Get(s.Identity + "/auth/park").WantError(identity.ErrVerifier)
 	pickup.Get(s.Identity + "/auth/park?code_verifier=" + verifier + "x").WantError(identity.ErrVerifier)
+	if head := pickup.Do("HEAD", s.Identity+"/auth/park?code_verifier="+verifier, nil).Want(http.StatusMethodNotAllowed); head.Header.Get("Allow") != "GET, POST" {
+		t.Errorf("HEAD, which would use the token up, is answered with Allow: %q", head.Header.Get("Allow"))
+	}
 	arrived := pickup.Get(s.Identity + "/auth/park?code_verifier=" + verifier).Want(http.StatusOK)
 	if c := claimsOf(t, arrived.String("token")); c["sid"] != claimsOf(t, ann.ID)["sid"] {
 		t.Errorf("the session moved to %v", c)
