@@ -98,13 +98,11 @@ func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error
 	return nil
 }
 
-var errFull = fault.ErrRateLimited.With("too many requests; try again after the seconds in Retry-After")
-
 // Refused returns the error for a refused result: the bucket's own refusal, carrying when to retry.
 func (b Bucket) Refused(result Result) *fault.Error {
 	refusal := b.Refusal
 	if refusal == nil {
-		refusal = errFull
+		refusal = fault.ErrRateLimited
 	}
 	return refusal.WithRetryAfter(result.RetryAfter)
 }
