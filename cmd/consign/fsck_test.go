@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
@@ -54,6 +57,22 @@ func TestFsckCommand(t *testing.T) {
 	}
 	if out, _, err := consign(t.Context(), environ, "fsck"); err == nil || strings.Contains(out, "--accept") {
 		t.Errorf("%q, %v", out, err)
+	}
+
+	// What has been on storage is known even when nothing is held: no command begins a new store beside it.
+	if err := errors.Join(os.Rename(filepath.Join(objects, "uploads"), filepath.Join(objects, "u")), os.Rename(filepath.Join(objects, "objects"), filepath.Join(objects, "o"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"serve"}, {"fsck"}, {"fsck", "--accept"}, {"person", "create", "ann@example.com"}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // serve would go on
+		_, _, err := consign(ctx, environ, args...)
+		cancel()
+		if err == nil || !strings.HasPrefix(err.Error(), "CONSIGN_STORAGE_URL: "+objects) {
+			t.Errorf("%q without the storage: %v", args, err)
+		}
+	}
+	if err := errors.Join(os.Rename(filepath.Join(objects, "u"), filepath.Join(objects, "uploads")), os.Rename(filepath.Join(objects, "o"), filepath.Join(objects, "objects"))); err != nil {
+		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(objects); err != nil || len(entries) == 0 {
 		t.Errorf("fsck emptied the store: %v", err)

@@ -130,7 +130,7 @@ func (a *App) proveDatabase(ctx context.Context) error {
 	return err
 }
 
-// build makes everything on top of the pool, without using it.
+// build makes everything on top of the pool, without using it but where a storage on disk is missing.
 func (a *App) build(ctx context.Context) error {
 	sealer, err := seal.New(a.config.SecretKey, a.config.SecretKeyPrevious)
 	if err != nil {

@@ -20,6 +20,8 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
+	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
+	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // buildTokens makes the key ring, the issuer, the set of revocations and the verifier.
@@ -77,16 +79,36 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 		o.SpoolDir = filepath.Join(a.config.DataDir, "spool")
 		store, err = s3.New(ctx, o)
 	} else {
-		layer := a.options.BlobFS
-		if layer == nil {
-			layer = disk.OS()
-		}
-		store, err = disk.New(filepath.FromSlash(u.Path), layer)
+		store, err = a.diskStore(ctx, filepath.FromSlash(u.Path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
 	}
 	return store, nil
+}
+
+// diskStore opens the store in dir, or begins one there, unless the database knows that there has been one: a file system that
+// is not mounted would be taken for an empty disk, and everything on it for lost.
+func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
+	layer := a.options.BlobFS
+	if layer == nil {
+		layer = disk.OS()
+	}
+	missing, err := disk.Missing(dir, layer)
+	if err != nil {
+		return nil, err
+	}
+	if missing {
+		used, err := transferservice.StorageUsed(ctx, transferpostgres.New(a.DB))
+		if err != nil {
+			return nil, err
+		}
+		if used {
+			return nil, fmt.Errorf("%s holds neither uploads nor objects, and the database knows that there were files: is it mounted? "+
+				"(if they are lost for good, bring back a backup, or make both directories; consign fsck then lists what is gone)", dir)
+		}
+	}
+	return disk.New(dir, layer)
 }
 
 // rateLimits opens the store that CONSIGN_REDIS_URL names, or one in memory. Buckets in Redis drain by its own clock,

@@ -57,6 +57,18 @@ func New(dir string, fsys FS) (*Store, error) {
 	return s, nil
 }
 
+// Missing reports whether there is no store in dir: neither of its directories exists. The empty directory below a file
+// system that is not mounted looks like that, and New would begin a new store in it.
+func Missing(dir string, fsys FS) (bool, error) {
+	for _, name := range []string{uploadsDir, objectsDir} {
+		_, err := fsys.Stat(filepath.Join(dir, name))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Append implements blob.Store.
 func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
 	if err := begin(ctx, key); err != nil {

@@ -27,6 +27,15 @@ const maxMark = 100 // bytes
 // errSweepOff says why bytes without rows are left alone.
 var errSweepOff = errors.New("database and object storage are not of one moment, as after a restore: see consign fsck, then consign fsck --accept")
 
+// StorageUsed reports whether the database belongs to a storage that holds something: it has a mark, or objects hold bytes.
+func StorageUsed(ctx context.Context, store *postgres.Store) (bool, error) {
+	if _, set, err := store.StorageMark(ctx); err != nil || set {
+		return set, err
+	}
+	held, err := store.StoredObjects(ctx, id.Object{}, 1)
+	return len(held) > 0, err
+}
+
 // readMark returns the store's mark, empty if there is none.
 func (s *Service) readMark(ctx context.Context) (string, error) {
 	r, err := s.Blobs.Open(ctx, markKey)
