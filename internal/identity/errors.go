@@ -1,6 +1,10 @@
 package identity
 
-import "github.com/consign-dev/consign/internal/fault"
+import (
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+)
 
 // Every failure of the identity API beside the general ones (n = 1) of package fault, those of tokens in package token
 // and the full buckets of package httpapi. Codes are status × 1000 + n and stable.
@@ -137,6 +141,9 @@ var (
 
 	// ErrEmailTooOften: verification or confirmation more than once a minute; the code is fixed by the specification.
 	ErrEmailTooOften = fault.New(fault.RateLimited, 2, "one request a minute is possible", "retry later")
+
+	// ErrPictureNotTaken: the directory in which pictures wait (TMPDIR) is full, read-only or away.
+	ErrPictureNotTaken = fault.ErrUnavailable.With("the server has no room for pictures at the moment; retry later").WithRetryAfter(30 * time.Second)
 
 	// ErrHostInUse: a hostname belongs to another organization.
 	ErrHostInUse = fault.New(fault.Conflict, 15, "hostname: belongs to another organization")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"net/http"
 	"os"
@@ -111,7 +112,7 @@ func avatarHeight(r *http.Request) (int, error) {
 }
 
 // receivePicture takes an uploaded picture into a temporary file, where it costs no memory while it waits for its turn.
-// done removes it.
+// done removes it. Errors: fault.ErrUnsupported, fault.ErrTooLarge, identity.ErrPictureNotTaken.
 func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(pictureTypes(), kind) {
@@ -119,7 +120,7 @@ func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err er
 	}
 	f, err := os.CreateTemp("", "consign-picture-*")
 	if err != nil {
-		return nil, nil, fmt.Errorf("take picture: %w", err)
+		return nil, nil, identity.ErrPictureNotTaken.Because(err)
 	}
 	done = func() {
 		f.Close()
@@ -130,6 +131,10 @@ func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err er
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
 			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).Because(err)
+		}
+		var file *fs.PathError // the body has none
+		if errors.As(err, &file) {
+			return nil, nil, identity.ErrPictureNotTaken.Because(err)
 		}
 		return nil, nil, err
 	}
