@@ -10,8 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/consign-dev/consign/internal/fault"
 )
 
 // MaxPassword is the longest password in bytes: bcrypt reads no further.
@@ -20,7 +23,14 @@ const MaxPassword = 72
 // ErrTooLong is returned by Hash for a password over MaxPassword, which is never cut.
 var ErrTooLong = errors.New("is longer than 72 bytes")
 
-// Hasher hashes and compares passwords. A call waits for its turn as long as its context lives.
+// patience is how long a call waits for its turn. Commands and the demo never have to: nobody else is in their process, or yet.
+const patience = 10 * time.Second
+
+// ErrBusy is returned when the turn has not come for ten seconds, so that who asks for passwords in heaps makes nobody wait
+// for longer.
+var ErrBusy = fault.ErrUnavailable.With("too many passwords are being checked at the moment; retry after as many seconds as Retry-After says").WithRetryAfter(patience)
+
+// Hasher hashes and compares passwords. A call waits for its turn, but not for long, nor longer than its context lives.
 type Hasher struct {
 	cost  int
 	turns chan struct{}
@@ -39,7 +49,8 @@ func New(cost, parallel int) (*Hasher, error) {
 	return &Hasher{cost: cost, turns: make(chan struct{}, parallel), dummy: dummyHash(cost)}, nil
 }
 
-// Hash returns the bcrypt hash of password. Errors: ErrTooLong, or that of ctx when it ends before the turn comes.
+// Hash returns the bcrypt hash of password. Errors: ErrTooLong, ErrBusy, or that of ctx when it ends
+// before the turn comes.
 func (h *Hasher) Hash(ctx context.Context, password string) ([]byte, error) {
 	if len(password) > MaxPassword {
 		return nil, ErrTooLong
@@ -57,7 +68,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) ([]byte, error) {
 }
 
 // Compare reports whether hash is that of password. A nil hash, for want of a person or a password, is compared all the
-// same, so that the answer takes as long; so is a password that is too long, which never matches.
+// same, so that the answer takes as long; so is a password that is too long, which never matches. Errors: ErrBusy, or that of ctx.
 func (h *Hasher) Compare(ctx context.Context, hash []byte, password string) (bool, error) {
 	possible := len(hash) > 0 && len(password) <= MaxPassword
 	if len(hash) == 0 {
@@ -84,13 +95,28 @@ func (h *Hasher) Outdated(hash []byte) bool {
 	return err != nil || cost != h.cost
 }
 
+// turn waits for one of the turns, first come, first served. Errors: ErrBusy, or that of ctx when it ends before.
 func (h *Hasher) turn(ctx context.Context) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("wait for bcrypt: %w", err)
 	}
+	release = func() { <-h.turns }
+	select {
+	case h.turns <- struct{}{}: // never before others: while they wait there is no room
+		return release, nil
+	default:
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
 	select {
 	case h.turns <- struct{}{}:
-		return func() { <-h.turns }, nil
+		if err := ctx.Err(); err != nil { // both at once
+			release()
+			return nil, fmt.Errorf("wait for bcrypt: %w", err)
+		}
+		return release, nil
+	case <-late.C:
+		return nil, ErrBusy
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for bcrypt: %w", ctx.Err())
 	}

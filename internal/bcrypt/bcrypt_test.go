@@ -5,9 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/consign-dev/consign/internal/fault"
 )
 
 // TestDummyHash checks that comparing with nobody's hash is the work of comparing with a real one: a well-formed hash of
@@ -54,6 +57,61 @@ func TestWaitsItsTurn(t *testing.T) {
 	if _, err := b.Hash(ended, "x"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Hash with an ended context: %v", err)
 	}
+}
+
+// TestWaitIsBounded: while others are at work without end, a call is refused after ten seconds, be it for somebody's hash or
+// nobody's, and whoever leaves does so at once. None of them takes a turn from those who come later.
+func TestWaitIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := New(bcrypt.MinCost, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash, err := b.Hash(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.turns <- struct{}{} // somebody is at work
+		type outcome struct {
+			err   error
+			after time.Duration
+		}
+		start, outcomes := time.Now(), make(chan outcome)
+		wait := func(call func(ctx context.Context) error) (leave func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				err := call(ctx)
+				outcomes <- outcome{err, time.Since(start)}
+			}()
+			return cancel
+		}
+		compare := func(hash []byte) func(context.Context) error {
+			return func(ctx context.Context) error { _, err := b.Compare(ctx, hash, "x"); return err }
+		}
+		leave := wait(compare(hash))
+		for _, call := range []func(context.Context) error{
+			compare(hash), compare(nil), func(ctx context.Context) error { _, err := b.Hash(ctx, "x"); return err },
+		} {
+			defer wait(call)()
+		}
+		synctest.Wait()
+		leave()
+		if left := <-outcomes; !errors.Is(left.err, context.Canceled) || left.after != 0 {
+			t.Errorf("who left heard %v after %v", left.err, left.after)
+		}
+		for range 3 {
+			refused := <-outcomes
+			var f *fault.Error
+			if !errors.As(refused.err, &f) || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || len(f.Details) != 1 || refused.after != 10*time.Second {
+				t.Errorf("who waited heard %v after %v", refused.err, refused.after)
+			}
+		}
+		<-b.turns
+		if right, err := b.Compare(t.Context(), hash, "x"); !right || err != nil || len(b.turns) != 0 {
+			t.Errorf("once the work is done: %v, %v, %d at work", right, err, len(b.turns))
+		}
+	})
 }
 
 func TestHasher(t *testing.T) {
