@@ -41,9 +41,9 @@ type Message struct {
 	ReplyTo     string // the person whose doing the mail is; empty: no Reply-To
 	ReplyToName string
 	Template    string
-	Data        map[string]any    // kept readable in the row until sent
+	Data        map[string]any    // kept readable in the row until sent, or while it may be sent again after it failed
 	Secret      map[string]string // sealed in the row, erased once sent or failed for good
-	Reference   string            // what the mail is about, e.g. a delivery's uid: for OnFailed and Cancel; may be empty
+	Reference   string            // what the mail is about, e.g. a delivery's uid: for OnFailed, Cancel and Erase; may be empty
 	GiveUpAt    time.Time         // no attempt is repeated after this; zero: Options.GiveUpAfter from now
 }
 

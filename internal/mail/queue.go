@@ -19,6 +19,7 @@ import (
 var (
 	ErrNotFound = fault.ErrNotFound.With("mail: there is no mail with this uid")
 	ErrFinished = fault.ErrConflict.With("mail: it was already sent or cancelled")
+	ErrErased   = fault.ErrConflict.With("mail: what it was about has ended, and what it said was erased")
 	ErrNoSecret = fault.ErrConflict.With("mail: its link was erased when it failed; let the action that sent it be repeated")
 )
 
@@ -116,6 +117,16 @@ func (m *Mailer) Cancel(ctx context.Context, tx database.Tx, reference string) e
 	return nil
 }
 
+// Erase forgets, in the caller's transaction, what failed mails about the references say: what they are about has ended. Those
+// still queued go out, or fail, as they are.
+func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string) error {
+	_, err := tx.Exec(ctx, `UPDATE mails SET data = '{}' WHERE reference = ANY ($1) AND reference <> '' AND state = 'failed'`, references)
+	if err != nil {
+		return fmt.Errorf("erase mails: %w", err)
+	}
+	return nil
+}
+
 // Filter narrows List; zero members do not.
 type Filter struct {
 	State string // one of the states
@@ -148,12 +159,12 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 }
 
 // Retry makes a queued mail's next attempt now, and queues a failed one again. It returns ErrNotFound; ErrFinished when
-// the mail was sent or cancelled; ErrNoSecret when a failed mail had a link, which is erased then.
+// the mail was sent or cancelled; ErrNoSecret when a failed mail had a link, which is erased then; ErrErased after Erase or Cancel.
 func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		var state string
-		var hasSecret bool
-		err := tx.QueryRow(ctx, `SELECT state, has_secret FROM mails WHERE uid = $1 FOR UPDATE`, uid).Scan(&state, &hasSecret)
+		var hasSecret, empty bool
+		err := tx.QueryRow(ctx, `SELECT state, has_secret, data = '{}' FROM mails WHERE uid = $1 FOR UPDATE`, uid).Scan(&state, &hasSecret, &empty)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return ErrNotFound
@@ -161,6 +172,8 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 			return fmt.Errorf("retry mail: %w", err)
 		case state == Failed && hasSecret:
 			return ErrNoSecret
+		case state == Failed && empty: // no template goes without data
+			return ErrErased
 		case state != Queued && state != Failed:
 			return ErrFinished
 		}

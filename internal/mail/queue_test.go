@@ -131,8 +131,8 @@ func TestPermanentRefusal(t *testing.T) {
 	if len(told) != 1 || told[0].UID != uid || told[0].Reference != "ref-nobody@example.org" || told[0].To != "nobody@example.org" || told[0].State != mail.Failed {
 		t.Errorf("told %+v", told)
 	}
-	if _, sealed := p.contents(uid); sealed {
-		t.Error("the link of a failed mail is kept")
+	if data, sealed := p.contents(uid); sealed || data != "{}" {
+		t.Errorf("of a mail that cannot be sent again, for want of its link, is kept: %s, link %t", data, sealed)
 	}
 	if err := p.mailer.Retry(t.Context(), uid); !errors.Is(err, mail.ErrNoSecret) {
 		t.Errorf("Retry = %v", err)
@@ -187,6 +187,39 @@ func TestOneMailPerRow(t *testing.T) {
 	if got := s.mails(); len(got) != 1 {
 		t.Errorf("%d mails went out", len(got))
 	}
+}
+
+// TestErase: of failed mails about something nothing stays that says what it was, and they are not sent without it.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, serverOptions{})
+	s.answer(refuse(550, "no such user"), nil)
+	p := newPost(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
+	p.run()
+	about := func(reference string) mail.Message {
+		return mail.Message{To: "ann@example.org", Template: mail.TransferAccessed, Reference: reference, Data: map[string]any{"subject": "Secret plans"}}
+	}
+	uids := p.queue(about("transfer:1"), about("transfer:2"))
+	for _, uid := range uids {
+		p.awaitState(uid, mail.Failed)
+	}
+	err := p.db.InTx(t.Context(), func(tx database.Tx) error {
+		return p.mailer.Erase(t.Context(), tx, []string{"transfer:1", ""})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.answer(nil, nil)
+	if data, _ := p.contents(uids[0]); data != "{}" {
+		t.Errorf("kept: %s", data)
+	}
+	if err := p.mailer.Retry(t.Context(), uids[0]); !errors.Is(err, mail.ErrErased) {
+		t.Errorf("Retry = %v", err)
+	}
+	if err := p.mailer.Retry(t.Context(), uids[1]); err != nil {
+		t.Fatal(err)
+	}
+	p.awaitState(uids[1], mail.Sent)
 }
 
 func TestCancel(t *testing.T) {

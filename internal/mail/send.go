@@ -133,12 +133,13 @@ func (m *Mailer) postponed(ctx context.Context, c *claimed, answer string) error
 	return jobs.Again(delay)
 }
 
-// failed notes a final failure and tells whoever asked to be told, in one transaction.
+// failed notes a final failure and tells whoever asked to be told, in one transaction. What the mail says is kept only where it can
+// be sent again.
 func (m *Mailer) failed(ctx context.Context, c *claimed, answer string) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		rows, err := tx.Query(ctx, `
 			UPDATE mails
-			SET state = 'failed', finished_at = $2, last_answer = $3, secret = NULL, next_attempt_at = NULL, busy_until = NULL
+			SET state = 'failed', finished_at = $2, last_answer = $3, data = CASE WHEN has_secret THEN '{}' ELSE data END, secret = NULL, next_attempt_at = NULL, busy_until = NULL
 			WHERE uid = $1 AND state = 'queued'
 			RETURNING `+mailColumns, c.UID, m.now(), answer)
 		if err != nil {

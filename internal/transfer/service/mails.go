@@ -103,7 +103,8 @@ func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) e
 	}
 	_, err = s.Mailer.Queue(ctx, tx, mail.Message{
 		To: failed.SenderEmail, ToName: failed.SenderName, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
-		Data: map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.Now(), "answer": m.LastAnswer},
+		Data:      map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.Now(), "answer": m.LastAnswer},
+		Reference: transferReference + failed.Transfer.UID.String(),
 	})
 	return err
 }

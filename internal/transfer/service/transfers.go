@@ -208,10 +208,17 @@ func (s *Service) endAbandoned(ctx context.Context, tx *postgres.Store, uids []i
 	return s.end(ctx, tx, abandoned, transfer.Revoked)
 }
 
-// end erases locked transfers and has their bytes removed.
+// end erases locked transfers, what failed mails say of them included, and has their bytes removed.
 func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
 	n, err := tx.EndTransfers(ctx, uids, final, s.Now())
 	if err != nil || n == 0 {
+		return err
+	}
+	references := make([]string, len(uids))
+	for i, t := range uids {
+		references[i] = transferReference + t.String()
+	}
+	if err := s.Mailer.Erase(ctx, tx.Tx(), references); err != nil {
 		return err
 	}
 	return s.removeBytesSoon(ctx, tx)

@@ -252,3 +252,28 @@ func TestPagesOfTransfers(t *testing.T) {
 		t.Errorf("a wrong cursor: %v", err)
 	}
 }
+
+// TestEndErasesFailedMails: what a mail that nobody took says of a transfer goes with the transfer (contract 4.9).
+func TestEndErasesFailedMails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "plans", 3)
+	mustUpload(w, c, r, "plans", whole([]byte("abc")))
+	if _, err := w.Confirm(t.Context(), c, r); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`UPDATE mails SET state = 'failed', finished_at = now(), next_attempt_at = NULL, secret = NULL WHERE template = 'upload-confirmation'`)
+	named := `SELECT count(*) FROM mails WHERE state = 'failed' AND data::text LIKE '%plans.bin%'`
+	if w.count(named) != 1 {
+		t.Fatal("the upload confirmation does not name the file")
+	}
+	w.advance(31 * 24 * time.Hour)
+	if err := w.ExpireTransfers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w.count(named) != 0 {
+		t.Error("the transfer has expired, and the name of its file is still stored")
+	}
+}
