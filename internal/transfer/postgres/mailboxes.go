@@ -249,6 +249,18 @@ func (s *Store) AddressVerified(ctx context.Context, p id.Person, address string
 	return verified, nil
 }
 
+// LockHomes makes those who store what has a home host (shared) and those who move it after its home, or remove it, wait for each
+// other until the transaction ends. What is read of the directory afterwards is what the last of them finds, so that the outcome
+// does not depend on which of two jobs was faster.
+func (s *Store) LockHomes(ctx context.Context, shared bool) error {
+	_, err := s.q.Exec(ctx, `SELECT CASE WHEN $1::boolean THEN pg_advisory_xact_lock_shared(k) ELSE pg_advisory_xact_lock(k) END
+		FROM hashtextextended('transfer.homes', 0) AS k`, shared)
+	if err != nil {
+		return fmt.Errorf("lock homes: %w", err)
+	}
+	return nil
+}
+
 // HomeOrganization returns the organization that owns a person's home host.
 func (s *Store) HomeOrganization(ctx context.Context, host string) (id.Organization, error) {
 	var o id.Organization

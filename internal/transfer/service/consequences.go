@@ -70,9 +70,18 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args interface{ K
 // stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
 func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, false); err != nil {
+			return err
+		}
 		if err := tx.DeleteMailbox(ctx, p); err != nil && !errors.Is(err, transfer.ErrNotFound) {
 			return err
 		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		uids, err := tx.LockReservationsOf(ctx, p)
 		if err != nil {
 			return err
@@ -99,33 +108,33 @@ func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 // ForgetOrganization removes what an organization had decided and grouped. Its members' mailboxes follow them by
 // MembershipChanged.
 func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) error {
-	return s.Store.DeleteOrganizationData(ctx, o)
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, false); err != nil {
+			return err
+		}
+		return tx.DeleteOrganizationData(ctx, o)
+	})
 }
 
 // MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
 // it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
-	o, err := s.Store.Owner(ctx, p, s.anywhere())
-	if errors.Is(err, transfer.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	home, err := s.Store.HomeOrganization(ctx, o.Host)
-	if err != nil {
-		return err
-	}
-	if !o.Organization.IsZero() {
-		if err := s.Store.MoveGroupLinks(ctx, o.Organization, home); err != nil {
-			return err
+	err := s.follow(ctx, p, func(tx *postgres.Store, o transfer.Owner, home id.Organization) error {
+		if o.Organization.IsZero() {
+			return nil
 		}
+		return tx.MoveGroupLinks(ctx, o.Organization, home)
+	})
+	if err != nil {
+		return err
 	}
-	err = s.Store.MoveVanityLink(ctx, p, home)
+	err = s.follow(ctx, p, func(tx *postgres.Store, _ transfer.Owner, home id.Organization) error {
+		return tx.MoveVanityLink(ctx, p, home)
+	})
 	if !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.follow(ctx, p, func(tx *postgres.Store, o transfer.Owner, home id.Organization) error {
 		link, err := tx.ClearVanityLink(ctx, p, home)
 		if err != nil || link == "" {
 			return err
@@ -135,5 +144,26 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 			Data: map[string]any{"vanityLink": link, "host": o.Host, "link": s.Hosts.URL(o.Host, "/mailbox")},
 		})
 		return err
+	})
+}
+
+// follow runs move in a transaction in which the person's home is not older than any move of it. A person who is gone has none.
+func (s *Service) follow(ctx context.Context, p id.Person, move func(tx *postgres.Store, o transfer.Owner, home id.Organization) error) error {
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, false); err != nil {
+			return err
+		}
+		o, err := tx.Owner(ctx, p, s.anywhere())
+		if errors.Is(err, transfer.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		home, err := tx.HomeOrganization(ctx, o.Host)
+		if err != nil {
+			return err
+		}
+		return move(tx, o, home)
 	})
 }

@@ -49,10 +49,7 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ann, bob := w.mailbox(), w.person("bob@example.com")
-	org := id.New[id.Organization]()
-	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, false, 'en_US', 'Europe/Berlin', now(), now())`, org)
-	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ('org.example.com', $1, true, now())`, org)
-	w.exec(`INSERT INTO identity.limits (organization) VALUES ($1)`, org)
+	org := w.organization("org.example.com")
 	join := func(p id.Person) {
 		w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, p, org)
 		if err := w.MoveMailbox(t.Context(), p); err != nil {
@@ -72,6 +69,59 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	join(bob.Person)
 	if link(bob.Person) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
 		t.Error("a taken link was not cleared, or its owner not told")
+	}
+}
+
+// TestLastMoveWins: two changes of membership, one soon after the other, whose jobs run at once: the link ends up where the later one leads.
+func TestLastMoveWins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	org, group := w.organization("org.example.com"), id.New[id.Group]()
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, ann.Person, org)
+	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`, group, org)
+	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, 'sales', $2)`, w.free, group)
+	release := w.hold(`SELECT FROM transfer.vanity_links WHERE mailbox_group = $1 FOR UPDATE`, group)
+	moved := make(chan error, 2)
+	move := func() { moved <- w.MoveMailbox(t.Context(), ann.Person) }
+	go move()
+	w.until(func() bool { return w.blocked() == 1 })
+	w.exec(`DELETE FROM identity.memberships WHERE person = $1`, ann.Person)
+	go move()
+	w.until(func() bool { return w.blocked() == 2 || len(moved) == 1 })
+	release()
+	for range 2 {
+		if err := <-moved; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization = $2`, ann.Person, w.free) != 1 {
+		t.Error("the link stayed on the host of the organization that its owner has left")
+	}
+}
+
+// TestMailboxPutWhileItMoves: whoever stores a mailbox while its owner joins an organization does not take the link back.
+func TestMailboxPutWhileItMoves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	org := w.organization("org.example.com")
+	release := w.hold(`SELECT FROM transfer.mailboxes WHERE person = $1 FOR UPDATE`, ann.Person)
+	put, moved := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, _, err := w.PutMailbox(t.Context(), ann, transfer.Mailbox{VanityLink: "ann"})
+		put <- err
+	}()
+	w.until(func() bool { return w.blocked() == 1 })
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, ann.Person, org)
+	go func() { moved <- w.MoveMailbox(t.Context(), ann.Person) }()
+	w.until(func() bool { return w.blocked() == 2 || len(moved) == 1 })
+	release()
+	if err := errors.Join(<-put, <-moved); err != nil {
+		t.Fatal(err)
+	}
+	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization = $2`, ann.Person, org) != 1 {
+		t.Error("the link is on the host that its owner has left")
 	}
 }
 

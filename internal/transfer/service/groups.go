@@ -115,6 +115,12 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 	}
 	g := transfer.MailboxGroup{Organization: o, Name: wish.Name, Description: wish.Description, VanityLink: wish.VanityLink}
 	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, true); err != nil {
+			return err
+		}
+		if err := tx.AtHome(ctx, o, s.scope(c)); err != nil { // gone, or at home elsewhere, since it was looked at
+			return err
+		}
 		action, err := put(tx, &g)
 		if err != nil {
 			return err

@@ -71,6 +71,12 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		}
 	}
 	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, true); err != nil {
+			return err
+		}
+		if _, err := tx.Owner(ctx, m.Person, sc); err != nil { // gone, or at home elsewhere, since it was looked at
+			return err
+		}
 		if created, err = tx.UpsertMailbox(ctx, m, sc.Now); err != nil {
 			return err
 		}

@@ -144,6 +144,37 @@ func (w *world) person(email string) token.Caller {
 	return w.at(token.Caller{Kind: token.KindAccess, Person: p, Session: id.New[id.Session](), AuthLevel: 1})
 }
 
+// organization adds an organization at home on a host.
+func (w *world) organization(host string) id.Organization {
+	w.t.Helper()
+	org := id.New[id.Organization]()
+	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, false, 'en_US', 'Europe/Berlin', now(), now())`, org)
+	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ($1, $2, true, now())`, host, org)
+	w.exec(`INSERT INTO identity.limits (organization) VALUES ($1)`, org)
+	return org
+}
+
+// hold takes the locks of a statement until release.
+func (w *world) hold(sql string, args ...any) (release func()) {
+	w.t.Helper()
+	tx, err := w.db.Pool.Begin(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := tx.Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatal(err)
+	}
+	release = func() { _ = tx.Rollback(context.WithoutCancel(w.t.Context())) }
+	w.t.Cleanup(release)
+	return release
+}
+
+// blocked is how many connections wait for a lock of another.
+func (w *world) blocked() int64 {
+	w.t.Helper()
+	return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+}
+
 func (w *world) at(c token.Caller) token.Caller {
 	c.Client.Host = hosts.Host{Name: home, Organization: w.free, Free: true, Own: true}
 	return c
