@@ -163,7 +163,7 @@ func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservatio
 }
 
 // DiscardedObjects returns up to limit keys whose bytes are to be removed and that nobody can be writing any more.
-// Leases are real time, so the database's clock decides.
+// Leases are real time, by the clock of the database.
 func (s *Store) DiscardedObjects(ctx context.Context, limit int) ([]id.Object, error) {
 	type discardedRow struct{ Object id.Object }
 	rows, err := all[discardedRow](s.q.Query(ctx, `SELECT object FROM transfer.discarded_objects

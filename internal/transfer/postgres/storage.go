@@ -14,30 +14,46 @@ type StoredObject struct {
 	UID          id.Object
 	IntendedSize int64
 	Held         int64
-	SHA256       []byte // nil while incomplete
-	LeaseUntil   *time.Time
+	SHA256       []byte    // nil while incomplete
+	LeaseUntil   time.Time // of the writer, by this machine's clock; zero: nobody writes
 }
 
-const storedColumns = `uid, intended_size, held, sha256, lease_until`
+type storedRow struct {
+	UID          id.Object
+	IntendedSize int64
+	Held         int64
+	SHA256       []byte
+	LeaseLeft    *time.Duration
+}
+
+func (r storedRow) stored() StoredObject {
+	return StoredObject{UID: r.UID, IntendedSize: r.IntendedSize, Held: r.Held, SHA256: r.SHA256, LeaseUntil: leaseUntil(r.LeaseLeft)}
+}
+
+const storedColumns = `uid, intended_size, held, sha256, lease_until - clock_timestamp() AS lease_left`
 
 // StoredObjects returns up to limit objects that hold bytes and are not erased, in the order of their uids, from the one
 // after.
 func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) ([]StoredObject, error) {
-	rows, err := all[StoredObject](s.q.Query(ctx, `SELECT `+storedColumns+` FROM transfer.objects
+	rows, err := all[storedRow](s.q.Query(ctx, `SELECT `+storedColumns+` FROM transfer.objects
 		WHERE uid > $1 AND name IS NOT NULL AND held > 0 ORDER BY uid LIMIT $2`, after, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list stored objects: %w", err)
 	}
-	return rows, nil
+	out := make([]StoredObject, len(rows))
+	for i, r := range rows {
+		out[i] = r.stored()
+	}
+	return out, nil
 }
 
 // StoredObject returns one object that holds bytes and is not erased. ErrNotFound.
 func (s *Store) StoredObject(ctx context.Context, uid id.Object) (StoredObject, error) {
-	row, err := one[StoredObject](s.q.Query(ctx, `SELECT `+storedColumns+` FROM transfer.objects WHERE uid = $1 AND name IS NOT NULL AND held > 0`, uid))
+	row, err := one[storedRow](s.q.Query(ctx, `SELECT `+storedColumns+` FROM transfer.objects WHERE uid = $1 AND name IS NOT NULL AND held > 0`, uid))
 	if err != nil {
 		return StoredObject{}, fmt.Errorf("find stored object: %w", err)
 	}
-	return row, nil
+	return row.stored(), nil
 }
 
 // ObjectsNoted returns which of keys are noted for the removal of their bytes.

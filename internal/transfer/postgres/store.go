@@ -123,7 +123,7 @@ func text(s string) *string {
 }
 
 // number is null for zero.
-func number[T int32 | int64](n T) *T {
+func number[T int32 | int64 | time.Duration](n T) *T {
 	if n == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ type Upload struct {
 	Reservation        id.Reservation
 	ShaState           []byte
 	Head               []byte    // first bytes, while they are too few to tell the type by
-	LeaseUntil         time.Time // zero: nobody writes
+	LeaseUntil         time.Time // of the former writer, by this machine's clock; zero: nobody writes
 	Reserved           int64     // volume the former writer left behind
 	Creator            id.Person
 	Owner              id.Person
@@ -36,7 +36,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		objectRow
 		ShaState           []byte
 		Head               []byte
-		LeaseUntil         *time.Time
+		LeaseLeft          *time.Duration
 		Reserved           int64
 		Creator            id.Person
 		Owner              id.Person
@@ -50,7 +50,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		Stored             *int64
 	}
 	row, err := one[uploadRow](s.q.Query(ctx, `
-		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until, o.reserved, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
+		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
 			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS filter_types,
 			CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $5::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
 			CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
@@ -67,11 +67,20 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		return Upload{}, fmt.Errorf("lock object: %w", err)
 	}
 	return Upload{
-		Object: row.object(), Reservation: r, ShaState: row.ShaState, Head: row.Head, LeaseUntil: or(row.LeaseUntil), Reserved: row.Reserved,
+		Object: row.object(), Reservation: r, ShaState: row.ShaState, Head: row.Head, LeaseUntil: leaseUntil(row.LeaseLeft), Reserved: row.Reserved,
 		Creator: row.Creator, Owner: row.Owner, Organization: row.Organization, LimitsOrganization: row.LimitsOrganization,
 		Transfer: row.Transfer, MIMETypeFilter: row.FilterTypes, UploadLimit: limit(row.UploadLimit),
 		OrganizationLimit: limit(row.OrganizationLimit), StorageLimit: limit(row.StorageVolumeBytes), Stored: or(row.Stored),
 	}, nil
+}
+
+// leaseUntil is when a lease ends by this machine's clock. Rows have it by that of Postgres, so that replicas whose clocks differ
+// agree on it.
+func leaseUntil(left *time.Duration) time.Time {
+	if left == nil {
+		return time.Time{}
+	}
+	return time.Now().Add(*left)
 }
 
 // ResetObject takes an object back to no bytes: what it held and what its former writer had set aside is given back.
@@ -120,7 +129,7 @@ type Turn struct {
 
 // BeginUpload raises the epoch of a locked object and sets want bytes of this month's volume aside, person first, then
 // organization. When the answer says that a volume had no room, the caller rolls back.
-func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease, month time.Time) (Turn, error) {
+func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease time.Duration, month time.Time) (Turn, error) {
 	var t Turn
 	err := s.q.QueryRow(ctx, `
 		WITH person AS (
@@ -136,7 +145,7 @@ func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease, mo
 			WHERE $7 < 0 OR v.held + v.reserved < $7
 			RETURNING v.subject
 		), o AS (
-			UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = $8, reserved = $5, reserved_month = $4
+			UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $8::interval, reserved = $5, reserved_month = $4
 			WHERE uid = $1 RETURNING writer_epoch
 		)
 		SELECT o.writer_epoch, EXISTS (SELECT FROM person), $3::uuid IS NULL OR EXISTS (SELECT FROM organization) FROM o`,
@@ -152,30 +161,26 @@ func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease, mo
 type Progress struct {
 	Object   id.Object
 	Epoch    int64
-	Held     int64     // bytes of the object that are durable now
-	Added    int64     // of them, new since the last progress
-	Release  int64     // volume set aside that is not needed any more, Added included
-	ShaState []byte    // over Held bytes
-	SHA256   []byte    // once complete
-	CRC32    uint32    // over Held bytes
-	Head     []byte    // first bytes, while they are too few to tell the type by
-	MIMEType string    // once known
-	Lease    time.Time // zero: the writer is done
-	Month    time.Time // that the volume was set aside in
+	Held     int64         // bytes of the object that are durable now
+	Added    int64         // of them, new since the last progress
+	Release  int64         // volume set aside that is not needed any more, Added included
+	ShaState []byte        // over Held bytes
+	SHA256   []byte        // once complete
+	CRC32    uint32        // over Held bytes
+	Head     []byte        // first bytes, while they are too few to tell the type by
+	MIMEType string        // once known
+	Lease    time.Duration // from now; zero: the writer is done
+	Month    time.Time     // that the volume was set aside in
 }
 
 // AdvanceUpload makes bytes held: row, charge and volumes in one statement, only while the writer has its turn. It
 // reports whether it had. Volumes are locked person first, then organization.
 func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
-	var lease *time.Time
-	if !p.Lease.IsZero() {
-		lease = &p.Lease
-	}
 	var n int
 	err := s.q.QueryRow(ctx, `
 		WITH o AS (
 			UPDATE transfer.objects SET held = $3, sha_state = $4, sha256 = $5, head = $11, mime_type = coalesce($6, mime_type),
-				lease_until = $7, reserved = greatest(reserved - $8::bigint, 0), crc32 = $12
+				lease_until = clock_timestamp() + $7::interval, reserved = greatest(reserved - $8::bigint, 0), crc32 = $12
 			WHERE uid = $1 AND writer_epoch = $2
 			RETURNING reservation
 		), r AS (
@@ -194,20 +199,21 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
 		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), lease, p.Release, p.Added, p.Month, p.Head, int64(p.CRC32)).Scan(&n)
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), number(p.Lease), p.Release, p.Added, p.Month, p.Head, int64(p.CRC32)).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("advance upload: %w", err)
 	}
 	return n == 1, nil
 }
 
-// ReleaseVolumes gives back what writers that vanished with their server had set aside, and returns for how many.
-func (s *Store) ReleaseVolumes(ctx context.Context, before time.Time) (int, error) {
+// ReleaseVolumes gives back what writers had set aside that vanished with their server at least so long after their leases, and
+// returns for how many.
+func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, error) {
 	var n int
 	err := s.q.QueryRow(ctx, `
 		WITH o AS (
 			UPDATE transfer.objects n SET reserved = 0, reserved_month = NULL, lease_until = NULL, writer_epoch = n.writer_epoch + 1
-			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < $1 LIMIT 1000 FOR UPDATE SKIP LOCKED) old
+			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < clock_timestamp() - $1::interval LIMIT 1000 FOR UPDATE SKIP LOCKED) old
 			WHERE n.uid = old.uid
 			RETURNING n.reservation, old.reserved, old.reserved_month
 		), totals AS (
@@ -223,7 +229,7 @@ func (s *Store) ReleaseVolumes(ctx context.Context, before time.Time) (int, erro
 				WHERE (SELECT count(*) FROM persons) >= 0 GROUP BY organization, month) t
 			WHERE v.subject = t.organization AND v.month = t.month
 		)
-		SELECT count(*) FROM o`, before).Scan(&n)
+		SELECT count(*) FROM o`, after).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("release volumes: %w", err)
 	}

@@ -168,7 +168,7 @@ func (s *Service) RemoveBytes(ctx context.Context) error {
 
 // ReleaseVolumes gives back the volume that writers had set aside who vanished with their server.
 func (s *Service) ReleaseVolumes(ctx context.Context) error {
-	n, err := s.Store.ReleaseVolumes(ctx, time.Now().Add(-time.Minute)) // leases are real time
+	n, err := s.Store.ReleaseVolumes(ctx, time.Minute)
 	if n > 0 {
 		s.Log.Info("volume of vanished uploads given back", "uploads", n)
 	}

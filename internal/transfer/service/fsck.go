@@ -100,7 +100,7 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (boo
 	if errors.Is(err, transfer.ErrNotFound) {
 		return false, nil
 	}
-	writing := now.LeaseUntil != nil && now.LeaseUntil.After(time.Now())
+	writing := now.LeaseUntil.After(time.Now())
 	return !writing && now.Held == row.Held && bytes.Equal(now.SHA256, row.SHA256), err
 }
 
@@ -121,7 +121,7 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (r
 	case row.Held < row.IntendedSize:
 		return 0, nil, nil
 	}
-	if row.LeaseUntil == nil || row.LeaseUntil.Before(time.Now()) {
+	if row.LeaseUntil.Before(time.Now()) {
 		if err := s.Blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
 			return 0, wrong(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
 		} else if err != nil && !errors.Is(err, blob.ErrNotFound) {

@@ -212,9 +212,9 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 	}
 	switch {
 	case !last:
-		p.Lease = now.Add(lease)
+		p.Lease = lease
 	case sum != nil:
-		p.Lease = now.Add(leaseToFinish)
+		p.Lease = leaseToFinish
 	}
 	if last {
 		p.Release = w.reserved

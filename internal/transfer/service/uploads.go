@@ -116,7 +116,7 @@ func (s *Service) beginUpload(ctx context.Context, c token.Caller, uid id.Reserv
 		if restart {
 			u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
 		}
-		t, err = tx.BeginUpload(ctx, u, wanted(u, in), time.Now().Add(lease), transfer.Month(sc.Now))
+		t, err = tx.BeginUpload(ctx, u, wanted(u, in), lease, transfer.Month(sc.Now))
 		switch {
 		case err != nil:
 			return err

@@ -110,3 +110,49 @@ func (w *world) waiting(n int64) {
 		}
 	}
 }
+
+// TestLeasesGoByOneClock: replicas whose clocks differ agree on when a writer's lease ends, since Postgres's clock decides.
+// Here it is an hour behind this machine's.
+func TestLeasesGoByOneClock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`CREATE SCHEMA skewed`)
+	w.exec(`CREATE FUNCTION skewed.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql RETURN pg_catalog.clock_timestamp() - interval '1 hour'`)
+	w.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = skewed, pg_catalog, public', current_database()); END $$`)
+	w.db.Pool.Reset()
+	w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "a", 6)
+	const rest = 500 * time.Millisecond
+	began := time.Now()
+	w.exec(`UPDATE transfer.objects SET writer_epoch = 1, lease_until = clock_timestamp() + $1::interval`, rest) // by another replica
+	b := newSlowBody([]byte("abc"))
+	in := whole(nil)
+	in.Length, in.Body = 6, b
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(t.Context(), c, r, "a", in)
+		done <- err
+	}()
+	<-b.waiting
+	if waited := time.Since(began); waited < rest {
+		t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
+	}
+	if w.count(`SELECT count(*) FROM transfer.objects WHERE lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '5 s'`) != 1 {
+		t.Error("the writer's lease is not one by Postgres's clock")
+	}
+	b.next <- io.ErrUnexpectedEOF
+	if err := <-done; !errors.Is(err, transfer.ErrBodyLength) {
+		t.Errorf("the writer got %v", err)
+	}
+	w.exec(`UPDATE transfer.objects SET reserved = 3, lease_until = clock_timestamp() - interval '59 s'`)
+	for _, want := range []int64{3, 0} {
+		if err := w.ReleaseVolumes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.count(`SELECT reserved FROM transfer.objects`); got != want {
+			t.Errorf("%d bytes are set aside, want %d", got, want)
+		}
+		w.exec(`UPDATE transfer.objects SET lease_until = clock_timestamp() - interval '61 s'`)
+	}
+}
