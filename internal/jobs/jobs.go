@@ -32,7 +32,8 @@ type Options struct {
 	PollOnly bool
 	// PollInterval is how often the queue is read although nothing was notified [5 s; 1 s if PollOnly].
 	PollInterval time.Duration
-	// JobTimeout bounds one run of a job; its context ends then and the run counts as failed [2 min].
+	// JobTimeout bounds one run of a job; its context ends then and the run counts as failed [2 min]. Recurring work may take a
+	// 24th of its interval where that is longer: what is done once a day looks at everything there is.
 	JobTimeout time.Duration
 	// StuckAfter is when a job whose server vanished is given to another [JobTimeout + 30 s]; never below JobTimeout.
 	StuckAfter time.Duration
@@ -105,8 +106,26 @@ func New(db *database.DB, o Options) *Runner {
 	}
 	r.inserter = inserter
 	r.queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: r.options.Workers}
-	Register(r, func(ctx context.Context, args periodicArgs) error { return r.RunOnce(ctx, args.Name) })
+	river.AddWorker(r.workers, periodicWorker{r: r})
 	return r
+}
+
+// periodicWorker does recurring work.
+type periodicWorker struct {
+	river.WorkerDefaults[periodicArgs]
+	r *Runner
+}
+
+// Work implements river.Worker.
+func (w periodicWorker) Work(ctx context.Context, job *river.Job[periodicArgs]) error {
+	return w.r.RunOnce(database.Unhurried(ctx), job.Args.Name)
+}
+
+// Timeout implements river.Worker. A run that goes on for so long is not given to another server before, however long StuckAfter is.
+func (w periodicWorker) Timeout(job *river.Job[periodicArgs]) time.Duration {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	return max(w.r.options.JobTimeout, w.r.periodic[job.Args.Name].interval/24)
 }
 
 // Register tells how jobs of A's kind are done. work gets a context that ends after Options.JobTimeout and when a stop

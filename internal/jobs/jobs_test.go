@@ -344,6 +344,22 @@ func TestEvery(t *testing.T) {
 	close(release)
 }
 
+// TestDailyWorkHasTime: what comes once a day, such as the sweep of a large store, may take longer than a job.
+func TestDailyWorkHasTime(t *testing.T) {
+	t.Parallel()
+	r := jobs.New(open(t, pgtest.URL(t)), jobs.Options{JobTimeout: time.Minute})
+	left := make(chan time.Duration, 1)
+	r.Every("sweep", 24*time.Hour, func(ctx context.Context) error {
+		deadline, _ := ctx.Deadline()
+		left <- time.Until(deadline)
+		return nil
+	})
+	start(t, r)
+	if got := receive(t, left); got < 59*time.Minute || got > time.Hour {
+		t.Errorf("has %v, want an hour", got)
+	}
+}
+
 func TestRunOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
