@@ -28,7 +28,10 @@ type SMTP struct {
 	tls      *tls.Config
 }
 
-const connectTimeout = 20 * time.Second
+const (
+	connectTimeout  = 20 * time.Second
+	farewellTimeout = time.Second // for the answer to QUIT
+)
 
 var errSMTPURL = errors.New("SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
 
@@ -116,7 +119,9 @@ func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) 
 	if err != nil {
 		return "", err
 	}
-	_ = client.Quit() // the mail is taken; what follows does not matter
+	// The mail is taken. What follows does not matter, and must not keep that from being noted.
+	_ = client.UpdateDeadline(farewellTimeout)
+	_ = client.Quit()
 	return answer, nil
 }
 

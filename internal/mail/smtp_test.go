@@ -1,8 +1,10 @@
 package mail_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -152,5 +154,48 @@ func TestSMTPHonoursItsContext(t *testing.T) {
 	}
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("gave up after %v", d)
+	}
+}
+
+// TestSMTPNeedsNoFarewell: once the server has taken the mail, one that never answers QUIT holds nobody up.
+func TestSMTPNeedsNoFarewell(t *testing.T) {
+	t.Parallel()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "220 ready\r\n")
+		content := false
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			switch line := lines.Text(); {
+			case content && line != ".", line == "QUIT":
+			case line == "DATA":
+				content = true
+				fmt.Fprint(conn, "354 go on\r\n")
+			default:
+				content = false
+				fmt.Fprint(conn, "250 taken\r\n")
+			}
+		}
+	}()
+	s, err := mail.NewSMTP("smtp://" + l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	if answer, err := s.Send(ctx, envelope()); err != nil || answer != "250 taken" {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if d := time.Since(began); d > 10*time.Second {
+		t.Errorf("waited %v for a farewell", d)
 	}
 }
