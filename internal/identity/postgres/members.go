@@ -118,7 +118,7 @@ type Raised struct {
 }
 
 // RaiseEpochs locks every member of an organization, in one order for everybody, and counts one change that ends their
-// access tokens.
+// access tokens. It returns them in that order, in which their feeds are to be locked, too.
 func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, error) {
 	if _, err := s.exec(ctx, "lock members", `
 		SELECT FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
@@ -126,9 +126,12 @@ func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, e
 		return nil, err
 	}
 	return all[Raised](ctx, s.q, "raise epochs", `
-		UPDATE identity.persons p SET epoch = p.epoch + 1
-		FROM identity.memberships m WHERE m.person = p.uid AND m.organization = $1 AND p.deleted_at IS NULL
-		RETURNING p.uid AS person, p.epoch`, o.UUID)
+		WITH raised AS (
+			UPDATE identity.persons p SET epoch = p.epoch + 1
+			FROM identity.memberships m WHERE m.person = p.uid AND m.organization = $1 AND p.deleted_at IS NULL
+			RETURNING p.uid AS person, p.epoch
+		)
+		SELECT person, epoch FROM raised ORDER BY person`, o.UUID)
 }
 
 // EndSessionsOf is EndSessions for many persons, of whom none is spared. Call it with all of them locked.

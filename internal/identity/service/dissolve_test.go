@@ -1,0 +1,52 @@
+package service_test
+
+import (
+	"testing"
+
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+// TestFeedsOfADeletedOrganization: its members' feeds are locked in the order in which events for many lock them, so that two
+// who write to the same feeds never wait for each other.
+func TestFeedsOfADeletedOrganization(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ann, bob := k.person("ann@example.com"), k.caller(k.person("bob@example.com"))
+	o, ann, err := k.CreateOrganization(t.Context(), k.access(ann), service.NewOrganization{Name: "Acme"})
+	must(t, err)
+	must(t, k.SetMember(t.Context(), o.UID.String(), "bob@example.com", []string{identity.RoleTransferUse}))
+	first := k.caller(ann)
+	for _, sql := range []string{ // written last, her rows are found last
+		`UPDATE identity.persons SET name = 'Anna' WHERE uid = $1`,
+		`UPDATE identity.memberships SET reference = 'x' WHERE person = $1`,
+	} {
+		_, err := k.db.Pool.Exec(t.Context(), sql, first.Person)
+		must(t, err)
+	}
+	tx, err := k.db.Pool.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	tell := func(p id.Person) error {
+		return events.Append(t.Context(), tx, k.now(), events.Event{Kind: events.TransferReceived, Subject: p.String(), Receivers: []id.Person{p}})
+	}
+	must(t, tell(first.Person))
+	deleted := make(chan error, 1)
+	go func() {
+		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID)
+		deleted <- err
+	}()
+	for n := 0; n == 0; {
+		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n))
+	}
+	_, err = tx.Exec(t.Context(), `SET LOCAL lock_timeout = '100ms'`)
+	must(t, err)
+	if err := tell(bob.Person); err != nil {
+		t.Errorf("the feed of the second is locked before that of the first: %v", err)
+	}
+	must(t, tx.Rollback(t.Context()))
+	must(t, <-deleted)
+}
