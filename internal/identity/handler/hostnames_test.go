@@ -7,7 +7,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
@@ -158,6 +160,39 @@ func TestCustomHostname(t *testing.T) {
 			t.Errorf("%s: %d %s", refused, resp.Status, resp.Body)
 		}
 	}
+}
+
+// TestHostnamesBehindASilentServer: the name servers of an older claim that never answer, and so use up the job's time, do not keep
+// later claims from being looked at.
+func TestHostnamesBehindASilentServer(t *testing.T) {
+	t.Parallel()
+	var dns zone
+	var silent atomic.Bool
+	w := newThree(t, testkit.DNS(func(ctx context.Context, name string) ([]string, error) {
+		if silent.Load() && name == "_consign.files.acme.test." {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return dns.lookup(ctx, name)
+	}))
+	for _, c := range []company{w.acme, w.bolt} {
+		must(t, w.s.App.Identity.SetLimits(t.Context(), c.uid, []string{"changeHostname=custom"}))
+	}
+	w.ann.Put(w.acme.path+"/profile", profile("files.acme.test")).Want(http.StatusOK)
+	w.s.Clock.Advance(time.Minute)
+	waiting := w.bob.Put(w.bolt.path+"/profile", profile("files.bolt.test")).Want(http.StatusOK)
+	key := regexp.MustCompile(`key="([^"]+)"`).FindStringSubmatch(waiting.Header.Get("Link"))
+	dns.set("_consign.files.bolt.test.", key[1])
+	silent.Store(true)
+	for range 50 { // it would have to be unlucky each time
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		_ = w.s.App.Jobs.RunOnce(ctx, service.HostnamesJob) // out of time, most likely
+		cancel()
+		if w.bob.Get(w.bolt.path+"/profile").Want(http.StatusOK).Value("hostname") != nil {
+			return
+		}
+	}
+	t.Error("a hostname whose record is there was never looked at")
 }
 
 // TestMembersMoveToTheirHost: with the organization's first hostname its members are at home there, mailboxes included.

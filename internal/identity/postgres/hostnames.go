@@ -96,10 +96,11 @@ func (s *Store) HostClaim(ctx context.Context, o id.Organization) (identity.Host
 	return list[0], nil
 }
 
-// HostClaims returns every hostname that is still to be proved and was asked for after since, oldest first.
+// HostClaims returns every hostname that is still to be proved and was asked for after since, in another order
+// each time: whoever looks at them has not always the time for all.
 func (s *Store) HostClaims(ctx context.Context, since time.Time) ([]identity.HostClaim, error) {
 	return all[identity.HostClaim](ctx, s.q, "read claims of hostnames", `
-		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY created_at, organization`, since)
+		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY random()`, since)
 }
 
 // DropHostClaim forgets the hostname that an organization has still to prove.
