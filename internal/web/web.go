@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -99,7 +100,13 @@ func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 }
 
 func (p *Pages) page(e entry) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { p.render(w, r, http.StatusOK, e) }
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !utf8.ValidString(r.PathValue("key")) { // no key, and nothing that a script could decode
+			p.NotFound(w, r)
+			return
+		}
+		p.render(w, r, http.StatusOK, e)
+	}
 }
 
 // locale is the language of a visitor: chosen at the foot of a page, or what the browser asks for.

@@ -99,7 +99,7 @@ func TestPatternsAreWhatIsServed(t *testing.T) {
 			t.Errorf("%s: %d", pattern, res.status)
 		}
 	}
-	for _, path := range []string{"/unknown", "/m/", "/m/a/b", "/assets/", "/assets/x/drop.js", "/api/x", "/login/"} {
+	for _, path := range []string{"/unknown", "/m/", "/m/a/b", "/assets/", "/assets/x/drop.js", "/api/x", "/login/", "/m/M%FCller", "/g/%ff", "/t/%ff"} {
 		if res := ask(t, p, "GET", path); res.status != 404 {
 			t.Errorf("%s: %d", path, res.status)
 		}
