@@ -6,6 +6,7 @@ import { externalTests } from "./external.mjs";
 import { transferTests } from "./transfers.mjs";
 import { looksTests } from "./looks.mjs";
 import { mannersTests } from "./manners.mjs";
+import { troubleTests } from "./trouble.mjs";
 
 await dropTests();
 await accountTests();
@@ -13,4 +14,5 @@ await externalTests();
 await transferTests();
 await looksTests();
 await mannersTests();
+await troubleTests();
 await finish();

@@ -37,7 +37,7 @@ function Profile({ profile }) {
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
     <${Picture} url=${`${identity}/profile/avatar`} name=${letters} has=${profile.hasAvatar} label=${T("Your picture, shown on the page of your mailbox.")} />
     <${Form} onSend=${save.run} onInput=${save.touch}>
-      <${Field} label=${T("Name")} name="name" value=${profile.name ?? ""} maxlength="120" autocomplete="name" error=${wrong.name && T("Please check this.")} />
+      <${Field} label=${T("Name")} name="name" defaultValue=${profile.name ?? ""} maxlength="120" autocomplete="name" error=${wrong.name && T("Please check this.")} />
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
       <${Save} of=${save} />
     <//>

@@ -54,12 +54,12 @@ function Edit({ group, onDone, onCancel }) {
   });
   const wrong = members(save.error);
   return html`<${Form} onSend=${save.run}>
-    <${Field} label=${T("Name")} name="name" required focus maxlength="120" value=${group.name ?? ""} />
-    <${Field} label=${T("Description")} optional name="description" maxlength="500" value=${group.description ?? ""} />
+    <${Field} label=${T("Name")} name="name" required focus maxlength="120" defaultValue=${group.name ?? ""} />
+    <${Field} label=${T("Description")} optional name="description" maxlength="500" defaultValue=${group.description ?? ""} />
     <${Field} label=${T("Name in the link")} optional name="vanityLink" autocapitalize="none" spellcheck="false" hint=${`${location.host}/g/…`}
-      value=${group.vanityLink ?? ""} error=${wrong.vanityLink && T("Please check this.")} />
+      defaultValue=${group.vanityLink ?? ""} error=${wrong.vanityLink && T("Please check this.")} />
     <${Field} label=${T("Mailboxes")} name="mailboxes" as="textarea" rows="3" required hint=${T("Their names, separated by commas or spaces.")}
-      value=${(group.mailboxes ?? []).map((m) => m.vanityLink || m.uid).join(", ")} />
+      defaultValue=${(group.mailboxes ?? []).map((m) => m.vanityLink || m.uid).join(", ")} />
     <${Problem} error=${save.error} />
     <div class="row"><${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
   <//>`;

@@ -41,14 +41,14 @@ function Edit({ at, value }) {
     await own("PUT", `${at}/profile`, { json: { ...profile, ...emptied, ...filled } });
   });
   const wrong = members(save.error);
-  const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} value=${profile[name] ?? ""} maxlength="250"
+  const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} defaultValue=${profile[name] ?? ""} maxlength="250"
     type=${name.endsWith("Url") ? "url" : "text"} error=${wrong[name] && T("Please check this.")} />`;
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
     <${Picture} url=${`${at}/avatar`} name=${profile.name ?? ""} has=${value.hasAvatar} label=${T("The logo, shown at the top of every page.")} />
     <${Form} onSend=${save.run} onInput=${save.touch}>
       ${lines.map((names) => html`<div class="pair">${names.map(field)}</div>`)}
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
-      <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3" value=${profile.globalSignature ?? ""} />
+      <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3" defaultValue=${profile.globalSignature ?? ""} />
       <${Save} of=${save} />
     <//>
   </section>`;

@@ -19,12 +19,12 @@ function Rules({ value }) {
   });
   const wrong = members(save.error);
   const errorOf = (name) => wrong[name] && T("Please check this.");
-  const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required value=${value[name]} error=${errorOf(name)} />`;
+  const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} error=${errorOf(name)} />`;
   const levels = [["none", T("The link is enough")], ["password", T("Password")], ["recipientAuthentication", T("A code sent to each recipient")]];
   return html`<section class="card stack"><h2>${T("Rules for transfers")}</h2>
     <${Form} onSend=${save.run} onInput=${save.touch}>
       <div class="pair">
-        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required value=${value.availableTtl.join(", ")}
+        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required defaultValue=${value.availableTtl.join(", ")}
           error=${errorOf("availableTtl")} />
         ${number("defaultTtl", T("Usual period, in days"))}
       </div>
@@ -33,7 +33,7 @@ function Rules({ value }) {
       <div class="pair">
         ${number("maxFiles", T("Files at once"))}${number("maxFileSizeMb", T("Largest file, in MB"))}${number("maxRecipients", T("Recipients at most"))}
       </div>
-      <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" checked=${value.priorityEnabled} />
+      <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" defaultChecked=${value.priorityEnabled} />
       <${Save} of=${save} />
     <//>
   </section>`;

@@ -105,7 +105,10 @@ export const Unloaded = ({ title, error }) => html`<h1>${title}</h1>
   <${Problem} error=${error} />
   <${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`;
 
-/** A labelled input. `as` chooses select or textarea; `error` is what is wrong with it; `focus` puts the keyboard there. */
+/**
+ * A labelled input. `as` chooses select or textarea; `error` is what is wrong with it; `focus` puts the keyboard there. Where nothing
+ * follows what is typed, the text it begins with is a defaultValue: drawing it again with a value would undo what was typed.
+ */
 export function Field({ label, hint, error, as = "input", children, optional, focus = false, class: extra = "", ...rest }) {
   const id = useId();
   const input = useFocus(focus);

@@ -1,0 +1,50 @@
+// What goes wrong in the middle: files that vanish, a server that is away, other windows, and what is then lost or kept.
+
+import fs from "node:fs";
+import { access, api, base, equal, file, page, person, settle, settled, signedIn, slow, test, visitor } from "./kit.mjs";
+
+const from = async (p) => {
+  await p.fill("[name=anonSender]", "Sam Stranger");
+  await p.fill("[name=anonEmail]", "sam@example.com");
+};
+const value = (p, label) => p.getByLabel(label, { exact: true }).inputValue();
+const press = async (p, button) => {
+  await button.focus();
+  await p.keyboard.press("Enter");
+};
+
+export async function troubleTests() {
+  await test("a form shows what was typed after it was saved, and after it was refused", async () => {
+    const who = await person("Vera");
+    const p = await page(await signedIn(who), "/account");
+    await p.getByLabel("Name", { exact: true }).fill("Vera Vance");
+    await p.getByRole("button", { name: "Save" }).first().click();
+    await p.getByText("Saved").first().waitFor();
+    equal(await value(p, "Name"), "Vera Vance", "name");
+    settle(who, await api("POST", "/id/v3/organizations", { token: await access(who), json: { name: "Vances" } }));
+    const q = await page(await signedIn(who), "/organization");
+    await q.getByLabel("City").fill("Ghent");
+    await q.getByLabel("Legal notice (link)").fill("ftp://vances.example/");
+    await q.getByLabel("Signature under messages").fill("The Vances");
+    await q.getByRole("button", { name: "Save" }).first().click();
+    await q.getByText("Please check this.").waitFor();
+    equal([await value(q, "City"), await value(q, "Legal notice (link)"), await q.getByLabel("Signature under messages").inputValue()],
+      ["Ghent", "ftp://vances.example/", "The Vances"], "organization");
+    await q.goto(`${base}/organization#settings`);
+    await q.getByLabel("Files at once").fill("77");
+    await q.getByLabel("Senders may set a priority").check();
+    await q.getByLabel("Periods to choose from, in days").fill("1, 2");
+    await q.getByLabel("Usual period, in days").fill("3");
+    await q.getByRole("button", { name: "Save" }).click();
+    await q.locator(".notice.bad").waitFor();
+    equal([await value(q, "Files at once"), await q.getByLabel("Senders may set a priority").isChecked()], ["77", true], "rules");
+    await q.goto(`${base}/organization#groups`);
+    await q.getByRole("button", { name: "Add a group" }).click();
+    await q.getByLabel("Description").fill("All of us");
+    await q.getByLabel("Name", { exact: true }).fill("Family");
+    await q.getByLabel("Mailboxes").fill("no.such.box");
+    await q.getByRole("button", { name: "Save" }).click();
+    await q.locator(".notice.bad").waitFor();
+    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await value(q, "Mailboxes")], ["Family", "All of us", "no.such.box"], "group");
+  });
+}
