@@ -47,4 +47,23 @@ export async function troubleTests() {
     await q.locator(".notice.bad").waitFor();
     equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await value(q, "Mailboxes")], ["Family", "All of us", "no.such.box"], "group");
   });
+
+  await test("a file that vanishes after “Deliver” stops the delivery", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const good = file("good.bin", 100), gone = file("gone.bin", 6_000_000);
+    const line = await slow(p, 1_500_000);
+    await p.setInputFiles("[data-test=files]", [good.at, gone.at]);
+    await from(p);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
+    await p.click(".details button[type=submit]");
+    await p.getByText("Delivered as soon as everything has arrived.").waitFor();
+    fs.unlinkSync(gone.at);
+    await p.getByText("1 file was refused and will not be delivered.").or(p.locator(".receipt")).waitFor();
+    await p.waitForTimeout(1000);
+    equal(await p.locator(".receipt").count(), 0, "delivered without the file");
+    await line.free();
+    await p.getByRole("button", { name: "Deliver to Olivia Owner" }).click(); // now it is what the sender wants
+    await p.waitForSelector(".receipt");
+    equal(await p.$$eval(".delivered .name", (all) => all.map((e) => e.textContent)), ["good.bin"], "delivered");
+  });
 }

@@ -163,8 +163,15 @@ export function useDelivery(upload, metadata) {
     }
   });
   const ready = Boolean(upload.upload?.complete());
-  useEffect(() => { if (wished && ready && !action.busy) action.run(); }, [wished, ready]);
-  return { ...action, ready, wished, wish: () => setWished(true), unwish: () => setWished(false) };
+  const failed = upload.upload?.totals().failed ?? 0;
+  const accepted = useRef(0); // files without which the sender has wished it
+  useEffect(() => { if (wished && !action.busy && failed > accepted.current) setWished(false); }, [wished, failed]);
+  useEffect(() => { if (wished && ready && !action.busy && failed <= accepted.current) action.run(); }, [wished, ready]);
+  const wish = () => {
+    accepted.current = failed;
+    setWished(true);
+  };
+  return { ...action, ready, wished, wish, unwish: () => setWished(false) };
 }
 
 /**
