@@ -66,4 +66,23 @@ export async function troubleTests() {
     await p.waitForSelector(".receipt");
     equal(await p.$$eval(".delivered .name", (all) => all.map((e) => e.textContent)), ["good.bin"], "delivered");
   });
+
+  await test("a server that is away when the page is opened again does not lose the upload", async () => {
+    const context = await visitor();
+    let p = await page(context, "/m/demo");
+    const big = file("kept.bin", 8_000_000);
+    await slow(p, 2_000_000);
+    await p.setInputFiles("[data-test=files]", big.at);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.3);
+    await p.waitForTimeout(600);
+    await p.close();
+    const away = [(r) => r.abort(), (r) => r.fulfill({ status: 503, headers: { "Retry-After": "1" }, json: { error: { code: 503011, message: "", details: [] } } })];
+    await context.route(/\/reservations\/[^/]+$/, (route) => (away.length ? away.shift()(route) : route.continue()));
+    p = await page(context, "/m/demo");
+    await p.getByText("You have an upload here that is not finished.").waitFor();
+    equal(away.length, 0, "answers left");
+    if (/, 0 B of/.test(await p.locator(".notice.info").textContent())) throw new Error("nothing is said to have arrived");
+    await p.setInputFiles("[data-test=files]", big.at);
+    await p.getByText("All files have arrived.").first().waitFor();
+  });
 }

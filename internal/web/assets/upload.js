@@ -326,7 +326,7 @@ export class Upload {
 
   /**
    * Repeats a call until it succeeds, is refused for good, or is no longer wanted.
-   * @template V @param {() => Promise<V>} work @param {() => boolean} wanted
+   * @template V @param {() => Promise<V>} work @param {(error: Failure) => boolean} wanted
    */
   async patiently(work, wanted) {
     for (let attempt = 0; ; attempt++) {
@@ -335,7 +335,7 @@ export class Upload {
         this.broken = "";
         return result;
       } catch (error) {
-        if (!passing(error) || !wanted()) throw error;
+        if (!passing(error) || !wanted(error)) throw error;
         this.broken = interruption(error);
         this.changed(this);
         await this.pauseFor(attempt, error.wait);

@@ -40,15 +40,16 @@ export function useUpload(key, reserve) {
 
   /** Takes up what an earlier visit began, as far as the server still knows it. */
   async function revive(found) {
-    const known = await call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }).catch((error) => error);
-    if (known instanceof Failure && known.status !== 0) {
+    const upload = new Upload({ ...found, ...found.limits }, changed);
+    const wait = (error) => { setProblem(error); return true; };
+    const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
+    if (known instanceof Error) {
       await drop(key);
       setProblem(T("An earlier upload from this browser has expired. Please begin again."));
       return;
     }
-    if (known instanceof Error) setProblem(known);
-    const upload = new Upload({ ...found, ...found.limits }, changed);
-    const held = new Map((known.body?.objects ?? []).map((o) => [o.clientId, o]));
+    setProblem(null);
+    const held = new Map((known.body.objects ?? []).map((o) => [o.clientId, o]));
     upload.next = found.items.length + 1;
     upload.items = await Promise.all(found.items.map(async (item) => {
       const there = held.get(item.clientId);
