@@ -85,4 +85,16 @@ export async function troubleTests() {
     await p.setInputFiles("[data-test=files]", big.at);
     await p.getByText("All files have arrived.").first().waitFor();
   });
+
+  await test("leaving is asked about until the files are delivered", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    await p.setInputFiles("[data-test=files]", file("arrived.txt", 10).at);
+    await p.getByText("Arrived", { exact: true }).waitFor();
+    const asked = () => p.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+    equal(await asked(), true, "asked before the delivery");
+    await from(p);
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt");
+    equal(await asked(), false, "asked after it");
+  });
 }

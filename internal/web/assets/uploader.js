@@ -33,7 +33,7 @@ export function useUpload(key, reserve) {
       else if (found?.uid && Date.now() - found.since < lifetime) await revive(found);
       setPhase((now) => (now === "looking" ? "ready" : now));
     })();
-    const leaving = (event) => { if (state.upload?.totals().open && !state.upload.over) event.preventDefault(); };
+    const leaving = (event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
     addEventListener("beforeunload", leaving);
     return () => removeEventListener("beforeunload", leaving);
   }, []);
