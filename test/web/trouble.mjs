@@ -97,4 +97,24 @@ export async function troubleTests() {
     await p.waitForSelector(".receipt");
     equal(await asked(), false, "asked after it");
   });
+
+  await test("the keyboard stays where it is while a button works", async () => {
+    const p = await page(await signedIn(await person("Fay")), "/account");
+    const save = p.getByRole("button", { name: "Save" }).first();
+    await p.getByLabel("Name", { exact: true }).fill("Fay Ferris");
+    await press(p, save);
+    await p.getByText("Saved").first().waitFor();
+    equal(await save.evaluate((e) => e === document.activeElement), true, "focus on the button");
+    let calls = 0;
+    await p.context().route("**/profile", async (route) => { // the second press comes while the first is being answered
+      calls += Number(route.request().method() === "PUT");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+    });
+    await press(p, save);
+    await p.keyboard.press("Enter");
+    await p.getByLabel("Name", { exact: true }).press("Enter");
+    await p.getByText("Saved").first().waitFor();
+    equal(calls, 1, "calls of three presses");
+  });
 }

@@ -141,10 +141,16 @@ export function Notice({ kind = "info", children, title = "" }) {
 /** What an action came to, when that is a failure. */
 export const Problem = ({ error }) => (error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null);
 
-/** A button that waits for its work. `kind`: primary, plain, quiet or danger. */
-export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "", ...rest }) {
+const nothing = (event) => event.preventDefault();
+
+/**
+ * A button that waits for its work. `kind`: primary, plain, quiet or danger. While it is busy it does nothing, nor does Enter in its
+ * form, but it is not disabled: that would take the keyboard away from where it is.
+ */
+export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "", onClick = undefined, ...rest }) {
   const classes = `button ${kind} ${extra}`;
-  return html`<button type=${type} class=${classes} disabled=${disabled || busy} aria-busy=${busy ? "true" : undefined} ...${rest}>
+  const waits = busy ? "true" : undefined;
+  return html`<button type=${type} class=${classes} disabled=${disabled} aria-disabled=${waits} aria-busy=${waits} onClick=${busy ? nothing : onClick} ...${rest}>
     ${busy ? html`<span class="spinner" aria-hidden="true"></span>` : icon && html`<${Icon} name=${icon} />`}${children}
   </button>`;
 }
