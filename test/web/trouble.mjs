@@ -117,4 +117,19 @@ export async function troubleTests() {
     await p.getByText("Saved").first().waitFor();
     equal(calls, 1, "calls of three presses");
   });
+
+  await test("a session of one window stays in that window", async () => {
+    const own = await person("Lena"), other = await person("Otto");
+    const context = await signedIn(own);
+    const p = await page(context, "/organization");
+    await p.evaluate(() => localStorage.setItem("consign.idToken", "kept by somebody else who stays signed in"));
+    const before = await p.evaluate(() => sessionStorage.getItem("consign.idToken"));
+    await p.getByLabel("Name").fill(`Of ${other.name}`);
+    await p.getByRole("button", { name: "Create an organization" }).click();
+    await p.getByRole("link", { name: "Members" }).waitFor();
+    await settled(p);
+    const [here, there] = await p.evaluate(() => [sessionStorage.getItem("consign.idToken"), localStorage.getItem("consign.idToken")]);
+    equal(there, "kept by somebody else who stays signed in", "the session of the device");
+    if (!here || here === before) throw new Error("the new session is not in the window");
+  });
 }

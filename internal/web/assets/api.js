@@ -86,9 +86,11 @@ export const idToken = () => sessionStorage.getItem(stored) ?? localStorage.getI
 /** Whether somebody is signed in, as far as the browser knows. */
 export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > Date.now();
 
-/** Keeps token when it is an ID token: any answer may bring a new one. @param {string} token */
+/** Keeps token when it is an ID token, where the present one is: any answer may bring a new one. @param {string} token */
 function remember(token) {
-  if (token && claims(token).scope === "idtoken" && idToken()) keep(token, localStorage.getItem(stored) !== null);
+  if (!token || claims(token).scope !== "idtoken" || !idToken()) return;
+  access = { token: "", until: 0 };
+  (sessionStorage.getItem(stored) === null ? localStorage : sessionStorage).setItem(stored, token);
 }
 
 /** Begins or renews a session. @param {string} token @param {boolean} stay also after the browser is closed */
