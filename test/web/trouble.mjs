@@ -132,4 +132,21 @@ export async function troubleTests() {
     equal(there, "kept by somebody else who stays signed in", "the session of the device");
     if (!here || here === before) throw new Error("the new session is not in the window");
   });
+
+  await test("a file that cannot be read when it is dropped is named, and the others are taken", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    await p.waitForSelector(".chooser button:enabled");
+    await p.evaluate(async () => {
+      const disk = await navigator.storage.getDirectory(), gone = await disk.getFileHandle("gone.txt", { create: true });
+      await disk.removeEntry("gone.txt");
+      const own = DataTransferItem.prototype.getAsFileSystemHandle;
+      DataTransferItem.prototype.getAsFileSystemHandle = function handle() { return this.type === "text/x-gone" ? Promise.resolve(gone) : own.call(this); };
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["there"], "there.txt"));
+      transfer.items.add(new File(["gone"], "gone.txt", { type: "text/x-gone" }));
+      dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await p.getByText("there.txt").waitFor({ timeout: 5000 });
+    await p.getByText("This could not be read: gone.txt").waitFor();
+  });
 }

@@ -13,33 +13,40 @@ const clean = (name) => name.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u
 const chosen = (file, name = file.webkitRelativePath || file.name, handle) => ({ file, name: clean(name), handle });
 
 /**
- * What was dropped, folders with everything in them. Must be called while the event is being handled.
- * @param {DataTransfer} data @returns {Promise<Chosen[]>}
+ * What is read, or nothing and its name among the lost: one that vanished or may not be read does not keep the others away.
+ * @param {string[]} lost @param {string} name @param {() => Promise<Chosen[]>} read
  */
-export async function fromDrop(data) {
+const orLost = (lost, name, read) => read().catch(() => { lost.push(name); return []; });
+
+/**
+ * What was dropped, folders with everything in them. Must be called while the event is being handled.
+ * @param {DataTransfer} data @param {string[]} lost gets the names of what cannot be read @returns {Promise<Chosen[]>}
+ */
+export async function fromDrop(data, lost) {
   const items = [...data.items].filter((item) => item.kind === "file");
   const found = await Promise.all(items.map(async (item) => {
     const [entry, file] = [item.webkitGetAsEntry?.(), item.getAsFile()];
     const handle = await item.getAsFileSystemHandle?.().catch(() => null);
-    if (handle?.kind === "directory") return inDirectory(handle, handle.name);
-    if (handle) return [chosen(await handle.getFile(), handle.name, handle)];
-    if (entry?.isDirectory) return inEntry(entry, entry.name);
+    if (handle?.kind === "directory") return orLost(lost, handle.name, () => inDirectory(handle, handle.name, lost));
+    if (handle) return orLost(lost, handle.name, async () => [chosen(await handle.getFile(), handle.name, handle)]);
+    if (entry?.isDirectory) return orLost(lost, entry.name, () => inEntry(entry, entry.name, lost));
     return file ? [chosen(file)] : [];
   }));
   return found.flat();
 }
 
-async function inDirectory(directory, path) {
+async function inDirectory(directory, path, lost) {
   const found = [];
   for await (const child of directory.values()) {
     if (litter.test(child.name)) continue;
-    if (child.kind === "directory") found.push(...await inDirectory(child, `${path}/${child.name}`));
-    else found.push(chosen(await child.getFile(), `${path}/${child.name}`, child));
+    const name = `${path}/${child.name}`;
+    found.push(...await orLost(lost, name, async () => (child.kind === "directory" ? inDirectory(child, name, lost)
+      : [chosen(await child.getFile(), name, child)])));
   }
   return found;
 }
 
-async function inEntry(entry, path) {
+async function inEntry(entry, path, lost) {
   const reader = entry.createReader();
   const found = [];
   for (;;) { // a reader gives its entries in portions
@@ -47,8 +54,9 @@ async function inEntry(entry, path) {
     if (!part.length) return found;
     for (const child of part) {
       if (litter.test(child.name)) continue;
-      if (child.isDirectory) found.push(...await inEntry(child, `${path}/${child.name}`));
-      else found.push(chosen(await new Promise((resolve, reject) => child.file(resolve, reject)), `${path}/${child.name}`));
+      const name = `${path}/${child.name}`;
+      found.push(...await orLost(lost, name, async () => (child.isDirectory ? inEntry(child, name, lost)
+        : [chosen(await new Promise((resolve, reject) => child.file(resolve, reject)), name)])));
     }
   }
 }
@@ -66,11 +74,12 @@ export function fromPaste(event) {
 /** Whether the file dialog can give handles. */
 export const hasPicker = "showOpenFilePicker" in window;
 
-/** Shows the file dialog. @returns {Promise<Chosen[]>} */
-export async function fromPicker() {
+/** Shows the file dialog. @param {string[]} lost gets the names of what cannot be read @returns {Promise<Chosen[]>} */
+export async function fromPicker(lost) {
   try {
     const handles = await window.showOpenFilePicker({ multiple: true });
-    return await Promise.all(handles.map(async (handle) => chosen(await handle.getFile(), handle.name, handle)));
+    const found = handles.map((handle) => orLost(lost, handle.name, async () => [chosen(await handle.getFile(), handle.name, handle)]));
+    return (await Promise.all(found)).flat();
   } catch (error) {
     if (error.name === "AbortError") return [];
     throw error;

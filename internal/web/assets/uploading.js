@@ -1,7 +1,7 @@
 // An upload as a person sees it: where files are chosen, the list of them and how far they are, and the button at the end.
 
 import { Button, Icon, Notice, Tool, announce, html, sentence, useAction, useEffect, useRef, useState } from "./ui.js";
-import { F, N, T, bytes, count, duration, percent } from "./words.js";
+import { F, N, T, bytes, count, duration, list, percent } from "./words.js";
 import { fromDrop, fromInput, fromPaste, fromPicker, hasPicker } from "./files.js";
 
 const shown = 100; // rows at first
@@ -10,6 +10,13 @@ const shown = 100; // rows at first
 export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
   const files = useRef(/** @type {any} */ (null)), folder = useRef(/** @type {any} */ (null));
   const [over, setOver] = useState(false);
+  const [lost, setLost] = useState(/** @type {string[]} */ ([]));
+  /** @param {(lost: string[]) => Promise<import("./files.js").Chosen[]>} read */
+  const take = async (read) => {
+    const unread = [];
+    onFiles(await read(unread));
+    setLost(unread);
+  };
   useEffect(() => {
     if (disabled) return undefined;
     let depth = 0;
@@ -18,7 +25,7 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
       dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
       dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
       dragleave: (e) => { if (carries(e) && --depth <= 0) { depth = 0; setOver(false); } },
-      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); fromDrop(e.dataTransfer).then(onFiles); } },
+      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDrop(e.dataTransfer, unread)); } },
       paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
     };
     for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
@@ -28,7 +35,7 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     onFiles(fromInput(event.target.files));
     event.target.value = "";
   };
-  const choose = async () => (hasPicker ? onFiles(await fromPicker()) : files.current.click());
+  const choose = () => (hasPicker ? take(fromPicker) : files.current.click());
   return html`<div class=${`chooser${over ? " over" : ""}${small ? " small" : ""}`}>
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
     <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
@@ -39,6 +46,7 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     </div>
     <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
     <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
+    ${lost.length > 0 && html`<${Notice} kind="bad">${F("This could not be read: %s", list(lost.length > 10 ? [...lost.slice(0, 10), "…"] : lost))}<//>`}
   </div>`;
 }
 
