@@ -149,4 +149,20 @@ export async function troubleTests() {
     await p.getByText("there.txt").waitFor({ timeout: 5000 });
     await p.getByText("This could not be read: gone.txt").waitFor();
   });
+
+  await test("copying works where the browser gives no clipboard, as by plain HTTP", async () => {
+    const context = await visitor({ permissions: ["clipboard-read", "clipboard-write"] });
+    const p = await page(context, "/m/demo");
+    await p.setInputFiles("[data-test=files]", file("listed.txt", 10).at);
+    await from(p);
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt");
+    await p.evaluate(() => {
+      window.clipboard = navigator.clipboard;
+      Object.defineProperty(navigator, "clipboard", { value: undefined });
+    });
+    await p.getByRole("button", { name: "Copy the list" }).click();
+    await p.getByText("Copied").first().waitFor({ timeout: 5000 });
+    equal(/^[0-9a-f]{64} {2}listed\.txt$/.test(await p.evaluate(() => window.clipboard.readText())), true, "in the clipboard");
+  });
 }

@@ -202,11 +202,23 @@ export function Ask({ question, yes, onYes, onClose }) {
   </dialog>`;
 }
 
+/** Copies where the page has no clipboard because it came by plain HTTP. @param {string} text */
+function byCommand(text) {
+  const give = (event) => {
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", text);
+  };
+  addEventListener("copy", give);
+  document.execCommand("copy");
+  removeEventListener("copy", give);
+}
+
 /** Something to copy, with its button. */
 export function Copy({ text, label }) {
   const [done, set] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    if (navigator.clipboard) await navigator.clipboard.writeText(text);
+    else byCommand(text);
     set(true);
     announce(T("Copied"));
     setTimeout(() => set(false), 2000);
