@@ -165,4 +165,17 @@ export async function troubleTests() {
     await p.getByText("Copied").first().waitFor({ timeout: 5000 });
     equal(/^[0-9a-f]{64} {2}listed\.txt$/.test(await p.evaluate(() => window.clipboard.readText())), true, "in the clipboard");
   });
+
+  await test("a transfer that is revoked while somebody looks at it says so", async () => {
+    const token = await access(await person("Gina"));
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
+    const at = `/transfer/v2/reservations/${body.uid}`;
+    await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    const { body: { link, uid } } = await api("POST", `${at}/confirm`, { token: pass });
+    const p = await page(await visitor(), new URL(link).pathname);
+    await api("DELETE", `/transfer/v2/transfers/${uid}`, { token });
+    await p.getByRole("button", { name: "Download a.txt" }).click();
+    await p.getByRole("heading", { name: "These files are no longer here" }).waitFor();
+    equal(await p.evaluate(() => document.activeElement.tagName), "H1", "focus");
+  });
 }

@@ -1,6 +1,6 @@
 // /t/{key}: what somebody sent, for whoever has the link: unlocked where it is protected, listed, downloaded.
 
-import { Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./words.js";
 import { Failure, accessToken, call, signedIn, transfer } from "./api.js";
 import { Password } from "./signin.js";
@@ -35,12 +35,13 @@ show(() => {
   if (!value) return html`<${Waiting} />`;
   if (!token) return html`<${Lock} value=${value} unlock=${unlock} />`;
   const lock = () => setState({ value: { ...value, locked: value.protection !== "none" } });
-  return html`<${Opened} value=${value} token=${token} onExpired=${lock} />`;
+  if (state.gone) return html`<${Gone} error=${state.gone} />`;
+  return html`<${Opened} value=${value} token=${token} onExpired=${lock} onGone=${(gone) => setState({ ...state, gone })} />`;
 });
 
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
-  return html`<div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><h1>${T("These files are no longer here")}</h1>
+  return html`<div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files are no longer here")}<//>
     <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p></div>`;
 }
 
@@ -91,12 +92,13 @@ function ByCode({ unlock }) {
     <${Problem} error=${ask.error} />`;
 }
 
-function Opened({ value, token, onExpired }) {
+function Opened({ value, token, onExpired, onGone }) {
   const download = async (uid) => {
     try {
       await downloadPublic(key, token, uid);
     } catch (error) {
       if (error instanceof Failure && error.status === 401) onExpired();
+      if (error instanceof Failure && error.status === 404) onGone(error); // while it was looked at
       throw error;
     }
   };
