@@ -178,4 +178,13 @@ export async function troubleTests() {
     await p.getByRole("heading", { name: "These files are no longer here" }).waitFor();
     equal(await p.evaluate(() => document.activeElement.tagName), "H1", "focus");
   });
+
+  await test("recovery codes are printed alone", async () => {
+    const p = await page(await signedIn(await person("Prisca")), "/account");
+    await p.getByRole("button", { name: "Make recovery codes" }).click();
+    await p.waitForSelector(".codes");
+    await p.emulateMedia({ media: "print" });
+    equal(await p.locator("h2:visible").allTextContents(), ["Recovery codes"], "printed sections");
+    equal(await p.locator("main button:visible").count(), 0, "printed buttons");
+  });
 }

@@ -117,7 +117,7 @@ function Recovery({ now, onChange }) {
     return html`
       <${Notice} kind="warn">${T("Keep these codes in a safe place. They are shown only now, and each works once.")}<//>
       <ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
-      <div class="row">
+      <div class="row screen">
         <${Copy} text=${codes.join("\n")} label=${T("Copy the codes")} />
         <${Button} icon="print" onClick=${() => print()}>${T("Print")}<//>
       </div>`;
