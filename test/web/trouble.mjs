@@ -187,4 +187,16 @@ export async function troubleTests() {
     equal(await p.locator("h2:visible").allTextContents(), ["Recovery codes"], "printed sections");
     equal(await p.locator("main button:visible").count(), 0, "printed buttons");
   });
+
+  await test("colours of the system leave the progress and the chosen tab visible", async () => {
+    const p = await page(await signedIn(await person("Hilde"), { forcedColors: "active" }), "/m/demo");
+    await p.setInputFiles("[data-test=files]", file("seen.txt", 10).at);
+    await p.getByText("All files have arrived.").first().waitFor();
+    const looks = async (what) => [await what.screenshot(), await what.evaluate((e) => { e.style.opacity = "0"; }), await what.screenshot()];
+    const [bar, , empty] = await looks(p.locator(".sum progress"));
+    if (bar.equals(empty)) throw new Error("the progress is not seen");
+    const q = await page(p.context(), "/inbox");
+    const ground = (name) => q.getByRole("tab", { name }).evaluate((e) => getComputedStyle(e).backgroundColor);
+    if (await ground("Received") === await ground("Sent")) throw new Error("the chosen tab looks like the other");
+  });
 }
