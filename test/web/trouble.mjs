@@ -199,4 +199,20 @@ export async function troubleTests() {
     const ground = (name) => q.getByRole("tab", { name }).evaluate((e) => getComputedStyle(e).backgroundColor);
     if (await ground("Received") === await ground("Sent")) throw new Error("the chosen tab looks like the other");
   });
+
+  await test("a transfer that was revoked in another window offers nothing any more", async () => {
+    const who = await person("Hanna"), token = await access(who);
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
+    const at = `/transfer/v2/reservations/${body.uid}`;
+    await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    const { body: { uid } } = await api("POST", `${at}/confirm`, { token: pass });
+    const p = await page(await signedIn(who), "/inbox");
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.locator(".entry .head").first().click();
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await api("DELETE", `/transfer/v2/transfers/${uid}`, { token });
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.getByText("The files are no longer there.").waitFor({ timeout: 5000 });
+    equal(await p.locator(".panel button").count(), 0, "what is offered");
+  });
 }

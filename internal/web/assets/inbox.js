@@ -125,7 +125,7 @@ function Detail({ summary, sent, onChange }) {
     onChange(sent ? { ...summary, state: "revoked", objects: undefined, subject: undefined } : undefined);
   });
   const t = full ?? summary;
-  const over = isOver(t);
+  const over = isOver(t) || isOver(summary); // the summary is the newer where the rest could not be loaded again
   const verb = sent ? T("Revoke") : T("Delete");
   const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
   return html`
