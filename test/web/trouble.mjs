@@ -215,4 +215,21 @@ export async function troubleTests() {
     await p.getByText("The files are no longer there.").waitFor({ timeout: 5000 });
     equal(await p.locator(".panel button").count(), 0, "what is offered");
   });
+
+  await test("nothing is sent while an address is mistyped", async () => {
+    const p = await page(await signedIn(await person("Mona")), "/send");
+    const to = p.getByPlaceholder("name@example.com");
+    await to.fill("tom@bidders.example, uma@bidders ");
+    await p.setInputFiles("[data-test=files]", file("tender.txt", 10).at);
+    await p.getByText("Arrived", { exact: true }).waitFor();
+    await p.getByRole("button", { name: "Send", exact: true }).click();
+    await p.waitForTimeout(1000);
+    equal(await p.locator(".receipt").count(), 0, "sent without the second recipient");
+    equal(await to.evaluate((e) => e === document.activeElement), true, "focus on what is wrong");
+    await to.fill("uma@bidders.example");
+    await to.press("Enter");
+    await p.getByRole("button", { name: "Send", exact: true }).click();
+    await p.waitForSelector(".receipt");
+    await p.getByText("to tom@bidders.example and uma@bidders.example").waitFor();
+  });
 }

@@ -1,6 +1,6 @@
 // Addresses of a transfer, each as To, Cc or Bcc.
 
-import { Icon, html, useId, useState } from "./ui.js";
+import { Icon, html, useId, useRef, useState } from "./ui.js";
 import { F, T, list } from "./words.js";
 
 const looksLikeAddress = /^[^\s@,;<>"]+@[^\s@,;<>"]+\.[^\s@,;<>"]+$/;
@@ -13,16 +13,26 @@ export function Recipients({ value, onValue }) {
   const [kind, setKind] = useState("to");
   const [wrong, setWrong] = useState("");
   const id = useId();
-  /** Takes the addresses of a text; what is none stays in the input. @param {string} input */
-  const take = (input) => {
-    const parts = input.split(/[\s,;]+/).map((p) => p.replace(/^.*<|>$/g, "")).filter(Boolean);
+  const input = useRef(/** @type {any} */ (null));
+  /** Says what is wrong; the form is not sent meanwhile, or somebody would be left out. @param {string} message */
+  const judge = (message) => {
+    setWrong(message);
+    input.current.setCustomValidity(message);
+  };
+  /** Takes the addresses of a text; what is none stays in the input. @param {string} written */
+  const take = (written) => {
+    const parts = written.split(/[\s,;]+/).map((p) => p.replace(/^.*<|>$/g, "")).filter(Boolean);
     const bad = parts.filter((p) => !looksLikeAddress.test(p));
     const good = parts.filter((p) => looksLikeAddress.test(p) && !value.some((r) => r.email.toLowerCase() === p.toLowerCase()));
     if (good.length) onValue([...value, ...good.map((email) => ({ email, destinationType: kind }))]);
     setText(bad.join(" "));
-    setWrong(bad.length ? F("This is not an email address: %s", list(bad)) : "");
+    judge(bad.length ? F("This is not an email address: %s", list(bad)) : "");
   };
-  const typed = (event) => (/[,;\s]$/.test(event.target.value) ? take(event.target.value) : setText(event.target.value));
+  const typed = ({ target }) => {
+    if (/[,;\s]$/.test(target.value)) return take(target.value);
+    setText(target.value);
+    return judge("");
+  };
   const enter = (event) => {
     if (event.key !== "Enter" || !text) return;
     event.preventDefault();
@@ -39,7 +49,7 @@ export function Recipients({ value, onValue }) {
       <select aria-label=${T("Kind of recipient")} value=${kind} onChange=${(e) => setKind(e.target.value)}>
         <option value="to">${T("To")}</option><option value="cc">${T("Cc")}</option><option value="bcc">${T("Bcc")}</option>
       </select>
-      <input id=${id} type="text" inputmode="email" autocomplete="email" placeholder=${T("name@example.com")} value=${text}
+      <input ref=${input} id=${id} type="text" inputmode="email" autocomplete="email" placeholder=${T("name@example.com")} value=${text}
         aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}h`} onInput=${typed} onBlur=${() => text && take(text)} onKeyDown=${enter} />
     </div>
     <p class=${wrong ? "wrong" : "hint"} id=${`${id}h`}>${wrong || T("Separate several addresses with a comma or a space.")}</p>
