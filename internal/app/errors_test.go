@@ -31,6 +31,7 @@ func TestErrorAnswers(t *testing.T) {
 		{"unknown path below a version", ann, "POST", s.Identity + "/auth/login/now", "", nil, fault.ErrNotFound, "/api/"},
 		{"wrong method", ann, "PUT", s.Transfer + "/environment", "", nil, fault.ErrMethodNotAllowed, "GET, HEAD"},
 		{"wrong method with a parameter", ann, "DELETE", public, "", nil, fault.ErrMethodNotAllowed, "GET, HEAD, POST"},
+		{"query that cannot be read", ann, "GET", mailbox + "?unheardOf=%zz", "", nil, fault.ErrInvalid, "query: must be"},
 		{"Accept excludes JSON", ann, "GET", mailbox, "Accept: text/html", nil, fault.ErrNotAcceptable, "application/json"},
 		{"Accept refuses JSON", ann, "GET", mailbox, "Accept: application/json;q=0, */*", nil, fault.ErrNotAcceptable, "application/json"},
 		{"form", ann, "PUT", mailbox, "Content-Type: application/x-www-form-urlencoded", "a=b", fault.ErrUnsupported, "application/json"},

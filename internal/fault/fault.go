@@ -148,8 +148,15 @@ var (
 // Problems collects one detail per invalid member, so that a client learns all of them at once (contract 1.4).
 type Problems []string
 
-// Add notes that a member is wrong, as "member: what is wrong".
-func (p *Problems) Add(member, problem string) { *p = append(*p, member+": "+problem) }
+// MaxProblems is how many details an error about many things has: a list can have thousands of wrong entries.
+const MaxProblems = 20
+
+// Add notes that a member is wrong, as "member: what is wrong". Beyond MaxProblems it notes nothing more.
+func (p *Problems) Add(member, problem string) {
+	if len(*p) < MaxProblems {
+		*p = append(*p, member+": "+problem)
+	}
+}
 
 // Err returns nil when nothing was added, else a copy of ErrInvalid with the problems as details.
 func (p Problems) Err() error {

@@ -142,6 +142,8 @@ func (a *API) endpoint(m MountedRoute) http.HandlerFunc {
 	}
 }
 
+var errQuery = fault.ErrInvalid.With("query: must be name=value pairs, percent-encoded and joined by &")
+
 // call is the way of a request from its route to its handler and back.
 func (a *API) call(x *exchange, r *http.Request, route Route) error {
 	if route.Dropped {
@@ -156,6 +158,9 @@ func (a *API) call(x *exchange, r *http.Request, route Route) error {
 	}
 	if err := checkAccept(r, route.Produces); err != nil {
 		return err
+	}
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what net/url leaves out in silence may be what the caller relied on
+		return errQuery
 	}
 	if limit := route.Body.limit(); limit >= 0 && r.ContentLength > limit {
 		return tooLarge(limit)

@@ -100,7 +100,7 @@ func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cach
 // avatarHeight reads the query parameter height, 0 if it is absent.
 func avatarHeight(r *http.Request) (int, error) {
 	var problems fault.Problems
-	raw := queryOne(query(r, &problems), &problems, "height")
+	raw := queryOne(r.URL.Query(), &problems, "height")
 	if raw == nil {
 		return 0, problems.Err()
 	}

@@ -17,7 +17,7 @@ func (h *Handler) readDocument(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var problems fault.Problems
-	q := query(r, &problems)
+	q := r.URL.Query()
 	kind, domain := text(queryOne(q, &problems, "type")), text(queryOne(q, &problems, "domain"))
 	if kind == "" {
 		problems.Add("type", "is required, such as dataProcessing")

@@ -113,7 +113,7 @@ func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
 // Front-Channel Logout 1.0).
 func (h *Handler) logOutExternal(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	sid := queryOne(query(r, &problems), &problems, "sid")
+	sid := queryOne(r.URL.Query(), &problems, "sid")
 	if err := problems.Err(); err != nil {
 		return err
 	}

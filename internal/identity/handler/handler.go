@@ -215,17 +215,6 @@ func handOut(w http.ResponseWriter, raw string) error {
 	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
 }
 
-// query reads the parameters of a request. A query that is not encoded as it should be is a problem and gives none: what
-// net/url leaves out of it in silence may be what the caller relied on.
-func query(r *http.Request, problems *fault.Problems) url.Values {
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		problems.Add("query", "must be name=value pairs, percent-encoded and joined by &")
-		return nil
-	}
-	return q
-}
-
 // queryOne returns a query parameter that may be given once; nil if it is absent.
 func queryOne(q url.Values, problems *fault.Problems, name string) *string {
 	values, ok := q[name]

@@ -96,7 +96,7 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) error {
 // logOut handles POST /auth/logout.
 func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	jti := queryOne(query(r, &problems), &problems, "jti")
+	jti := queryOne(r.URL.Query(), &problems, "jti")
 	if jti != nil && *jti == "" {
 		problems.Add("jti", "is empty")
 	}

@@ -12,7 +12,7 @@ import (
 // createAccessToken handles POST /auth/access.
 func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	cookie := queryBool(query(r, &problems), &problems, "cookie")
+	cookie := queryBool(r.URL.Query(), &problems, "cookie")
 	if err := problems.Err(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
 // parkSession handles POST /auth/park.
 func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	q := query(r, &problems)
+	q := r.URL.Query()
 	in := service.Parking{
 		RedirectURI: queryOne(q, &problems, "redirect_uri"), State: queryOne(q, &problems, "state"),
 		KeepSession: queryBool(q, &problems, "keep_session"),
@@ -69,7 +69,7 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 // pickUpSession handles GET /auth/park.
 func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	verifier := queryOne(query(r, &problems), &problems, "code_verifier")
+	verifier := queryOne(r.URL.Query(), &problems, "code_verifier")
 	if err := problems.Err(); err != nil {
 		return err
 	}

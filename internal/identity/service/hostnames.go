@@ -105,14 +105,11 @@ func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
 		}
 		p.Hostname = host
 	}
-	wrong := 0
 	for i, h := range p.InactiveHostnames {
 		host, err := text.Hostname(h)
 		if err != nil {
-			if wrong++; wrong > maxNamed {
-				return
-			}
 			problems.Add(fmt.Sprintf("inactiveHostnames[%d]", i), err.Error())
+			continue
 		}
 		p.InactiveHostnames[i] = host
 	}

@@ -262,13 +262,10 @@ func (s *Service) operate(ctx context.Context, organization, person string, chan
 	})
 }
 
-// maxNamed is how many wrong entries of one list the details name: a list can have thousands.
-const maxNamed = 20
-
 // checkRoles sorts roles and notes those that are none.
 func checkRoles(problems *fault.Problems, roles []string) []string {
 	sorted, unknown := identity.SortRoles(roles)
-	for _, r := range unknown[:min(len(unknown), maxNamed)] {
+	for _, r := range unknown {
 		if text.Line(r, text.MaxName) != nil {
 			r = "an entry"
 		}

@@ -146,9 +146,6 @@ func (in metadataRequest) domain() (service.Metadata, error) {
 		if b.DestinationType == nil {
 			p.Add(at+"destinationType", "is required")
 		}
-		if len(p) >= maxDetails {
-			break
-		}
 		if len(p) > 0 {
 			continue
 		}
@@ -159,9 +156,6 @@ func (in metadataRequest) domain() (service.Metadata, error) {
 	}
 	return m, p.Err()
 }
-
-// maxDetails bounds the details of one error about many things.
-const maxDetails = 20
 
 // createReservation handles POST /reservations.
 func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
@@ -77,7 +78,7 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	if r.Protection == transfer.ProtectIdentity && len(r.Recipients) == 0 {
 		missing = append(missing, "recipients: at least one is required for the protection recipientAuthentication")
 	}
-	incomplete, err := tx.IncompleteObjects(ctx, r.UID, maxDetails)
+	incomplete, err := tx.IncompleteObjects(ctx, r.UID, fault.MaxProblems)
 	if err != nil {
 		return err
 	}

@@ -246,9 +246,6 @@ func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []trans
 			p.Add(at+"email", "is given twice")
 		}
 		seen[email] = true
-		if len(*p) >= maxDetails {
-			break
-		}
 		out[i] = transfer.Recipient{Name: r.Name, Email: email, Destination: r.Destination}
 	}
 	return out
@@ -282,9 +279,6 @@ func checkFields(fields map[string]string) ([]byte, error) {
 			break
 		}
 		checkBlock(&p, "fields."+name, value, transfer.MaxFieldBytes)
-		if len(p) >= maxDetails {
-			break
-		}
 	}
 	if len(fields) > maxFields {
 		p.Add("fields", fmt.Sprintf("has more than %d values", maxFields))

@@ -86,15 +86,9 @@ func checkAttachments(files []Attachment) error {
 			p.Add(at+"clientId", "is given twice")
 		}
 		seen[f.ClientID] = true
-		if len(p) >= maxDetails {
-			break
-		}
 	}
 	return p.Err()
 }
-
-// maxDetails bounds the details of one error about many things.
-const maxDetails = 20
 
 // filterOf is the mailbox's MIME filter where one is in force.
 func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) ([]string, error) {
