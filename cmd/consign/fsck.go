@@ -16,7 +16,7 @@ func fsck(ctx context.Context, env environment, args []string) error {
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	return withApp(ctx, env, func(a *app.App) error {
+	return withOptions(ctx, env, app.Options{}, func(a *app.App) error {
 		result, err := a.Transfer.Fsck(ctx, func(found transferservice.Finding) error {
 			_, err := fmt.Fprintf(env.stdout, "%s %s: %s\n", found.Kind, found.Object, found.Detail)
 			return err

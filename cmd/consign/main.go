@@ -183,9 +183,13 @@ func action(command string, args []string, known map[string][2]int) (what string
 	return what, rest, err
 }
 
-// withApp runs fn on a whole Consign that serves nothing: what operator commands act through. On the embedded default it joins the
-// running server's cluster, or starts it for as long as fn takes.
-func withApp(ctx context.Context, env environment, fn func(a *app.App) error) (err error) {
+// withApp runs fn on a Consign that serves nothing and has no storage: what operator commands act through. On the embedded default
+// it joins the running server's cluster, or starts it for as long as fn takes.
+func withApp(ctx context.Context, env environment, fn func(a *app.App) error) error {
+	return withOptions(ctx, env, app.Options{NoStorage: true}, fn)
+}
+
+func withOptions(ctx context.Context, env environment, o app.Options, fn func(a *app.App) error) (err error) {
 	cfg, err := config.Parse(env.environ)
 	if err != nil {
 		return err
@@ -197,7 +201,8 @@ func withApp(ctx context.Context, env environment, fn func(a *app.App) error) (e
 		return err
 	}
 	cfg.LogLevel = "warn"
-	a, err := app.New(ctx, cfg, app.Options{Log: logger(cfg, env.stderr), Version: version})
+	o.Log, o.Version = logger(cfg, env.stderr), version
+	a, err := app.New(ctx, cfg, o)
 	if err != nil {
 		return err
 	}

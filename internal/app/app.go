@@ -40,6 +40,8 @@ type Options struct {
 	Demo     bool         // seed the demo mailbox once
 	// Serve says that Run follows: what only that needs is begun early.
 	Serve bool
+	// NoStorage says that no file is touched: what needs none works while the storage is away.
+	NoStorage bool
 	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
 	NoPeriodic bool
 	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver

@@ -64,8 +64,11 @@ func (a *App) mailTransport() (mail.Transport, error) {
 	return mail.NewDirectory(filepath.Join(a.config.DataDir, "mail"), a.log)
 }
 
-// blobStore opens the store that CONSIGN_STORAGE_URL names.
+// blobStore opens the store that CONSIGN_STORAGE_URL names; nil with Options.NoStorage.
 func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
+	if a.options.NoStorage {
+		return nil, nil
+	}
 	u, err := url.Parse(a.config.StorageURL)
 	if err != nil {
 		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // the error itself would tell the secret

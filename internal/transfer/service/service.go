@@ -31,7 +31,7 @@ import (
 // Options are what a Service works with. Durations of zero take the defaults in brackets, as an empty adminunit does.
 type Options struct {
 	Store       *postgres.Store
-	Blobs       blob.Store
+	Blobs       blob.Store // nil where no file is touched
 	Issuer      *token.Issuer
 	Revocations *token.Revocations
 	Mailer      *mail.Mailer
