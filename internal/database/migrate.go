@@ -60,7 +60,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// lockMigrations waits for the advisory lock by asking again and again, since a statement that waits inside Postgres
+// lockMigrations refuses a database of another encoding than UTF-8, and waits for the advisory lock by asking again and again, since a statement that waits inside Postgres
 // would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which goose's own would not.
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
@@ -74,9 +74,14 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() err
 	}
 	for {
 		var got bool
-		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(migrationLock)).Scan(&got)
+		var encoding string
+		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1), current_setting('server_encoding')", int64(migrationLock)).Scan(&got, &encoding)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("take the migration lock: %w", err), closing())
+		}
+		if encoding != "UTF8" {
+			return nil, errors.Join(fmt.Errorf("the database is encoded in %s, and names and subjects are in UTF-8: "+
+				"make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding), closing())
 		}
 		if got {
 			return closing, nil

@@ -76,6 +76,32 @@ func TestMigrateManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
+// TestMigrateRefusesOtherEncodings: what Postgres does not know as UTF-8 it folds and cuts byte by byte.
+func TestMigrateRefusesOtherEncodings(t *testing.T) {
+	t.Parallel()
+	conn, err := pgx.Connect(t.Context(), pgtest.EmptyURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	name := conn.Config().Database + "_ascii"
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+" ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _, err := conn.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	}()
+	url := strings.Replace(conn.Config().ConnString(), conn.Config().Database, name, 1)
+	if err := database.Migrate(t.Context(), url, discard()); err == nil || !strings.Contains(err.Error(), "SQL_ASCII") || !strings.Contains(err.Error(), "ENCODING 'UTF8'") {
+		t.Errorf("a database in SQL_ASCII: %v", err)
+	}
+	if n := tables(t, url); n != 0 {
+		t.Errorf("the refusal left %d tables", n)
+	}
+}
+
 func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
