@@ -107,6 +107,15 @@ func TestListingTransfers(t *testing.T) {
 	if left := ann.Get(list).Want(http.StatusOK); left.String("transfers.0.uid") != uids[3] {
 		t.Errorf("%s", left.Body)
 	}
+	// Accents apart, as on a system of Apple, and typed in one, in the other case.
+	d := reserve(s)
+	d.Patch(d.path, map[string]any{"subject": "U\u0308bergabe"}).Want(http.StatusOK)
+	apart := d.confirm()
+	for _, typed := range []string{"%C3%9CBERGABE", "%C3%BCberg", "u%CC%88berg"} {
+		if found := ann.Get(list + "?search=" + typed).Want(http.StatusOK); found.Value("transfers.0") == nil || found.String("transfers.0.uid") != apart {
+			t.Errorf("%s: %s", typed, found.Body)
+		}
+	}
 }
 
 func TestMailsOfADelivery(t *testing.T) {

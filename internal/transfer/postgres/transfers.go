@@ -81,7 +81,7 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 			sender_email, sender_locale, delivery_notification, priority, protection, password_hash, fields, search, object_count,
 			total_bytes, created_at, expires_at)
 		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale, c.delivery_notification,
-			c.priority, c.protection, c.password_hash, c.fields, lower(concat_ws(' ', c.subject, $5::text, $6::text, sums.names)), sums.n, sums.bytes, $7, $8
+			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names))), sums.n, sums.bytes, $7, $8
 		FROM closed c, sums`,
 		n.UID, n.Reservation, opt(n.Sender.Person), n.SenderManaged, text(n.Sender.Name), text(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText)
 	if database.Constraint(err) == "transfers_reservation_key" {
@@ -187,27 +187,28 @@ func (s *Store) TransferOfReservation(ctx context.Context, r id.Reservation) (Se
 // Page asks for a part of somebody's transfers, newest first.
 type Page struct {
 	Received, Sent bool
-	Search         string    // lower case; empty: all
+	Search         string    // empty: all
 	BeforeAt       time.Time // only those older than this, and than BeforeUID at the same time; zero: from the newest
 	BeforeUID      id.Transfer
 	Limit          int
 }
 
 // The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with
-// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search. A search does not tell a
+// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search. A search takes
+// letters of either case, and accents in either form (systems of Apple name files with letter and accent apart); it does not tell a
 // recipient what a protection hides.
 const (
 	receivedHalf = `(SELECT d.transfer AS uid, d.created_at FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
 		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
 			AND ($2::timestamptz IS NULL OR (d.created_at, d.transfer) < ($2, $3))
 			AND ($5 = '' OR EXISTS (SELECT FROM transfer.transfers t WHERE t.uid = d.transfer AND
-				CASE WHEN t.protection <> 'password' AND ` + proven + ` THEN t.search ELSE lower(concat_ws(' ', t.sender_name, t.sender_email)) END LIKE $5))
+				CASE WHEN t.protection <> 'password' AND ` + proven + ` THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($5))))
 		ORDER BY d.created_at DESC, d.transfer DESC LIMIT $4)`
 	sentHalf = `(SELECT t.uid, t.created_at FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
 		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
 			AND ($2::timestamptz IS NULL OR (t.created_at, t.uid) < ($2, $3))
-			AND ($5 = '' OR t.search LIKE $5 OR EXISTS (SELECT FROM transfer.deliveries d
-				WHERE d.transfer = t.uid AND lower(concat_ws(' ', d.name, d.email)) LIKE $5))
+			AND ($5 = '' OR t.search LIKE lower(normalize($5)) OR EXISTS (SELECT FROM transfer.deliveries d
+				WHERE d.transfer = t.uid AND lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize($5))))
 		ORDER BY t.created_at DESC, t.uid DESC LIMIT $4)`
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,7 +42,7 @@ const (
 
 // Transfers returns the caller's transfers, newest first, and a cursor when there are more. ErrInvalid.
 func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list []SeenTransfer, next string, err error) {
-	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: strings.ToLower(q.Search), Limit: q.Limit + 1}
+	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Limit: q.Limit + 1}
 	var p fault.Problems
 	checkLine(&p, "search", q.Search, maxSearch)
 	if q.Cursor != "" {
