@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"strings"
@@ -305,15 +306,17 @@ func full(err error) bool {
 // conflict reports whether another request got in the way, so that trying again makes sense.
 func conflict(err error) bool { return response(err).StatusCode == 409 }
 
-// away reports whether the service could not be reached, or could not do its work.
+// away reports whether the service could not be reached or could not do its work, no longer lets us in (keys that were exchanged or
+// a policy that was changed: the operator puts it right, and uploads go on), or whether no spool can be made or written.
 func away(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
 	}
 	var request *url.Error
 	var network *net.OpError
+	var spool *fs.PathError
 	r := response(err)
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.As(err, &request) || errors.As(err, &network) ||
-		r.StatusCode >= 500 || r.StatusCode == 429 || conflict(err)
+		errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &spool) ||
+		r.StatusCode >= 500 || r.StatusCode == 429 || r.StatusCode == 401 || r.StatusCode == 403 || conflict(err)
 }

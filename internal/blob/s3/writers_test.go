@@ -269,6 +269,37 @@ func TestAway(t *testing.T) {
 	}
 }
 
+// TestNotLetIn sees that keys which the service takes no longer, and spools that cannot be made, interrupt an upload and do not end it.
+func TestNotLetIn(t *testing.T) {
+	t.Parallel()
+	var out atomic.Bool
+	o := refusing(t, http.StatusForbidden, func(*http.Request) bool { return out.Load() })
+	s, key := open(t, o), newKey()
+	w := begun(t, s, key, 0, []byte("abc"))
+	take(t, w, []byte("def"))
+	out.Store(true)
+	if held, err := w.Sync(); !errors.Is(err, blob.ErrAway) || held != 3 {
+		t.Errorf("Sync = %d, %v", held, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), key); !errors.Is(err, blob.ErrAway) {
+		t.Errorf("Open: %v", err)
+	}
+	out.Store(false)
+	if err := os.Remove(o.SpoolDir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), key, 3, 6); !errors.Is(err, blob.ErrAway) {
+		t.Errorf("Append without a place for spools: %v", err)
+	}
+	if err := os.Mkdir(o.SpoolDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begun(t, s, key, 3, []byte("def"))
+}
+
 // TestConflict: what another request got in the way of is tried again, some times.
 func TestConflict(t *testing.T) {
 	t.Parallel()
