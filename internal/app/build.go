@@ -80,7 +80,7 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", parseErr)
 		}
 		o.SpoolDir = filepath.Join(a.config.DataDir, "spool")
-		store, err = s3.New(ctx, o)
+		store, err = a.bucketStore(ctx, o)
 	} else {
 		store, err = a.diskStore(ctx, filepath.FromSlash(u.Path))
 	}
@@ -88,6 +88,19 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
 	}
 	return store, nil
+}
+
+// bucketStore opens the store in a bucket, which may be empty only while the database knows of no files either.
+func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error) {
+	store, err := s3.New(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	empty, err := store.Empty(ctx)
+	if err == nil && empty {
+		err = a.neverUsed(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?", "put any object there")
+	}
+	return store, err
 }
 
 // diskStore opens the store in dir, or begins one there, unless the database knows that there has been one: a file system that
@@ -102,16 +115,22 @@ func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
 		return nil, err
 	}
 	if missing {
-		used, err := transferservice.StorageUsed(ctx, transferpostgres.New(a.DB))
-		if err != nil {
+		if err := a.neverUsed(ctx, dir+" holds neither uploads nor objects", "is it mounted?", "make both directories"); err != nil {
 			return nil, err
-		}
-		if used {
-			return nil, fmt.Errorf("%s holds neither uploads nor objects, and the database knows that there were files: is it mounted? "+
-				"(if they are lost for good, bring back a backup, or make both directories; consign fsck then lists what is gone)", dir)
 		}
 	}
 	return disk.New(dir, layer)
+}
+
+// neverUsed returns an error where the database knows that files lay in a storage that is found empty: what is found, the question
+// to the operator, and what to do if nothing else helps.
+func (a *App) neverUsed(ctx context.Context, found, question, otherwise string) error {
+	used, err := transferservice.StorageUsed(ctx, transferpostgres.New(a.DB))
+	if err == nil && used {
+		err = fmt.Errorf("%s, and the database knows that there were files: %s (if they are lost for good, bring back a backup, or %s; "+
+			"consign fsck then lists what is gone)", found, question, otherwise)
+	}
+	return err
 }
 
 // rateLimits opens the store that CONSIGN_REDIS_URL names, or one in memory. Buckets in Redis drain by its own clock,

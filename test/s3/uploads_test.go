@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/blob"
 	blobs3 "github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/fault"
@@ -121,6 +122,35 @@ func mailboxOf(s *testkit.Server) *testkit.Person {
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann-box"}).Want(http.StatusCreated)
 	return ann
+}
+
+// TestOtherBucket: where the bucket that a server finds holds nothing and the database knows of files, it does not start, since an
+// upload that goes on would be told that nothing of it is held.
+func TestOtherBucket(t *testing.T) {
+	t.Parallel()
+	right, other := storage(t), storage(t)
+	first := testkit.New(t, testkit.Env("CONSIGN_STORAGE_URL", right))
+	mailboxOf(first)
+	u := reserve(t, first, "ann-box", random(200_000))
+	u.put(0, 100_000).Want(http.StatusOK)
+	first.Stop()
+
+	cfg := first.Config
+	cfg.StorageURL = other
+	a, err := app.New(t.Context(), cfg, app.Options{Now: first.Clock.Now})
+	if err == nil {
+		t.Fatal("the server starts without its files", a.Close())
+	}
+	for _, want := range []string{"CONSIGN_STORAGE_URL", "are they the right ones?", "put any object there"} {
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("the refusal does not say %q in a line: %v", want, err)
+		}
+	}
+
+	again := testkit.New(t, testkit.Beside(first), testkit.Env("CONSIGN_STORAGE_URL", right))
+	u.sam = u.sam.At(again)
+	u.wantHeld(t, 100_000)
+	u.put(100_000, 200_000).Want(http.StatusOK)
 }
 
 // TestUploads sends a file in chunks to two replicas that share nothing but database and bucket, the first of which is

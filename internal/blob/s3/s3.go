@@ -85,6 +85,16 @@ func New(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Empty reports whether nothing lies where the store has its objects, as in a bucket that is another than before.
+func (s *Store) Empty(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true, MaxKeys: 1}) {
+		return false, o.Err
+	}
+	return true, nil
+}
+
 // Append implements blob.Store.
 func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
 	if err := begin(ctx, key); err != nil {
@@ -306,8 +316,8 @@ func full(err error) bool {
 // conflict reports whether another request got in the way, so that trying again makes sense.
 func conflict(err error) bool { return response(err).StatusCode == 409 }
 
-// away reports whether the service could not be reached or could not do its work, no longer lets us in (keys that were exchanged or
-// a policy that was changed: the operator puts it right, and uploads go on), or whether no spool can be made or written.
+// away reports whether the service could not be reached or could not do its work, no longer lets us in or has the bucket no longer
+// (keys, policies, names: the operator puts it right, and uploads go on), or whether no spool can be made or written.
 func away(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false
@@ -318,5 +328,5 @@ func away(err error) bool {
 	r := response(err)
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &spool) ||
-		r.StatusCode >= 500 || r.StatusCode == 429 || r.StatusCode == 401 || r.StatusCode == 403 || conflict(err)
+		r.StatusCode >= 500 || r.StatusCode == 429 || r.StatusCode == 401 || r.StatusCode == 403 || r.Code == minio.NoSuchBucket || conflict(err)
 }
