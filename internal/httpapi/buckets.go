@@ -106,6 +106,20 @@ func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket
 	return err
 }
 
+// Room refuses as TakeQuietly does, but adds no drop: for what costs one only by its outcome, which Fill adds then.
+func (b *Buckets) Room(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
+	if err := b.TakeQuietly(w, ctx, bucket, identifier, style); err != nil {
+		return err
+	}
+	return b.limiter.Return(ctx, bucket, identifier)
+}
+
+// Fill adds a drop for what has happened already: a bucket that is full by now stays so.
+func (b *Buckets) Fill(ctx context.Context, bucket ratelimit.Bucket, identifier string) error {
+	_, err := b.limiter.Take(ctx, bucket, identifier)
+	return err
+}
+
 func restore(h http.Header, name string, values []string) {
 	if values == nil {
 		delete(h, name)
@@ -137,7 +151,7 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	}
 	ctx := r.Context()
 	if bucket.By == ratelimit.ByAddress {
-		return a.buckets.Take(x, ctx, bucket, addressKey(x.client().Address), x.style)
+		return a.buckets.Take(x, ctx, bucket, AddressKey(x.client().Address), x.style)
 	}
 	if identifier := sessionKey(caller); identifier != "" {
 		return a.buckets.Take(x, ctx, bucket, identifier, x.style)
@@ -145,7 +159,7 @@ func (a *API) pay(x *exchange, r *http.Request, b Bucketing, caller token.Caller
 	if session := a.sessions.read(r, x.client().Host.Name); session != "" {
 		return a.buckets.Take(x, ctx, bucket, session, x.style)
 	}
-	address := addressKey(x.client().Address)
+	address := AddressKey(x.client().Address)
 	if err := a.buckets.Take(x, ctx, bucket, address, x.style); err != nil {
 		return err
 	}
@@ -176,8 +190,8 @@ func sessionKey(c token.Caller) string {
 	return c.JTI.String()
 }
 
-// addressKey identifies the bucket of an address. A holder of IPv6 addresses has a whole /64 of them.
-func addressKey(addr netip.Addr) string {
+// AddressKey identifies the bucket of an address. A holder of IPv6 addresses has a whole /64 of them.
+func AddressKey(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return "unknown"
 	}

@@ -188,7 +188,7 @@ func (a *API) identify(x *exchange, r *http.Request, auth token.Auth) (token.Cal
 		return caller, nil
 	}
 	if isInvalidToken(err) {
-		if full := a.buckets.TakeQuietly(x, r.Context(), a.address, addressKey(x.client().Address), x.style); full != nil {
+		if full := a.buckets.TakeQuietly(x, r.Context(), a.address, AddressKey(x.client().Address), x.style); full != nil {
 			return token.Caller{}, full
 		}
 	}

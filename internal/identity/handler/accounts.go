@@ -21,7 +21,8 @@ func (in signUpRequest) domain() service.NewAccount {
 	}
 }
 
-// signUp handles POST /signup.
+// signUp handles POST /signup. Beside the bucket of the client's address, that of the person, whom it mails, counts signups that succeed:
+// who deletes such an account can make it anew at once.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	var in signUpRequest
 	if err := httpapi.Decode(r, &in); err != nil {
@@ -31,8 +32,17 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if account.Locale == "" {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
+	address, err := service.NormalizeAddress("address", in.Address)
+	if err == nil { // whatever is wrong with it, SignUp says
+		if err := h.buckets.Room(w, r.Context(), inboxBucket, address, httpapi.Identity); err != nil {
+			return err
+		}
+	}
 	raw, err := h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 	if err != nil {
+		return err
+	}
+	if err := h.buckets.Fill(r.Context(), inboxBucket, address); err != nil {
 		return err
 	}
 	return handOut(w, raw)

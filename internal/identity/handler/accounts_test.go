@@ -141,3 +141,37 @@ func TestSignupBucket(t *testing.T) {
 	}
 	s.SignUpUnconfirmed("ann@example.com")
 }
+
+// TestSignupFillsNoInbox: deleting the account that somebody made with another's address, and making it anew, does not send that address
+// mail without end, whatever the spelling. A signup that is refused sends none and counts for nothing.
+func TestSignupFillsNoInbox(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	const victim = "victim@example.com"
+	signUp := func(address string) *testkit.Response {
+		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": address, "password": testkit.Password})
+	}
+	mailed := 0
+	for range 15 {
+		resp := signUp("Victim@example.com")
+		if resp.Status != http.StatusOK {
+			resp.WantError(fault.ErrOverloaded)
+			continue
+		}
+		if mailed++; mailed == 1 {
+			for range 10 {
+				signUp(victim).WantError(identity.ErrSignupAddressInUse)
+			}
+		}
+		eve := s.Stranger().As(resp.String("token"))
+		eve.ID = eve.Access
+		eve.Refresh()
+		eve.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
+	}
+	if mailed != 10 {
+		t.Errorf("%d signups were mailed, want 10", mailed)
+	}
+	signUp("bob@example.com").Want(http.StatusOK)
+	s.Clock.Advance(time.Minute)
+	signUp(victim).Want(http.StatusOK)
+}

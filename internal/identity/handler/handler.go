@@ -65,7 +65,7 @@ func New(o Options) *Handler {
 // The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; second factors fill
 // one of their person's as well. The email calls have one each. The credential bucket counts guesses at one's own
 // authenticators, the address bucket mails to addresses that are nobody's yet, the inbox bucket those to one such address,
-// added or invited.
+// added, invited or signed up with.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
