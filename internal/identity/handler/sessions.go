@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/token"
@@ -19,7 +21,8 @@ type logInRequest struct {
 	Key   string `json:"key"`
 }
 
-// logIn handles POST /auth/login. Its bucket is that of the address, which only the body tells.
+// logIn handles POST /auth/login. Its bucket is that of the address, which only the body tells. What fails costs the client's address a
+// drop, too: comparing passwords is work, and a guess at everybody's account is cheap otherwise.
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in logInRequest
 	if err := httpapi.Decode(r, &in); err != nil {
@@ -27,6 +30,10 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	credentials := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
 	if err := credentials.Check(); err != nil {
+		return err
+	}
+	from := httpapi.Client(r.Context())
+	if err := h.buckets.Room(w, r.Context(), failedLoginBucket, httpapi.AddressKey(from.Address), httpapi.Identity); err != nil {
 		return err
 	}
 	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
@@ -43,7 +50,10 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	raw, err := h.service.Login(r.Context(), httpapi.Client(r.Context()), credentials)
+	raw, err := h.service.Login(r.Context(), from, credentials)
+	if errors.Is(err, identity.ErrCredentials) {
+		err = cmp.Or(h.buckets.Fill(r.Context(), failedLoginBucket, httpapi.AddressKey(from.Address)), err)
+	}
 	if err != nil {
 		return h.nameHost(w, err, "/auth/login")
 	}

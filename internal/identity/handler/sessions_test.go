@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -153,6 +154,33 @@ func TestSecondFactorGuesses(t *testing.T) {
 	}
 	s.Clock.Advance(15 * time.Second)
 	eve.Post(login, credentials("archer@example.com", "totp", code())).Want(http.StatusOK)
+}
+
+// TestFailedLoginsOfAnAddress: whoever guesses at many accounts from one client address is stopped there, before a password is compared,
+// and those who know theirs cost that address nothing.
+func TestFailedLoginsOfAnAddress(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"), testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8"))
+	s.SignUp("ann@example.com")
+	login := s.Identity + "/auth/login"
+	eve, bob := s.Stranger().With("X-Forwarded-For", "2001:db8::1"), s.Stranger().With("X-Forwarded-For", "2001:db8:0:1::1")
+	for i := range 60 {
+		eve.Post(login, credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city")).WantError(identity.ErrCredentials)
+	}
+	full := eve.With("X-Forwarded-For", "2001:db8::2").Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
+	if full.Header.Get("Retry-After") != "1" {
+		t.Errorf("headers are %v", full.Header)
+	}
+	for range 3 {
+		if ok := bob.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK); ok.Header.Get("X-RateLimit-Limit") != "3" {
+			t.Errorf("headers are %v", ok.Header)
+		}
+	}
+	s.Clock.Advance(15 * time.Second)
+	for range 20 {
+		eve.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+		s.Clock.Advance(15 * time.Second)
+	}
 }
 
 func TestSessions(t *testing.T) {
