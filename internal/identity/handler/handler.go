@@ -65,7 +65,8 @@ func New(o Options) *Handler {
 // The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; second factors fill
 // one of their person's as well. The email calls have one each. The credential bucket counts guesses at one's own
 // authenticators, the address bucket mails to addresses that are nobody's yet, the inbox bucket those to one such address,
-// added, invited or signed up with. The failed-login bucket counts what a client address has guessed of anybody's.
+// added, invited or signed up with. The failed-login bucket counts what a client address has guessed of anybody's, the
+// kept-session bucket sessions beside the one they come from, each of which has a general bucket of its own.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
 	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress}
@@ -75,6 +76,7 @@ var (
 	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}
 	addressBucket      = ratelimit.Bucket{Name: "address-added", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 

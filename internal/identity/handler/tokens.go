@@ -59,7 +59,13 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	raw, err := h.service.Park(r.Context(), token.CallerFrom(r.Context()), in)
+	caller := token.CallerFrom(r.Context())
+	if in.KeepSession {
+		if err := h.buckets.TakeQuietly(w, r.Context(), keptSessionBucket, caller.Person.String(), httpapi.Identity); err != nil {
+			return err
+		}
+	}
+	raw, err := h.service.Park(r.Context(), caller, in)
 	if err != nil {
 		return err
 	}

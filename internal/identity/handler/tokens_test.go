@@ -155,6 +155,26 @@ func TestPark(t *testing.T) {
 
 // TestBrokenQuery: a query that cannot be read is refused whole. Left out in silence, a challenge would protect nobody, and
 // a jti would make logging out somebody else's session the end of one's own.
+// TestKeptSessions: sessions beside the one that parks have buckets of their own, so a person cannot make them in heaps, by way of
+// each other neither. Parking that moves a session is not concerned.
+func TestKeptSessions(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	park := s.Identity + "/auth/park?redirect_uri=" + url.QueryEscape(s.URL+"/arrive")
+	pickUp := func(parked *testkit.Response) *testkit.Person {
+		return s.Stranger().As(s.Stranger().As(parked.String("token")).Get(s.Identity + "/auth/park").Want(http.StatusOK).String("token"))
+	}
+	session := ann.As(ann.ID)
+	for range 60 {
+		session = pickUp(session.Post(park+"&keep_session=true", nil).Want(http.StatusOK))
+	}
+	session.Post(park+"&keep_session=true", nil).WantError(fault.ErrOverloaded)
+	session = pickUp(session.Post(park, nil).Want(http.StatusOK))
+	s.Clock.Advance(time.Minute)
+	session.Post(park+"&keep_session=true", nil).Want(http.StatusOK)
+}
+
 func TestBrokenQuery(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
