@@ -104,6 +104,20 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	}
 }
 
+// TestStrangersHashNothing: a reservation to a mailbox takes no password, and whoever sends one all the same, as anybody can, makes
+// the server do no work for it.
+func TestStrangersHashNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	stranger, r := w.reserve()
+	w.Bcrypt = nil // whoever hashed would crash
+	password := "sesame"
+	if _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
+		t.Errorf("a password was answered with %v", err)
+	}
+}
+
 // TestNewTransfersAreExactInParallel has 50 reservations begin at once where 20 may.
 func TestNewTransfersAreExactInParallel(t *testing.T) {
 	t.Parallel()

@@ -166,7 +166,7 @@ func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 // ErrNotFound, ErrInvalid, ErrConfirmed; to a mailbox ErrFixedMember, else what CreateReservation refuses.
 func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, error) {
 	var r postgres.HeldReservation
-	if in.Password != nil { // hashing is work: not for whoever may not change it anyway
+	if in.Password != nil { // hashing is work: not for whoever may not change it, nor for strangers, whose reservations have none
 		found, err := s.Store.Reservation(ctx, uid, s.scope(c))
 		if err != nil {
 			return transfer.Reservation{}, err
@@ -174,9 +174,11 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 		if err := mayManage(c, uid, found.Creator); err != nil {
 			return transfer.Reservation{}, err
 		}
-	}
-	if err := s.hashPassword(ctx, &in); err != nil {
-		return transfer.Reservation{}, err
+		if found.Kind != transfer.KindMailbox {
+			if err := s.hashPassword(ctx, &in); err != nil {
+				return transfer.Reservation{}, err
+			}
+		}
 	}
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		var err error
