@@ -33,6 +33,8 @@ var (
 	ErrFederated = fault.New(fault.Forbidden, 12, "you log in at an external provider, which keeps your authenticators")
 	// ErrTypeRegistered: there is an authenticator of a type of which there can be one.
 	ErrTypeRegistered = fault.New(fault.Forbidden, 13, "type: an authenticator of this type is registered already")
+	// ErrFactorFirst: a session without the second factor that the person has, which changes second factors.
+	ErrFactorFirst = fault.New(fault.Forbidden, 48, "this session began without your second factor: log in again with it")
 	// ErrForeignAddress: the address is somebody else's.
 	ErrForeignAddress = fault.New(fault.Forbidden, 17, "address: belongs to somebody else")
 	// ErrPrimaryAddress: the primary address cannot be removed.

@@ -460,6 +460,30 @@ func TestDeleteFactor(t *testing.T) {
 	s.Mail.Wait(t, "ann@example.com", "recovery codes of your account were removed", 1)
 }
 
+// TestFactorsTakeBothFactors: a session that has presented the password only, begun before there was a second factor, can neither take
+// that away nor make recovery codes in its place.
+func TestFactorsTakeBothFactors(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	eve := ann.Login() // somebody else who knows the password
+	all := s.Identity + "/profile/authenticators"
+	recovery := all + "/" + ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated).String("uid")
+	ann.Refresh()
+	totp := enrol(t, ann)
+	eve.Refresh()
+	for _, factor := range []string{totp, recovery} {
+		eve.Delete(factor).WantError(identity.ErrFactorFirst)
+	}
+	eve.Post(all, map[string]any{"type": "recovery"}).WantError(identity.ErrFactorFirst)
+	eve.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
+	ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+	ann.Delete(totp).Want(http.StatusNoContent)
+	eve.Refresh()
+	eve.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+}
+
 // TestFactorRequired is a member of an organization that demands two factors: registering one is what is open to it.
 func TestFactorRequired(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -66,7 +65,7 @@ type Registered struct {
 // RegisterAuthenticator registers a second factor: TOTP, which counts once it is verified and takes the place of one that
 // never was, or recovery codes, which count at once and take the place of all earlier ones.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered,
-// identity.ErrSessionNotYoung, identity.ErrEmailNotRecent, identity.ErrPersonNotFound.
+// identity.ErrFactorFirst, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent, identity.ErrPersonNotFound.
 func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator) (Registered, error) {
 	if err := n.check(); err != nil {
 		return Registered{}, err
@@ -75,7 +74,7 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := s.mayRegister(registrant, n.Type, caller.AuthTime); err != nil {
+	if err := s.mayRegister(registrant, n.Type, caller); err != nil {
 		return Registered{}, err
 	}
 	var r Registered
@@ -87,15 +86,17 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	return r, describe("register authenticator", err)
 }
 
-// mayRegister applies contract 3.4.
-func (s *Service) mayRegister(r postgres.Registrant, kind string, authTime time.Time) error {
+// mayRegister applies contract 3.4, and demands both factors where there are two.
+func (s *Service) mayRegister(r postgres.Registrant, kind string, caller token.Caller) error {
 	now := s.now()
 	switch {
 	case r.Federated:
 		return identity.ErrFederated
 	case kind == credential.TypeBcrypt, kind == credential.TypeTOTP && r.HasTOTP:
 		return identity.ErrTypeRegistered
-	case now.Sub(authTime) > s.settings.YoungSession:
+	case r.HasTOTP && caller.AuthLevel < identity.LevelTwo:
+		return identity.ErrFactorFirst
+	case now.Sub(caller.AuthTime) > s.settings.YoungSession:
 		return identity.ErrSessionNotYoung
 	case r.EmailProvedAt == nil || now.Sub(*r.EmailProvedAt) > s.settings.RecentEmail:
 		return identity.ErrEmailNotRecent
@@ -328,7 +329,8 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 }
 
 // DeleteAuthenticator unregisters one of the caller's second factors. Without TOTP, one factor is enough again, and no
-// session counts as one of two. Errors: identity.ErrCannotUnregister, identity.ErrAuthenticatorNotFound.
+// session counts as one of two. While there is TOTP it takes a session that has presented both: one with the password alone, begun
+// before, would make that enough again. Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
 func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -340,6 +342,13 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 			return err
 		case removed.Type == credential.TypeBcrypt:
 			return identity.ErrCannotUnregister
+		}
+		factors, err := tx.Factors(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(factors, credential.TypeTOTP) && caller.AuthLevel < identity.LevelTwo {
+			return identity.ErrFactorFirst
 		}
 		if err := tx.DeleteAuthenticator(ctx, caller.Person, a); err != nil {
 			return err

@@ -46,7 +46,7 @@ function ChangePassword({ uid }) {
 
 /** A refusal that a fresh sign-in would overcome leads there. */
 const Refusal = ({ error }) => html`<${Problem} error=${error} />
-  ${error?.code === 403010 && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
+  ${[403010, 403048].includes(error?.code) && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
 
 /** The second factor: on, being set up, or off. */
 function SecondFactor({ now, email, onChange }) {

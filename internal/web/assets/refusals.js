@@ -51,6 +51,7 @@ const ofIdentity = {
   403045: () => T("This code is not right, or no longer valid."),
   403046: () => T("This password is not right."),
   403047: () => T("This way of signing in cannot be removed."),
+  403048: () => T("This session began without your second factor. Please sign in again with it."),
   403050: () => T("This email address has an account here already. Sign in with its password."),
   403051: () => T("Too much time has passed. Please sign in again."),
   404002: () => T("This link is unknown, was already used, or has expired."),
