@@ -12,15 +12,19 @@ import (
 // maxSegment is how many bytes file systems let a file or folder name have.
 const maxSegment = 255
 
+// maxDepth is how many segments a path keeps: a name of nothing but folders would fill memory with them.
+const maxDepth = 64
+
 // Unnamed is what a name is called of which cleaning leaves nothing.
 const Unnamed = "file"
 
 // Names turns the names of files, which may be anything, into paths that can be unpacked side by side below any folder
 // and never outside of it (contract 4.16). Backslashes separate as slashes do; empty segments, those of nothing but dots
 // and blanks, and drive letters are dropped; names that Windows reserves get an underscore in front; segments are cut to
-// what file systems take; and what would meet another file, whatever the case or form of its letters, is numbered.
+// what file systems take, folders deeper than anybody nests them are left out; and what would meet another file, whatever the case or
+// form of its letters, is numbered. The work grows with the length of the names alone.
 func Names(names []string) []string {
-	t := tree{files: map[string]bool{}, folders: map[string]bool{}, next: map[string]int{}}
+	t := tree{entries: map[spot]int{}, next: map[spot]int{}}
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = t.place(segments(name))
@@ -41,16 +45,22 @@ func segments(name string) []string {
 		for len(part) >= 2 && part[1] == ':' && isLetter(part[0]) {
 			part = part[2:]
 		}
-		if strings.Trim(part, ". ") == "" {
-			continue
+		switch {
+		case strings.Trim(part, ". ") == "":
+		case len(out) < maxDepth:
+			out = append(out, part)
+		default:
+			out[maxDepth-1] = part
 		}
-		if reserved(part) {
-			part = "_" + part
-		}
-		out = append(out, shorten(part, maxSegment))
 	}
 	if out == nil {
 		return []string{Unnamed}
+	}
+	for i, part := range out {
+		if reserved(part) {
+			part = "_" + part
+		}
+		out[i] = shorten(part, maxSegment)
 	}
 	return out
 }
@@ -95,53 +105,61 @@ func shorten(segment string, limit int) string {
 	return base[:end] + extension
 }
 
-// tree is what has been placed so far, by folded path.
+// tree is what has been placed so far. Folders have numbers; the root's is 0.
 type tree struct {
-	files, folders map[string]bool
-	next           map[string]int // the number to try next for a taken path
+	entries map[spot]int // a folder's number, or file
+	next    map[spot]int // the number to try next, by what is numbered
 }
 
-// place finds a path for a file, as near as possible to what its segments say.
+// spot is a folded name in a folder.
+type spot struct {
+	folder int
+	name   string
+}
+
+const file = -1
+
+// place finds a path for a file, as near as possible to what its segments say, which it overwrites.
 func (t *tree) place(parts []string) string {
-	last := len(parts) - 1
-	at := ""
-	for _, part := range parts[:last] {
-		at = t.free(at, part, func(key string) bool { return t.files[key] }) + "/"
-		t.folders[fold(strings.TrimSuffix(at, "/"))] = true
+	folder, last := 0, len(parts)-1
+	for i := range parts[:last] {
+		var at spot
+		parts[i], at = t.free(folder, parts[i], func(at spot) bool { return t.entries[at] == file })
+		if t.entries[at] == 0 {
+			t.entries[at] = len(t.entries) + 1
+		}
+		folder = t.entries[at]
 	}
-	at = t.free(at, parts[last], func(key string) bool { return t.files[key] || t.folders[key] })
-	t.files[fold(at)] = true
-	return at
+	var at spot
+	parts[last], at = t.free(folder, parts[last], func(at spot) bool { return t.entries[at] != 0 })
+	t.entries[at] = file
+	return strings.Join(parts, "/")
 }
 
-// free is parent+part, with a number where that is taken.
-func (t *tree) free(parent, part string, taken func(key string) bool) string {
-	at := parent + part
-	key := fold(at)
-	if !taken(key) {
-		return at
+// free is part, with a number where that is taken in a folder. Numbers are tried from the last one on that was found for the same name,
+// as far as a number of so many digits leaves room for it: names that end alike are as many as there are files.
+func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spot) {
+	at := spot{folder, fold(part)}
+	if !taken(at) {
+		return part, at
 	}
 	base, extension := split(part)
-	for n := max(2, t.next[key]); ; n++ {
-		number := " (" + strconv.Itoa(n) + ")"
-		at = parent + shorten(base, maxSegment-len(extension)-len(number)) + number + extension
-		if !taken(fold(at)) {
-			t.next[key] = n // a folder may come by again; a file moves it on when it does
-			return at
+	for digits, from, to := 1, 2, 10; ; digits, from, to = digits+1, to, 10*to {
+		cut := shorten(base, maxSegment-len(extension)-len(" ()")-digits)
+		numbered := spot{folder, fold(cut+" ()"+extension) + strconv.Itoa(digits)}
+		for n := max(from, t.next[numbered]); n < to; n++ {
+			name := cut + " (" + strconv.Itoa(n) + ")" + extension
+			if at.name = fold(name); !taken(at) {
+				t.next[numbered] = n // a folder may come by again; a file moves it on when it does
+				return name, at
+			}
 		}
+		t.next[numbered] = to
 	}
 }
 
-// fold is what two paths have in common that some file system takes for the same: case and composition of letters, and
-// blanks and dots at the end of a segment.
-func fold(p string) string {
-	p = norm.NFC.String(strings.ToLower(norm.NFC.String(p)))
-	if !strings.Contains(p, "./") && !strings.Contains(p, " /") && !strings.HasSuffix(p, ".") && !strings.HasSuffix(p, " ") {
-		return p
-	}
-	parts := strings.Split(p, "/")
-	for i := range parts {
-		parts[i] = strings.TrimRight(parts[i], ". ")
-	}
-	return strings.Join(parts, "/")
+// fold is what two names have in common that some file system takes for the same: case and composition of letters, and
+// blanks and dots at the end.
+func fold(name string) string {
+	return strings.TrimRight(norm.NFC.String(strings.ToLower(norm.NFC.String(name))), ". ")
 }
