@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -185,6 +188,65 @@ func TestNobodyLeftErasesAtOnce(t *testing.T) {
 	until(t, func() bool { return stored(t, s) == 0 })
 	if n := count(t, s, `SELECT count(*) FROM transfer.transfers WHERE state = 'revoked' AND search IS NULL`); n != 1 {
 		t.Error("not erased")
+	}
+}
+
+// TestTransferIsLockedBeforeItsDeliveries: whatever changes a delivery locks the transfer first, then mails about the delivery, which
+// themselves change it when they fail, then the delivery. Who opened a transfer while another recipient hid it met them in a deadlock.
+func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	s.Mail.Wait(t, "bob@example.com", "/t/", 1)
+	until(t, func() bool {
+		return count(t, s, `SELECT count(*) FROM mails WHERE template = 'transfer-delivered' AND state = 'sent'`) == 1
+	})
+	exec(t, s, `UPDATE mails SET state = 'failed' WHERE template = 'transfer-delivered'`)
+	file := x.path + "/objects/" + bob.Get(x.path).String("objects.0.uid") + "/content"
+	for _, step := range []struct {
+		name, held string
+		do         func() error
+	}{
+		{"opening", `SELECT FROM transfer.transfers FOR UPDATE`, func() error {
+			_, err := bob.Try(t.Context(), "GET", file, nil)
+			return err
+		}},
+		{"a failed mail and hiding", `SELECT FROM mails FOR UPDATE`, func() error {
+			_, err := bob.Try(t.Context(), "DELETE", x.path, nil)
+			return err
+		}},
+		{"deletion of the recipient", `SELECT FROM transfer.transfers FOR UPDATE`, func() error {
+			return s.App.Transfer.ForgetPerson(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(bob))})
+		}},
+	} {
+		t.Run(step.name, func(t *testing.T) { locksDeliveriesLast(t, s, step.held, step.do) })
+	}
+}
+
+// locksDeliveriesLast holds the locks of a statement and sees that what waits for them, do, has not locked a delivery.
+func locksDeliveriesLast(t *testing.T, s *testkit.Server, held string, do func() error) {
+	t.Helper()
+	exec(t, s, `UPDATE transfer.deliveries SET hidden_at = NULL, accessed_at = NULL`)
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	waiting(t, s)
+	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.deliveries FOR UPDATE NOWAIT`); err != nil {
+		t.Errorf("a delivery is locked already: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

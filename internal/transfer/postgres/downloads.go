@@ -37,7 +37,7 @@ type FirstAccess struct {
 }
 
 // RecordAccess notes that a delivery was opened. first is false when the transfer had been opened before, by anybody;
-// only otherwise the answer is filled in.
+// only otherwise the answer is filled in. The transfer is locked before the delivery.
 func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) (_ FirstAccess, first bool, err error) {
 	type accessRow struct {
 		transferRow
@@ -51,9 +51,12 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) 
 		DirectoryEmail  *string
 	}
 	rows, err := all[accessRow](s.q.Query(ctx, `
-		WITH d AS (
-			UPDATE transfer.deliveries SET accessed_at = $2 WHERE uid = $1 AND accessed_at IS NULL
-			RETURNING uid, transfer, person, name, email, destination_type
+		WITH opened AS (
+			SELECT t.uid FROM transfer.transfers t WHERE t.uid = (SELECT transfer FROM transfer.deliveries WHERE uid = $1 AND accessed_at IS NULL)
+			FOR NO KEY UPDATE
+		), d AS (
+			UPDATE transfer.deliveries d SET accessed_at = $2 FROM opened WHERE d.uid = $1 AND d.transfer = opened.uid AND d.accessed_at IS NULL
+			RETURNING d.uid, d.transfer, d.person, d.name, d.email, d.destination_type
 		), t AS (
 			UPDATE transfer.transfers t SET state = 'accessed', accessed_at = $2 FROM d
 			WHERE t.uid = d.transfer AND t.state = 'delivered'

@@ -62,19 +62,26 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	return n, nil
 }
 
-// HideDeliveries takes a transfer's deliveries to a person out of that person's sight, and returns them.
-func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) ([]id.Delivery, error) {
+// DeliveriesTo returns a transfer's deliveries to a person that are in that person's sight.
+func (s *Store) DeliveriesTo(ctx context.Context, t id.Transfer, p id.Person) ([]id.Delivery, error) {
 	type deliveryIDRow struct{ UID id.Delivery }
-	rows, err := all[deliveryIDRow](s.q.Query(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL
-		RETURNING uid`, t, p, now))
+	rows, err := all[deliveryIDRow](s.q.Query(ctx, `SELECT uid FROM transfer.deliveries WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p))
 	if err != nil {
-		return nil, fmt.Errorf("hide delivery: %w", err)
+		return nil, fmt.Errorf("list deliveries: %w", err)
 	}
 	out := make([]id.Delivery, len(rows))
 	for i, r := range rows {
 		out[i] = r.UID
 	}
 	return out, nil
+}
+
+// HideDeliveries takes a locked transfer's deliveries to a person out of that person's sight.
+func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now); err != nil {
+		return fmt.Errorf("hide delivery: %w", err)
+	}
+	return nil
 }
 
 // HideTransfer takes an ended transfer out of its sender's sight.
@@ -94,12 +101,19 @@ func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfe
 			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uuids(uids))))
 }
 
-// HideDeliveriesOf takes up to limit deliveries out of the sight of a person who is gone, and returns their transfers.
+// HideDeliveriesOf takes deliveries of up to limit transfers out of the sight of a person who is gone, and returns the transfers,
+// which it locks first.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
 	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
-		UPDATE transfer.deliveries d SET hidden_at = $3
-		FROM (SELECT uid FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2 FOR UPDATE) x
-		WHERE d.uid = x.uid RETURNING d.transfer AS uid`, p, limit, now)))
+		WITH t AS (
+			SELECT t.uid FROM transfer.transfers t
+			WHERE t.uid IN (SELECT transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL
+				GROUP BY created_at, transfer ORDER BY created_at, transfer LIMIT $2)
+			ORDER BY t.uid FOR UPDATE
+		), hidden AS (
+			UPDATE transfer.deliveries d SET hidden_at = $3 FROM t WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
+		)
+		SELECT uid FROM t`, p, limit, now)))
 }
 
 // DisownTransfers parts a person who is gone from what they sent: it stays until it expires, with the name as delivered

@@ -151,17 +151,20 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 				return err
 			}
 		}
-		hidden, err := tx.HideDeliveries(ctx, uid, c.Person, s.Now())
+		seen, err := tx.DeliveriesTo(ctx, uid, c.Person)
 		if err != nil {
 			return err
 		}
-		if len(hidden) == 0 && !t.AsSender { // another request was faster
+		if len(seen) == 0 && !t.AsSender { // another request was faster
 			return transfer.ErrNotFound
 		}
-		for _, d := range hidden { // a mail on its way would bring a dead link
+		for _, d := range seen { // a mail on its way would bring a dead link; one that fails locks the delivery after itself
 			if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
 				return err
 			}
+		}
+		if err := tx.HideDeliveries(ctx, uid, c.Person, s.Now()); err != nil {
+			return err
 		}
 		if err := s.endAbandoned(ctx, tx, []id.Transfer{uid}); err != nil {
 			return err
