@@ -157,49 +157,50 @@ func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease tim
 	return t, nil
 }
 
-// Progress is what a writer has made durable since it last said so.
+// Progress is where a writer is.
 type Progress struct {
 	Object   id.Object
 	Epoch    int64
 	Held     int64         // bytes of the object that are durable now
-	Added    int64         // of them, new since the last progress
-	Release  int64         // volume set aside that is not needed any more, Added included
+	Reserved int64         // volume that is still set aside
 	ShaState []byte        // over Held bytes
 	SHA256   []byte        // once complete
 	CRC32    uint32        // over Held bytes
 	Head     []byte        // first bytes, while they are too few to tell the type by
 	MIMEType string        // once known
 	Lease    time.Duration // from now; zero: the writer is done
-	Month    time.Time     // that the volume was set aside in
 }
 
 // AdvanceUpload makes bytes held: row, charge and volumes in one statement, only while the writer has its turn. It
-// reports whether it had. Volumes are locked person first, then organization.
+// reports whether it had. What is charged and released is told from the row, so that a writer who never heard the answer may
+// say the same again. Volumes are locked person first, then organization.
 func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 	var n int
 	err := s.q.QueryRow(ctx, `
-		WITH o AS (
-			UPDATE transfer.objects SET held = $3, sha_state = $4, sha256 = $5, head = $11, mime_type = coalesce($6, mime_type),
-				lease_until = clock_timestamp() + $7::interval, reserved = greatest(reserved - $8::bigint, 0), crc32 = $12
-			WHERE uid = $1 AND writer_epoch = $2
-			RETURNING reservation
+		WITH before AS (
+			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE
+		), o AS (
+			UPDATE transfer.objects n SET held = $3, sha_state = $4, sha256 = $5, head = $9, mime_type = coalesce($6, n.mime_type),
+				lease_until = clock_timestamp() + $7::interval, reserved = $8, crc32 = $10
+			FROM before WHERE n.uid = before.uid
+			RETURNING n.reservation, before.reserved_month AS month, $3 - before.held AS added, before.reserved - $8 AS released
 		), r AS (
-			SELECT r.owner, r.organization, r.limits_organization FROM transfer.reservations r JOIN o ON r.uid = o.reservation
+			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r JOIN o ON r.uid = o.reservation
 		), charge AS (
-			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, $10::date, $9::bigint FROM o WHERE $9::bigint > 0
+			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
 			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
 		), person AS (
-			UPDATE transfer.volumes v SET held = v.held + $9::bigint, reserved = greatest(v.reserved - $8::bigint, 0)
-			FROM r WHERE v.subject = r.owner AND v.month = $10::date RETURNING v.subject
+			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
+			FROM r WHERE v.subject = r.owner AND v.month = r.month RETURNING v.subject
 		), organization AS (
-			UPDATE transfer.volumes v SET held = v.held + $9::bigint, reserved = greatest(v.reserved - $8::bigint, 0)
-			FROM r WHERE v.subject = r.organization AND v.month = $10::date AND (SELECT count(*) FROM person) >= 0
+			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
+			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0
 		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, $9::bigint FROM r WHERE $9::bigint > 0
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
 		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), number(p.Lease), p.Release, p.Added, p.Month, p.Head, int64(p.CRC32)).Scan(&n)
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), number(p.Lease), p.Reserved, p.Head, int64(p.CRC32)).Scan(&n)
 	if err != nil {
 		return false, fmt.Errorf("advance upload: %w", err)
 	}

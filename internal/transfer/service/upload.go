@@ -40,8 +40,7 @@ type upload struct {
 	held      int64  // of them durable, and in the row
 	state     []byte // of whole, and crc, when the bytes held were written
 	heldCRC   uint32
-	reserved  int64 // volume still set aside
-	month     time.Time
+	reserved  int64     // volume still set aside
 	marked    time.Time // when the row last said that we write
 	allOrNone bool      // nothing is held before the digest is verified
 	lost      bool      // the turn is over: nothing may be written any more
@@ -52,7 +51,7 @@ func (s *Service) newUpload(u postgres.Upload, t postgres.Turn, in Content) *upl
 	want := wanted(u, in)
 	w := &upload{
 		s: s, row: u, in: in, turn: t, want: want, written: u.Held, held: u.Held, state: u.ShaState, crc: u.CRC32, heldCRC: u.CRC32, head: u.Head, mimeType: u.MIMEType,
-		reserved: want, month: transfer.Month(s.Now()), marked: time.Now(), whole: sha256.New(),
+		reserved: want, marked: time.Now(), whole: sha256.New(),
 	}
 	if in.ContentDigest != nil {
 		w.part = sha256.New()
@@ -201,8 +200,8 @@ func (w *upload) keep(ctx context.Context, last bool) error {
 func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, last bool) error {
 	now := time.Now()
 	p := postgres.Progress{
-		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Added: held - w.held, ShaState: state, SHA256: sum, CRC32: w.heldCRC,
-		Release: held - w.held, MIMEType: w.mimeType, Month: w.month,
+		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: state, SHA256: sum, CRC32: w.heldCRC,
+		MIMEType: w.mimeType,
 	}
 	if held == w.written {
 		p.CRC32 = w.crc
@@ -217,7 +216,7 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 		p.Lease = leaseToFinish
 	}
 	if last {
-		p.Release = w.reserved
+		p.Reserved = 0
 	}
 	ours, err := w.s.Store.AdvanceUpload(ctx, p)
 	if err != nil {
@@ -226,8 +225,7 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 	if !ours {
 		return w.overtaken(ctx)
 	}
-	w.reserved -= p.Release
-	w.held, w.state, w.heldCRC, w.marked = held, state, p.CRC32, now
+	w.held, w.reserved, w.state, w.heldCRC, w.marked = held, p.Reserved, state, p.CRC32, now
 	return nil
 }
 

@@ -5,12 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // slowStore is a store whose first Append takes until it is called off.
@@ -156,3 +162,72 @@ func TestLeasesGoByOneClock(t *testing.T) {
 		w.exec(`UPDATE transfer.objects SET lease_until = clock_timestamp() - interval '61 s'`)
 	}
 }
+
+// TestProgressWhoseAnswerIsLost: Postgres commits that bytes are held, and the connection breaks before it can say so. The writer
+// says so again with its last words, and the bytes are charged once.
+func TestProgressWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	w.attach(c, r, "first", 1)
+	const size = 65 << 20 // more than a writer keeps to itself
+	w.attach(c, r, "a", size)
+	deaf := new(atomic.Bool)
+	cfg := w.db.Pool.Config()
+	cfg.MaxConns = 1
+	cfg.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+	dial := cfg.ConnConfig.DialFunc
+	cfg.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return deafConn{conn, deaf}, err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	w.db = &database.DB{Pool: pool}
+	replica := w.serve(w.blobs)
+	if _, err := replica.Upload(t.Context(), c, r, "first", whole([]byte("x"))); err != nil { // the connection knows all statements now
+		t.Fatal(err)
+	}
+	in, sent := service.Content{Length: size}, 0
+	in.Body = &body{Reader: reader(func(p []byte) (int, error) {
+		switch sent += len(p); {
+		case sent > 64<<20:
+			return 0, io.ErrUnexpectedEOF
+		case sent == 64<<20: // the next answer is to the progress
+			deaf.Store(true)
+		}
+		return len(p), nil
+	})}
+	if _, err := replica.Upload(t.Context(), c, r, "a", in); err == nil || deaf.Load() {
+		t.Fatalf("no answer was lost: %v", err)
+	}
+	if held, charged := w.held(c, r), w.count(`SELECT sum(held) FROM transfer.volumes`); held != 64<<20 || charged != held+1 {
+		t.Errorf("%d bytes are held, %d are charged", held+1, charged)
+	}
+	if left := w.count(`SELECT sum(reserved) FROM transfer.volumes`); left != 0 {
+		t.Errorf("%d bytes stay set aside", left)
+	}
+}
+
+// deafConn loses one answer when told to, and the connection with it.
+type deafConn struct {
+	net.Conn
+	deaf *atomic.Bool
+}
+
+func (c deafConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err == nil && c.deaf.CompareAndSwap(true, false) {
+		c.Close()
+		return c.Conn.Read(p)
+	}
+	return n, err
+}
+
+type reader func([]byte) (int, error)
+
+func (r reader) Read(p []byte) (int, error) { return r(p) }
