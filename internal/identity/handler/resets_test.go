@@ -1,11 +1,13 @@
 package handler_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
@@ -52,6 +54,87 @@ func TestReset(t *testing.T) {
 	late := s.Mail.Wait(t, "ann@example.com", "/reset/", 2).Key(t, "/reset/")
 	s.Clock.Advance(time.Hour)
 	s.Stranger().Post(reset+"/"+late, nil).WantError(identity.ErrKeyNotFound)
+}
+
+// TestResetLocksThePersonFirst: whatever changes credentials locks the person before what the person has. Two mails of one person
+// whose links were followed at once met in a deadlock, and some of the answers were 409 or 503.
+func TestResetLocksThePersonFirst(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.SignUp("ann@example.com")
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	change := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
+	answer := start(t, s.Stranger(), "POST", s.Identity+"/auth/reset/"+key, nil)
+	eventually(t, "the reset waits", func() bool { return waiting(t, s) })
+	if _, err := change.Exec(t.Context(), `SELECT FROM identity.reset_keys FOR UPDATE NOWAIT`); err != nil {
+		t.Errorf("the reset holds its key while it waits for the person: %v", err)
+	}
+	if err := change.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-answer).Want(http.StatusOK)
+}
+
+// TestResetOfAnAddressThatGoes: whoever still reads an address gets no key while its owner removes it.
+func TestResetOfAnAddressThatGoes(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Post(s.Identity+"/profile/emails", map[string]any{"address": "old@example.com"}).Want(http.StatusCreated)
+	s.Clock.Advance(time.Minute) // signing up confirmed an address already
+	ann.Post(s.Identity+"/confirm/"+s.Mail.Wait(t, "old@example.com", "/confirm/", 1).Key(t, "/confirm/"), nil).Want(http.StatusNoContent)
+	removal := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
+	for _, sql := range []string{`DELETE FROM identity.reset_keys`, `DELETE FROM identity.addresses WHERE address = 'old@example.com'`} {
+		if _, err := removal.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer := start(t, s.Stranger(), "POST", s.Identity+"/auth/reset", map[string]any{"address": "old@example.com"})
+	eventually(t, "the request waits, or is answered", func() bool { return waiting(t, s) || len(answer) == 1 })
+	if err := removal.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-answer).WantError(identity.ErrResetRefused)
+}
+
+// begin begins a transaction with a statement of somebody else's.
+func begin(t *testing.T, s *testkit.Server, sql string) database.Tx {
+	t.Helper()
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
+	if _, err := tx.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+// start sends a request whose answer comes later.
+func start(t *testing.T, p *testkit.Person, method, path string, body any) <-chan *testkit.Response {
+	t.Helper()
+	answer := make(chan *testkit.Response, 1)
+	go func() {
+		r, err := p.Try(t.Context(), method, path, body)
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- r
+	}()
+	return answer
+}
+
+// waiting reports whether a request waits for a lock in the database.
+func waiting(t *testing.T, s *testkit.Server) bool {
+	t.Helper()
+	var is bool
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&is); err != nil {
+		t.Fatal(err)
+	}
+	return is
 }
 
 func TestResetBucket(t *testing.T) {

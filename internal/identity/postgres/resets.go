@@ -29,29 +29,31 @@ func (s *Store) Resettable(ctx context.Context, address string) (Resettable, err
 		WHERE a.address = $1 AND a.verified_at IS NOT NULL`, address)
 }
 
-// InsertResetKey stores a reset key that was mailed to address.
+// InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors: identity.ErrResetRefused
+// when the address is not one of the person's any more.
 func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) error {
-	_, err := s.exec(ctx, "insert reset key", `
-		INSERT INTO identity.reset_keys (key_hash, person, address, expires_at) VALUES ($1, $2, $3, $4)`,
+	return s.changed(ctx, "insert reset key", identity.ErrResetRefused, `
+		INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
+		SELECT $1, person, address, $4 FROM identity.addresses WHERE person = $2 AND address = $3 AND verified_at IS NOT NULL`,
 		hash, p.UUID, address, expires)
-	return err
+}
+
+// PersonOfResetKey returns the person that a reset key is for. Errors: identity.ErrKeyNotFound.
+func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {
+	return scalar[id.Person](ctx, s.q, "find reset key", identity.ErrKeyNotFound, `
+		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
 // TakeResetKey consumes a reset key, and with it every other one of its person. The mail arrived, so it counts as proof
-// of the primary address if that is where it went. Errors: identity.ErrKeyNotFound.
-func (s *Store) TakeResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {
-	p, err := scalar[id.Person](ctx, s.q, "take reset key", identity.ErrKeyNotFound, `
+// of the primary address if that is where it went. Call it with the person locked. Errors: identity.ErrKeyNotFound.
+func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
+	return s.changed(ctx, "take reset key", identity.ErrKeyNotFound, `
 		WITH taken AS (
-			DELETE FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2 RETURNING person, address
+			SELECT address FROM identity.reset_keys WHERE person = $1 AND key_hash = $2
 		), proved AS (
-			UPDATE identity.persons p SET email_proved_at = $2
-			FROM taken JOIN identity.addresses a ON a.person = taken.person AND a.address = taken.address
-			WHERE p.uid = taken.person AND a.is_primary AND a.verified_at IS NOT NULL
+			UPDATE identity.persons p SET email_proved_at = $3
+			FROM taken JOIN identity.addresses a ON a.person = $1 AND a.address = taken.address
+			WHERE p.uid = $1 AND a.is_primary AND a.verified_at IS NOT NULL
 		)
-		SELECT person FROM taken`, hash, now)
-	if err != nil {
-		return p, err
-	}
-	_, err = s.exec(ctx, "delete reset keys", `DELETE FROM identity.reset_keys WHERE person = $1`, p.UUID)
-	return p, err
+		DELETE FROM identity.reset_keys WHERE person = $1 AND EXISTS (SELECT FROM taken)`, p.UUID, hash, now)
 }

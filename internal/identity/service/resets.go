@@ -61,6 +61,11 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	}
 	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, to.Person); errors.Is(err, identity.ErrPersonNotFound) {
+			return identity.ErrResetRefused
+		} else if err != nil {
+			return err
+		}
 		if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
 			return err
 		}
@@ -85,8 +90,15 @@ func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw st
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		raw, issued = "", nil
-		person, err := tx.TakeResetKey(ctx, seal.Hash(key), s.now())
+		hash, now := seal.Hash(key), s.now()
+		person, err := tx.PersonOfResetKey(ctx, hash, now)
 		if err != nil {
+			return err
+		}
+		if err := tx.LockPerson(ctx, person); err != nil {
+			return err
+		}
+		if err := tx.TakeResetKey(ctx, person, hash, now); err != nil {
 			return err
 		}
 		by := token.Caller{Person: person, Client: c}
