@@ -179,6 +179,25 @@ export async function troubleTests() {
     equal(await p.evaluate(() => document.activeElement.tagName), "H1", "focus");
   });
 
+  await test("a link whose answer was lost is shown all the same", async () => {
+    const p = await page(await signedIn(await person("Lena")), "/send");
+    await p.getByText("As a link").click();
+    await p.setInputFiles("[data-test=files]", file("lost.txt", 10).at);
+    await p.getByText("All files have arrived.").first().waitFor();
+    let lost = 0;
+    await p.route(/\/confirm$/, async (route) => {
+      if (lost++ > 0) return route.continue();
+      await route.fetch();
+      return route.abort();
+    });
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt .link-box code");
+    equal(lost > 1, true, "asked again");
+    const link = await p.locator(".link-box code").textContent();
+    const q = await page(await visitor(), new URL(link).pathname);
+    await q.getByRole("button", { name: "Download lost.txt" }).waitFor();
+  });
+
   await test("recovery codes are printed alone", async () => {
     const p = await page(await signedIn(await person("Prisca")), "/account");
     await p.getByRole("button", { name: "Make recovery codes" }).click();

@@ -108,7 +108,19 @@ func TestDrop(t *testing.T) {
 		t.Errorf("%s", made.Body)
 	}
 	d.send("a", []byte("hello"))
-	linkKey(t, s, d.Post(d.path+"/confirm", nil).Want(http.StatusOK).String("link"))
+	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
+	link := done.String("link")
+	linkKey(t, s, link)
+	// Nobody else can open a drop, so a lost answer must not take the link with it.
+	again := d.Post(d.path+"/confirm", nil).WantError(transfer.ErrConfirmed)
+	path := s.Transfer + "/transfers/" + done.String("uid")
+	if !strings.Contains(again.String("error.details.0"), done.String("uid")) || ann.Get(path).Want(http.StatusOK).String("link") != link {
+		t.Errorf("%s, then %s", again.Body, ann.Get(path).Body)
+	}
+	ann.Delete(path).Want(http.StatusNoContent)
+	if got := ann.Get(path).Want(http.StatusOK); got.Value("link") != nil {
+		t.Errorf("revoked: %s", got.Body)
+	}
 	s.Stranger().Post(s.Transfer+"/reservations", nil).WantError(token.ErrMissing)
 	d.Post(s.Transfer+"/reservations", nil).WantError(token.ErrKind)
 	s.SignUpUnconfirmed("eve@example.com").Post(s.Transfer+"/reservations", nil).WantError(token.ErrUnverified)

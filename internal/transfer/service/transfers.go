@@ -22,6 +22,8 @@ type SeenTransfer struct {
 	transfer.Transfer
 	Locked bool // protected, and not from its sender: what it holds is not shown here
 	Brief  bool // in a list: too many objects to show
+
+	link id.Delivery // what the sender's link opens; zero: there is none, or it is not the sender who sees
 }
 
 // TransferQuery asks for a part of the caller's transfers.
@@ -98,6 +100,9 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	for i, r := range rows {
 		out[i].Objects = objects[r.UID]
 		for _, d := range deliveries[r.UID] {
+			if d.Destination == transfer.ToLink && r.AsSender {
+				out[i].link = d.UID
+			}
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
 			}
@@ -117,7 +122,8 @@ func hide(t *transfer.Transfer) {
 	t.ObjectCount, t.TotalBytes = 0, 0
 }
 
-// Transfer returns one of the caller's transfers. Looking at a transfer without files is its first access. ErrNotFound.
+// Transfer returns one of the caller's transfers, with its link to whom it is from: the answer to the confirm may have been lost.
+// Looking at a transfer without files is its first access. ErrNotFound.
 func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, error) {
 	row, err := s.Store.TransferOf(ctx, uid, c.Person, s.scope(c))
 	if err != nil {
@@ -131,6 +137,13 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		if err := s.recordAccess(ctx, c, row.Delivery); err != nil {
 			return SeenTransfer{}, err
 		}
+	}
+	if !list[0].link.IsZero() && !row.State.Ended() {
+		sender, err := s.Store.Owner(ctx, c.Person, s.anywhere())
+		if err != nil {
+			return SeenTransfer{}, err
+		}
+		list[0].Link = s.deliveryLink(sender.Host, list[0].link, firstVersion)
 	}
 	return list[0], nil
 }

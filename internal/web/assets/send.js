@@ -27,7 +27,7 @@ const terms = ({ ttl, priority, protection, password, deliveryNotification, mode
 });
 
 function Send({ environment }) {
-  const upload = useUpload("send", reserve);
+  const upload = useUpload("send", reserve, async (uid) => (await own("GET", `${transfer}/transfers/${uid}`)).body);
   const [values, setValues] = useState(() => ({
     mode: "people", recipients: [], subject: "", message: "", ttl: environment.defaultTtl, priority: 3,
     protection: environment.protectionLevel, password: "", deliveryNotification: true,

@@ -368,8 +368,8 @@ export class Upload {
   // ---- the end
 
   /**
-   * Hands the files over. An answer that was lost is asked for again; undefined: it was delivered, but by an answer that never came.
-   * @param {object} metadata members of the reservation @returns {Promise<any>} the transfer
+   * Hands the files over. An answer that was lost is asked for again; when it was delivered by an answer that never came, there is only
+   * the transfer's uid. @param {object} metadata members of the reservation @returns {Promise<any>} the transfer
    */
   async deliver(metadata) {
     const { items } = this;
@@ -381,7 +381,7 @@ export class Upload {
       const { body } = await this.patiently(() => call("POST", `${at}/confirm`, { token: this.token }), () => true);
       return body;
     } catch (error) {
-      if (error instanceof Failure && error.code === 409010) return undefined;
+      if (error instanceof Failure && error.code === 409010) return { uid: error.details.join(" ").match(/[0-9a-f-]{36}/)?.[0] };
       throw error;
     } finally {
       this.lock?.release();

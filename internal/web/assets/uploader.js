@@ -14,8 +14,9 @@ const lifetime = 48 * 3600 * 1000; // milliseconds that the server keeps a reser
  * @param {string} key names it among the records of this browser
  * @param {() => Promise<{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}>} reserve makes the reservation,
  *   when the first file is chosen
+ * @param {(uid: string) => Promise<any>} [find] the transfer, for whoever may see it afterwards
  */
-export function useUpload(key, reserve) {
+export function useUpload(key, reserve, find) {
   const state = useRef(/** @type {any} */ ({ upload: null, form: {}, keep: true, since: 0 })).current;
   const [, redraw] = useState(0);
   const [phase, setPhase] = useState("looking"); // looking, ready, found (something unfinished), opening
@@ -108,8 +109,9 @@ export function useUpload(key, reserve) {
     /** Hands over, and keeps the receipt for when the page is opened again. @param {object} metadata */
     async deliver(metadata) {
       const { upload } = state;
-      const done = await upload.deliver(metadata) ?? {
-        objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
+      const answer = await upload.deliver(metadata);
+      const done = answer.createdAt ? answer : await find?.(answer.uid).catch(() => {}) ?? {
+        uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
         subject: metadata.subject, message: metadata.message, createdAt: new Date().toISOString(), recipients: metadata.recipients ?? [],
       };
       const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
