@@ -117,9 +117,11 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 }
 
 // DisownTransfers parts a person who is gone from what they sent: it stays until it expires, with the name as delivered
-// and without the address.
+// and without the address. They are locked in the order in which HideDeliveriesOf locks those of a recipient.
 func (s *Store) DisownTransfers(ctx context.Context, p id.Person) error {
-	_, err := s.q.Exec(ctx, `UPDATE transfer.transfers SET sender_managed = false, sender = NULL, sender_email = NULL WHERE sender = $1`, p)
+	_, err := s.q.Exec(ctx, `
+		UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL
+		FROM (SELECT uid FROM transfer.transfers WHERE sender = $1 ORDER BY uid FOR NO KEY UPDATE) sent WHERE t.uid = sent.uid`, p)
 	if err != nil {
 		return fmt.Errorf("disown transfers: %w", err)
 	}
