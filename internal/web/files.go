@@ -92,7 +92,7 @@ func (p *Pages) handleFiles() {
 	for _, name := range p.assets.names {
 		serve := file(name, func() []byte { return p.assets.content(name) }, kept)
 		p.handle("/assets/{digest}/"+name, func(w http.ResponseWriter, r *http.Request) {
-			if r.PathValue("digest") != p.assets.digest() {
+			if httpapi.Param(r, "digest") != p.assets.digest() {
 				httpapi.WriteError(w, r, fault.ErrNotFound)
 				return
 			}

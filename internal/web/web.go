@@ -16,6 +16,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -50,13 +52,13 @@ type Pages struct {
 	options  Options
 	assets   assets
 	scripts  func() (map[string]script, error) // by the name of a page's module; read when the first page is asked for
-	mux      *http.ServeMux
+	mux      *chi.Mux
 	patterns []string
 }
 
 // New prepares the pages. It fails when an embedded file is damaged or AccentColor is not a colour.
 func New(o Options) (*Pages, error) {
-	p := &Pages{options: o, mux: http.NewServeMux()}
+	p := &Pages{options: o, mux: chi.NewMux()}
 	var err error
 	if p.assets, err = readAssets(o.AccentColor); err != nil {
 		return nil, err
@@ -82,14 +84,10 @@ func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
 	p.render(w, r, http.StatusNotFound, missing)
 }
 
-// handle registers h for a pattern of chi, which net/http understands as well but for the root.
+// handle registers h for a pattern of chi, with whose eyes app looks at the path too: net/http would redirect what it finds untidy.
 func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 	p.patterns = append(p.patterns, pattern)
-	own := pattern
-	if strings.HasSuffix(own, "/") {
-		own += "{$}"
-	}
-	p.mux.HandleFunc(own, func(w http.ResponseWriter, r *http.Request) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			httpapi.WriteError(w, r, fault.ErrMethodNotAllowed.With("this is a page: GET and HEAD only"))
@@ -101,7 +99,7 @@ func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 
 func (p *Pages) page(e entry) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !utf8.ValidString(r.PathValue("key")) { // no key, and nothing that a script could decode
+		if !utf8.ValidString(httpapi.Param(r, "key")) { // no key, and nothing that a script could decode
 			p.NotFound(w, r)
 			return
 		}

@@ -413,3 +413,18 @@ func TestPrefersHTML(t *testing.T) {
 		}
 	}
 }
+
+// TestUntidyPaths checks that a key of dots names a page like any other key, and that a request without a path is refused in our form:
+// nobody but us may answer.
+func TestUntidyPaths(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	for _, path := range []string{"/m/..", "/t/.", "/confirm/.."} {
+		if res := ask(t, p, "GET", path); res.status != 200 || res.header.Get("Location") != "" {
+			t.Errorf("GET %s: %d to %q", path, res.status, res.header.Get("Location"))
+		}
+	}
+	if res := ask(t, p, "CONNECT", "localhost:443"); res.status != 405 || res.header.Get("Allow") != "GET, HEAD" || !strings.Contains(res.body, `"code":405001`) {
+		t.Errorf("CONNECT: %d, Allow %q: %s", res.status, res.header.Get("Allow"), res.body)
+	}
+}
