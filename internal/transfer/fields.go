@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -59,29 +58,21 @@ func compileFields(raw []byte) (*fieldsSchema, error) {
 	if len(raw) > MaxSchemaBytes {
 		return nil, fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
 	}
-	var shape struct {
-		Type       *string                    `json:"type"`
-		Title      *string                    `json:"title"`
-		Properties map[string]json.RawMessage `json:"properties"`
-		Required   []string                   `json:"required"`
-	}
-	if err := json.Unmarshal(raw, &shape); err != nil {
-		return nil, errors.New("needs type (string), title (string), properties (object) and required (array of field names)")
-	}
-	if shape.Type == nil || shape.Title == nil || shape.Properties == nil || shape.Required == nil {
-		return nil, errors.New("needs all of type, title, properties and required")
-	}
-	if *shape.Type != "object" {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	shape, _ := doc.(map[string]any) // by the exact names, as everybody else reads them
+	_, titled := shape["title"].(string)
+	properties, keyed := shape["properties"].(map[string]any)
+	required, listed := names(shape["required"])
+	switch {
+	case err != nil || !titled || !keyed || !listed:
+		return nil, errors.New("needs all of type, title (string), properties (object) and required (array of field names)")
+	case shape["type"] != "object":
 		return nil, errors.New(`needs the type "object"`)
 	}
-	for _, name := range shape.Required {
-		if _, known := shape.Properties[name]; !known {
-			return nil, fmt.Errorf("requires the field %q, which is not among its properties", name)
+	for _, name := range required {
+		if _, known := properties[name]; !known {
+			return nil, fmt.Errorf("requires the field %s, which is not among its properties", quote(name))
 		}
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, errors.New("is not JSON")
 	}
 	steps, err := boundReferences(doc)
 	if err != nil {
@@ -101,6 +92,17 @@ func compileFields(raw []byte) (*fieldsSchema, error) {
 		return nil, schemaProblem(err)
 	}
 	return &fieldsSchema{Schema: s, steps: steps, patterns: p}, nil
+}
+
+// names reads an array of texts, false for anything else.
+func names(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	texts := make([]string, len(list))
+	for i, one := range list {
+		text, is := one.(string)
+		texts[i], ok = text, ok && is
+	}
+	return texts, ok
 }
 
 // patterns are the regular expressions of one schema in one use of it, which share a budget of steps: a regexp cannot be
@@ -308,7 +310,7 @@ func (b *bounder) find(ref string) (any, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("refers to %s, which is not there", ref)
+			return nil, fmt.Errorf("refers to %s, which is not there", clip(ref))
 		}
 	}
 	return node, nil

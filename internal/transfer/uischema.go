@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // CheckUISchema reads a mailbox's uiSchema: one entry a structured field and ui:order. Its error is a sentence fit for
@@ -14,52 +13,52 @@ func CheckUISchema(raw []byte) error {
 	if len(raw) > MaxSchemaBytes {
 		return fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
 	}
-	var members map[string]json.RawMessage
+	var members map[string]any
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
 		return errors.New("is not an object")
 	}
-	var order []string
-	if err := json.Unmarshal(members["ui:order"], &order); err != nil || order == nil {
+	order, listed := names(members["ui:order"])
+	if !listed {
 		return errors.New("needs ui:order, an array of field names")
 	}
-	widgets := []string{"text", "email", "select", "date", "time", "updown"}
-	fields := 0
+	if len(members) == 1 {
+		return errors.New("needs an entry for a structured field")
+	}
 	for name, entry := range members {
 		if name == "ui:order" {
 			continue
 		}
-		fields++
-		var e struct {
-			Widget      string          `json:"ui:widget"`
-			Title       *string         `json:"ui:title"`
-			Description string          `json:"ui:description"`
-			Placeholder string          `json:"ui:placeholder"`
-			Options     json.RawMessage `json:"ui:options"`
+		if err := checkEntry(entry); err != nil {
+			return fmt.Errorf("needs %w in %s", err, quote(name))
 		}
-		if err := json.Unmarshal(entry, &e); err != nil {
-			return fmt.Errorf("has an entry %q that is not an object with string members and ui:options", name)
-		}
-		switch {
-		case !slices.Contains(widgets, e.Widget):
-			return fmt.Errorf("needs ui:widget in %q, one of %s", name, strings.Join(widgets, ", "))
-		case e.Title == nil:
-			return fmt.Errorf("needs ui:title in %q", name)
-		case !isObject(e.Options):
-			return fmt.Errorf("needs ui:options in %q, an object", name)
-		}
-	}
-	if fields == 0 {
-		return errors.New("needs an entry for a structured field")
 	}
 	for _, name := range order {
 		if _, known := members[name]; !known && name != "*" {
-			return fmt.Errorf("orders the field %q, for which it has no entry", name)
+			return fmt.Errorf("orders the field %s, for which it has no entry", quote(name))
 		}
 	}
 	return nil
 }
 
-func isObject(raw json.RawMessage) bool {
-	var m map[string]json.RawMessage
-	return json.Unmarshal(raw, &m) == nil && m != nil
+var widgets = []any{"text", "email", "select", "date", "time", "updown"}
+
+// checkEntry says what the entry of one field lacks. It goes by the exact names of the members, as the pages do that show them.
+func checkEntry(entry any) error {
+	members, _ := entry.(map[string]any)
+	if !slices.Contains(widgets, members["ui:widget"]) {
+		return errors.New("ui:widget, one of text, email, select, date, time and updown,")
+	}
+	if _, ok := members["ui:title"].(string); !ok {
+		return errors.New("ui:title, a string,")
+	}
+	for _, name := range []string{"ui:description", "ui:placeholder"} {
+		value, given := members[name]
+		if _, ok := value.(string); given && !ok {
+			return errors.New("a string as " + name)
+		}
+	}
+	if _, ok := members["ui:options"].(map[string]any); !ok {
+		return errors.New("ui:options, an object,")
+	}
+	return nil
 }

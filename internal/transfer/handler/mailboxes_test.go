@@ -138,6 +138,35 @@ func TestMailboxRefuses(t *testing.T) {
 	s.SignUpUnconfirmed("eve@example.com").Put(box, map[string]any{}).WantError(token.ErrUnverified)
 }
 
+// TestFormsNeedTheirMembers: what strangers are asked goes by the exact names of the members, and so does the refusal of a form that lacks one. A
+// mailbox with REQUIRED would show its fields as required to its owner, and demand them of nobody.
+func TestFormsNeedTheirMembers(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	fields := func(edit ...string) string {
+		return `{"fieldsSchema":` + strings.NewReplacer(edit...).Replace(`{"type":"object","title":"T","properties":{"a":{}},"required":["a"]}`) + `}`
+	}
+	look := func(edit ...string) string {
+		return `{"uiSchema":` + strings.NewReplacer(edit...).Replace(`{"ui:order":["a"],"a":{"ui:widget":"text","ui:title":"A","ui:description":"","ui:options":{}}}`) + `}`
+	}
+	put := func(body string) *testkit.Response {
+		return ann.With("Content-Type", "application/json").Put(s.Transfer+"/mailbox", body)
+	}
+	put(fields()).Want(http.StatusOK)
+	put(look()).Want(http.StatusOK)
+	for _, body := range []string{
+		fields(`"type"`, `"TYPE"`), fields(`"title"`, `"Title"`), fields(`"properties"`, `"PROPERTIES"`), fields(`"required"`, `"Required"`),
+		fields(`"T"`, `null`), fields(`{"a":{}}`, `null`), fields(`["a"]`, `[null]`), fields(`["a"]`, `["`+strings.Repeat("b", 2000)+`"]`),
+		look(`ui:widget`, `UI:WIDGET`), look(`ui:title`, `ui:Title`), look(`ui:options`, `ui:OPTIONS`), look(`ui:order`, `ui:Order`),
+		look(`ui:description":""`, `ui:description":null`), look(`ui:description":""`, `ui:placeholder":7`), look(`{}`, `null`), look(`["a"]`, `["`+strings.Repeat("b", 2000)+`"]`),
+	} {
+		r := put(body)
+		if r.WantError(fault.ErrInvalid); len(r.Details()) > 400 {
+			t.Errorf("%.80s: a detail of %d bytes", body, len(r.Details()))
+		}
+	}
+}
+
 func TestPublicMailboxKeys(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
