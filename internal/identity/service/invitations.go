@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -29,6 +30,9 @@ func (s *Service) MyInvitations(ctx context.Context, caller token.Caller) ([]ide
 // Every ID token of the caller ends; the session's new one is returned. Errors: identity.ErrInvitationNotFound,
 // identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrUserLimit.
 func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
+	if !isKey(key) {
+		return "", identity.ErrInvitationNotFound
+	}
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		i, err := tx.Invitation(ctx, key, s.now())
@@ -66,6 +70,9 @@ func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (
 	}
 	return s.handOut(ctx, issued)
 }
+
+// isKey reports whether a text can be the key of an invitation. These are compared as they are, other keys by their hash.
+func isKey(key string) bool { return text.Line(key, text.MaxName) == nil }
 
 // mayAccept checks that a personalized invitation is for an address of the person. Errors: identity.ErrInvitationAddress.
 func (s *Service) mayAccept(ctx context.Context, tx *postgres.Store, p id.Person, i identity.Invitation) error {
@@ -206,6 +213,9 @@ func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i iden
 // RevokeInvitation takes an invitation back. Errors: as Invitations, identity.ErrInvitationNotFound.
 func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o id.Organization, key string) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+		if !isKey(key) {
+			return identity.ErrInvitationNotFound
+		}
 		address, err := tx.DeleteInvitation(ctx, o, key, s.now())
 		if err != nil {
 			return err
