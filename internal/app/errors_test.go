@@ -83,6 +83,20 @@ func TestErrorAnswers(t *testing.T) {
 			}
 		})
 	}
+	// net/http would answer this by itself: without our headers, in maintenance and over plain HTTP too.
+	whole, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.URL.Opaque = "*"
+	resp, err := http.DefaultClient.Do(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusNotFound || resp.Header.Get("X-Request-Id") == "" || resp.Header.Get("Content-Type") != typed {
+		t.Errorf("OPTIONS * answered %d with %v", resp.StatusCode, resp.Header)
+	}
 	// What is unknown is ignored where it may be, and an empty body needs no type.
 	s.Stranger().Post(public, nil).Want(http.StatusCreated)
 	ann.With("Content-Type", "application/merge-patch+json").Put(mailbox, `{"slogan":"Hello","unheardOf":[1,{"a":null}]}`).Want(http.StatusOK)

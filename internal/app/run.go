@@ -180,6 +180,7 @@ func (a *App) server(base context.Context) (*http.Server, error) {
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn), // failed TLS handshakes and the like
 	}
+	s.DisableGeneralOptionsHandler = true // OPTIONS * goes the way of every request
 	if a.config.TLSCert == "" {
 		return s, nil
 	}
