@@ -1,11 +1,9 @@
 package handler
 
 import (
-	"bytes"
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -26,8 +24,7 @@ func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error
 	w.Header().Set("Content-Type", typeJPEG)
 	w.Header().Set("ETag", a.ETag)
 	w.Header().Set("Cache-Control", "public, max-age=600")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.Image))
-	return nil
+	return httpapi.Document(w, r, a.Image)
 }
 
 // heightOf is the query parameter height in whole pixels, 0 without one.

@@ -232,6 +232,12 @@ func TestAvatarOfAMailbox(t *testing.T) {
 	}
 	s.Stranger().With("If-None-Match", largest.Header.Get("ETag")).Get(path).Want(http.StatusNotModified)
 	s.Stranger().With("Accept", "application/json").Get(path).Want(http.StatusNotAcceptable)
+	for _, sent := range []string{"bytes=0-9", "bytes=9999999999-", "nonsense"} { // sent as a whole, like every picture
+		if r := s.Stranger().With("Range", sent).Get(path).Want(http.StatusOK); !bytes.Equal(r.Body, largest.Body) {
+			t.Errorf("Range: %s answered %d bytes", sent, len(r.Body))
+		}
+	}
+	s.Stranger().With("If-Match", `"another"`).Get(path).WantError(fault.ErrConflict)
 	for _, height := range []string{"0", "-1", "tall", "NaN", "1e9"} {
 		s.Stranger().Get(path + "?height=" + height).WantError(fault.ErrInvalid)
 	}
