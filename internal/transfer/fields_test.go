@@ -149,3 +149,32 @@ func TestSchemaProblems(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSchemas: whatever is taken has the members that the contract wants, by their exact names, and fields can be checked against it.
+func FuzzSchemas(f *testing.F) {
+	f.Add(withProperties(`{"a":{"pattern":"^a"}}`, ""), []byte(`{"a":"b"}`))
+	f.Add([]byte(`{"TYPE":"object","title":"T","properties":{"a":{"$ref":"#/$defs/b"}},"required":[],"$defs":{"b":{}}}`), []byte(`{}`))
+	f.Add([]byte(`{"ui:order":["a","*"],"a":{"ui:widget":"text","ui:title":"A","ui:options":{}}}`), []byte(`{"a":7}`))
+	f.Add([]byte(`{"ui:order":[],"a":{"ui:widget":"text","UI:title":"A","ui:options":{}}}`), []byte(`null`))
+	f.Fuzz(func(t *testing.T, schema, values []byte) {
+		var members map[string]any
+		_ = json.Unmarshal(schema, &members)
+		if transfer.CheckFieldsSchema(schema) == nil {
+			_, titled := members["title"].(string)
+			_, keyed := members["properties"].(map[string]any)
+			_, listed := members["required"].([]any)
+			if members["type"] != "object" || !titled || !keyed || !listed {
+				t.Errorf("%q was taken", schema)
+			}
+			transfer.ValidateFields(schema, values)
+		}
+		if transfer.CheckUISchema(schema) == nil {
+			for name, entry := range members {
+				look, _ := entry.(map[string]any)
+				if _, titled := look["ui:title"].(string); name != "ui:order" && !titled {
+					t.Errorf("%q was taken", schema)
+				}
+			}
+		}
+	})
+}
