@@ -43,9 +43,7 @@ const linkedColumns = `t.uid AS transfer, t.reservation, t.protection, t.created
 // organization that owns it, $4 the time. The links of an organization that is gone work on the free one's host.
 const byLink = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer AND d.key_hash = $1 AND d.hidden_at IS NULL
 	AND t.ended_at IS NULL AND t.expires_at > $4
-	AND (t.limits_organization = $3 OR EXISTS (
-			SELECT FROM directory.persons p
-			WHERE p.host = $2 AND (p.person = t.sender OR p.person IN (SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid)))
+	AND (t.limits_organization = $3 OR ` + atHome + `
 		OR NOT EXISTS (SELECT FROM directory.organizations g WHERE g.organization = t.limits_organization)
 			AND EXISTS (SELECT FROM directory.organizations g WHERE g.organization = $3 AND g.free))`
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -27,27 +28,39 @@ type witness struct {
 
 // Query implements database.Querier.
 func (w *witness) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	w.explain(ctx, sql, args)
+	return w.Querier.Query(ctx, sql, args...)
+}
+
+// QueryRow implements database.Querier.
+func (w *witness) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	w.explain(ctx, sql, args)
+	return w.Querier.QueryRow(ctx, sql, args...)
+}
+
+func (w *witness) explain(ctx context.Context, sql string, args []any) {
 	var plan []struct{ Plan node }
 	var raw []byte
-	if err := w.QueryRow(ctx, `EXPLAIN (FORMAT JSON) `+sql, args...).Scan(&raw); err != nil {
+	if err := w.Querier.QueryRow(ctx, `EXPLAIN (FORMAT JSON) `+sql, args...).Scan(&raw); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := json.Unmarshal(raw, &plan); err != nil {
 		w.t.Fatal(err)
 	}
 	w.scans = plan[0].Plan.scanned(nil)
-	return w.Querier.Query(ctx, sql, args...)
 }
 
 // node is what EXPLAIN tells of a step.
 type node struct {
-	Type  string `json:"Node Type"`
-	Table string `json:"Relation Name"`
-	Plans []node
+	Type      string `json:"Node Type"`
+	Table     string `json:"Relation Name"`
+	Condition string `json:"Index Cond"`
+	Plans     []node
 }
 
+// scanned appends the tables that are read from end to end, be it in the order of an index.
 func (n node) scanned(tables []string) []string {
-	if n.Type == "Seq Scan" {
+	if n.Type == "Seq Scan" || n.Table != "" && n.Condition == "" && n.Type != "Bitmap Heap Scan" {
 		tables = append(tables, n.Table)
 	}
 	for _, below := range n.Plans {
@@ -56,7 +69,8 @@ func (n node) scanned(tables []string) []string {
 	return tables
 }
 
-// crowd makes so many persons, half of them members of an organization, each with a mailbox that somebody has reserved for a file.
+// crowd makes so many persons, half of them members of an organization, each with a mailbox that somebody has reserved for a file, and
+// with a transfer of a file to the next one.
 const crowd = `
 	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at)
 	VALUES (gen_random_uuid(), true, 'en_US', 'UTC', now(), now()), (gen_random_uuid(), false, 'en_US', 'UTC', now(), now());
@@ -78,6 +92,16 @@ const crowd = `
 	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
 	FROM identity.persons p, identity.organizations o WHERE o.free;
+	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at, expires_at
+	FROM transfer.reservations;
+	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
+		object_count, total_bytes, created_at, expires_at)
+	SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 1, 1, created_at, expires_at
+	FROM transfer.reservations WHERE state = 'confirmed';
+	INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
+	SELECT gen_random_uuid(), t.uid, 1, 'to', r.uid, 'p' || r.name || '@example.com', sha256(('key' || p.name)::bytea), t.created_at
+	FROM transfer.transfers t JOIN identity.persons p ON p.uid = t.sender JOIN identity.persons r ON r.name::int = p.name::int % 3000 + 1;
 	INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, created_at)
 	SELECT gen_random_uuid(), uid, 'a', 'a', 1, now() FROM transfer.reservations;
 	ANALYZE;`
@@ -101,26 +125,39 @@ func crowded(t *testing.T) *database.DB {
 func TestLookupsReadNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)
-	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "objects"}
+	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "objects", "transfers", "deliveries"}
 	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
-		var person, reservation, organization uuid.UUID
+		var person, reservation, organization, sent, object, delivery uuid.UUID
 		if err := db.Pool.QueryRow(t.Context(), `
-			SELECT p.uid, r.uid, h.organization FROM identity.persons p JOIN transfer.reservations r ON r.owner = p.uid, identity.hosts h
-			WHERE p.name = $1 AND h.host = $2`, of.name, of.host).Scan(&person, &reservation, &organization); err != nil {
+			SELECT p.uid, r.uid, h.organization, t.uid, o.uid, d.uid
+			FROM identity.persons p JOIN transfer.reservations r ON r.owner = p.uid AND r.state = 'open' JOIN transfer.transfers t ON t.sender = p.uid
+			JOIN transfer.objects o ON o.reservation = t.reservation JOIN transfer.deliveries d ON d.transfer = t.uid, identity.hosts h
+			WHERE p.name = $1 AND h.host = $2`, of.name, of.host).Scan(&person, &reservation, &organization, &sent, &object, &delivery); err != nil {
 			t.Fatal(err)
 		}
 		w := &witness{Querier: db.Pool, t: t}
 		s := New(db)
 		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
-		ctx, r := t.Context(), id.Reservation{UUID: reservation}
+		ctx, r, p := t.Context(), id.Reservation{UUID: reservation}, id.Person{UUID: person}
+		tr, o, key := id.Transfer{UUID: sent}, id.Object{UUID: object}, sha256.Sum256([]byte("key"+of.name))
 		for name, lookup := range map[string]func() error{
 			"mailbox by link": func() error { _, err := s.PublicMailbox(ctx, transfer.Key{Link: "box" + of.name}, sc); return err },
 			"mailbox by uid":  func() error { _, err := s.PublicMailbox(ctx, transfer.Key{UID: person.String()}, sc); return err },
-			"owner":           func() error { _, err := s.Owner(ctx, id.Person{UUID: person}, sc); return err },
+			"owner":           func() error { _, err := s.Owner(ctx, p, sc); return err },
 			"reservation":     func() error { _, err := s.Reservation(ctx, r, sc); return err },
 			"object":          func() error { _, err := s.Object(ctx, r, "a", sc); return err },
 			"upload":          func() error { _, err := s.LockUpload(ctx, r, "a", sc); return err },
+			"transfer":        func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
+			"opening":         func() error { _, err := s.Opening(ctx, tr, p, sc); return err },
+			"download":        func() error { _, err := s.Download(ctx, tr, o, p, sc); return err },
+			"link":            func() error { _, err := s.Linked(ctx, key[:], sc); return err },
+			"opening by link": func() error { _, err := s.LinkedOpening(ctx, key[:], sc); return err },
+			"download by link": func() error {
+				_, err := s.LinkedDownload(ctx, key[:], o, sc)
+				return err
+			},
+			"recipient": func() error { _, err := s.RecipientProven(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)

@@ -151,10 +151,15 @@ const seenDelivery = `LEFT JOIN LATERAL (
 const seenColumns = transferColumns + `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	coalesce(d.proven, false) AS proven`
 
-// reachable holds on a host that is home to the sender or a recipient of t: $2 is the host.
-const reachable = `($2 = '*' OR EXISTS (
-	SELECT FROM directory.persons p
-	WHERE p.host = $2 AND (p.person = $1 OR p.person = t.sender OR p.person IN (SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid))))`
+// atHome holds where one of the parties is at home on host $2. Each is looked up by itself: the planner would read every person there
+// is to find those that are among several.
+const atHome = `EXISTS (
+	SELECT FROM directory.persons p JOIN (SELECT t.sender AS party UNION ALL SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid) x
+		ON p.person = x.party
+	WHERE p.host = $2)`
+
+// reachable holds on a host that is home to person $1, or to the sender or a recipient of t: $2 is the host.
+const reachable = `($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2) OR ` + atHome + `)`
 
 // TransferOf returns a transfer to a person who sent it or to whom it was delivered, without objects. ErrNotFound.
 func (s *Store) TransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
