@@ -66,12 +66,14 @@ func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 // FindPerson returns the person with a verified or primary address, or with that uid as text.
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, error) {
+	uid, _ := id.Parse[id.Person](reference) // else it is an address
 	return scalar[id.Person](ctx, s.q, "find person", identity.ErrPersonNotFound, `
 		SELECT p.uid
-		FROM identity.persons p
-		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
-		WHERE p.deleted_at IS NULL AND (p.uid::text = $1 OR a.address IS NOT NULL)
-		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, reference)
+		FROM (SELECT a.person, a.verified_at IS NOT NULL AS verified FROM identity.addresses a
+		      WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
+		      UNION ALL SELECT $2::uuid, false) found
+		JOIN identity.persons p ON p.uid = found.person AND p.deleted_at IS NULL
+		ORDER BY found.verified DESC LIMIT 1`, reference, nullable(uid))
 }
 
 // Existing is what POST /auth/exists may tell of an address.

@@ -20,13 +20,14 @@ func (s *Store) LockBootstrap(ctx context.Context) error {
 // FindOrganization returns the organization with that uid as text or that hostname, the free one for "free", or for an
 // address the one that its person is a member of. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Organization, error) {
+	uid, _ := id.Parse[id.Organization](reference) // else it is something else
 	return scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
-		SELECT o.uid FROM identity.organizations o
-		WHERE o.uid::text = lower($1) OR (o.free AND $1 = 'free')
-		   OR EXISTS (SELECT FROM identity.hosts h WHERE h.organization = o.uid AND h.host = lower($1))
-		   OR EXISTS (SELECT FROM identity.memberships m JOIN identity.addresses a ON a.person = m.person
-		              WHERE m.organization = o.uid AND a.address = lower($1) AND a.verified_at IS NOT NULL)
-		ORDER BY o.uid LIMIT 1`, reference)
+		SELECT o.uid FROM identity.organizations o WHERE o.uid = $2::uuid
+		UNION SELECT o.uid FROM identity.organizations o WHERE o.free AND $1 = 'free'
+		UNION SELECT h.organization FROM identity.hosts h WHERE h.host = lower($1)
+		UNION SELECT m.organization FROM identity.memberships m JOIN identity.addresses a ON a.person = m.person
+		WHERE a.address = lower($1) AND a.verified_at IS NOT NULL
+		ORDER BY uid LIMIT 1`, reference, nullable(uid))
 }
 
 // TimeZone returns an organization's time zone. Errors: identity.ErrOrganizationNotFound.
