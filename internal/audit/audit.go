@@ -4,8 +4,10 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -88,15 +90,14 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	if !filter.Since.IsZero() {
 		since = &filter.Since
 	}
-	rows, _ := q.Query(ctx, `
-		SELECT id, at, actor, action, object, target, organization, address, user_agent, details
-		FROM audit
-		WHERE ($1::uuid IS NULL OR actor = $1 OR target = $1)
-			AND ($2 = '' OR action = $2 OR ($2 LIKE '%.' AND starts_with(action, $2)))
-			AND ($3::timestamptz IS NULL OR at >= $3)
-			AND ($4 = 0 OR id < $4)
-		ORDER BY id DESC LIMIT $5`,
-		optional(filter.Person.UUID), filter.Action, since, filter.Before, min(limit, MaxLimit))
+	args := []any{filter.Action, since, cmp.Or(filter.Before, math.MaxInt64), min(limit, MaxLimit)}
+	sql := newest("true")
+	if !filter.Person.IsZero() {
+		args = append(args, filter.Person.UUID)
+		// Each half walks an index of its own from the newest entry and stops at the limit.
+		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5") + `) ORDER BY id DESC LIMIT $4`
+	}
+	rows, _ := q.Query(ctx, sql, args...)
 	found, err := database.Rows[row](rows)
 	if err != nil {
 		return nil, fmt.Errorf("list audit: %w", err)
@@ -106,6 +107,17 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 		records[i] = r.record()
 	}
 	return records, nil
+}
+
+// newest is the statement for the newest entries of which the condition holds.
+func newest(condition string) string {
+	return `SELECT id, at, actor, action, object, target, organization, address, user_agent, details
+		FROM audit
+		WHERE ` + condition + `
+			AND ($1 = '' OR action = $1 OR ($1 LIKE '%.' AND starts_with(action, $1)))
+			AND ($2::timestamptz IS NULL OR at >= $2)
+			AND id < $3
+		ORDER BY id DESC LIMIT $4`
 }
 
 func (r row) record() Record {
