@@ -146,7 +146,7 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 		SELECT `+mailColumns+`
 		FROM mails
 		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2))
-		ORDER BY created_at DESC, uid DESC
+		ORDER BY uid DESC
 		LIMIT $3`, f.State, f.To, f.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
