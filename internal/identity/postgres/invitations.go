@@ -60,8 +60,11 @@ func (s *Store) InvitationsOf(ctx context.Context, o id.Organization, now time.T
 // InvitationsFor lists the free organization's shared invitations and those for a person's verified addresses.
 func (s *Store) InvitationsFor(ctx context.Context, p id.Person, now time.Time) ([]identity.Invitation, error) {
 	rows, err := all[invitationRow](ctx, s.q, "list invitations of person", invitations+`
-		AND (i.address IS NULL AND o.free
-		     OR i.address IN (SELECT a.address FROM identity.addresses a WHERE a.person = $2 AND a.verified_at IS NOT NULL))
+		AND i.key IN (SELECT n.key FROM identity.invitations n
+		              WHERE n.address IS NULL AND n.organization = (SELECT f.uid FROM identity.organizations f WHERE f.free)
+		              UNION ALL
+		              SELECT n.key FROM identity.invitations n JOIN identity.addresses a ON a.address = n.address
+		              WHERE a.person = $2 AND a.verified_at IS NOT NULL)
 		ORDER BY i.address IS NULL, i.created_at DESC, i.key`, now, p.UUID)
 	return domainInvitations(rows), err
 }
