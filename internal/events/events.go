@@ -19,8 +19,10 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,15 +76,55 @@ WITH receivers AS (
 )
 SELECT pg_notify($7::text, $8::text)`
 
-// Append stores e in the feed of each receiver and wakes their streams when q's transaction commits. One statement.
+// receiversBatch bounds the receivers of one appendSQL: that of an organization of fifty thousand would take as long as a statement may.
+const receiversBatch = 2000
+
+// Append stores e in the feed of each receiver and wakes their streams when q's transaction commits. One statement, unless there are
+// thousands.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Event) error {
-	if len(e.Receivers) == 0 {
-		return nil
+	uid, receivers := id.New[id.Event](), e.Receivers
+	if len(receivers) > receiversBatch { // so that neither the order of locks depends on the batches nor whether somebody is in two
+		receivers = slices.Compact(slices.SortedFunc(slices.Values(receivers), func(a, b id.Person) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }))
 	}
-	_, err := q.Exec(ctx, appendSQL, uuids(e.Receivers), now.UnixMicro(), now, id.New[id.Event]().UUID, e.Kind, e.Subject,
-		channel, payload(e.Receivers))
-	if err != nil {
-		return fmt.Errorf("append event %s: %w", e.Kind, err)
+	for batch := range slices.Chunk(receivers, receiversBatch) {
+		_, err := q.Exec(ctx, appendSQL, uuids(batch), now.UnixMicro(), now, uid.UUID, e.Kind, e.Subject, channel, payload(batch))
+		if err != nil {
+			return fmt.Errorf("append event %s: %w", e.Kind, err)
+		}
+	}
+	return nil
+}
+
+// appendOwnSQL is appendSQL for an event of each receiver's own, whose subject is the receiver.
+const appendOwnSQL = `
+WITH told AS (
+	SELECT r.person, r.uid FROM unnest($1::uuid[], $4::uuid[]) AS r (person, uid)
+), numbered AS (
+	INSERT INTO event_feeds AS f (person, last_id, used_at)
+	SELECT person, $2::bigint, $3::timestamptz FROM told ORDER BY person
+	ON CONFLICT ON CONSTRAINT event_feeds_pkey DO UPDATE
+	SET last_id = greatest(f.last_id + 1, excluded.last_id), used_at = greatest(f.used_at, excluded.used_at)
+	RETURNING f.person, f.last_id
+), stored AS (
+	INSERT INTO events (person, id, uid, kind, subject, created_at)
+	SELECT n.person, n.last_id, t.uid, $5::text, n.person::text, $3::timestamptz FROM numbered n JOIN told t ON t.person = n.person
+)
+SELECT pg_notify($6::text, $7::text)`
+
+// ownBatch bounds the receivers of one appendOwnSQL: the planner does not see how many there are, and may join them one with each.
+const ownBatch = payloadReceivers
+
+// AppendOwn tells each of several persons, all different, of an event whose subject is that person. For more than one they are given
+// in the order of their uids, in which feeds are locked. A statement for each two hundred of them.
+func AppendOwn(ctx context.Context, q database.Querier, now time.Time, kind string, persons []id.Person) error {
+	for batch := range slices.Chunk(persons, ownBatch) {
+		own := make([]uuid.UUID, len(batch))
+		for i := range own {
+			own[i] = id.New[id.Event]().UUID
+		}
+		if _, err := q.Exec(ctx, appendOwnSQL, uuids(batch), now.UnixMicro(), now, own, kind, channel, payload(batch)); err != nil {
+			return fmt.Errorf("append events %s: %w", kind, err)
+		}
 	}
 	return nil
 }

@@ -218,3 +218,31 @@ func subjects(t *testing.T, db *database.DB, person id.Person, cursor int64) []s
 	}
 	return out
 }
+
+// TestManyReceivers: however many are told, each has the event once, and whoever is told of something of their own has that.
+func TestManyReceivers(t *testing.T) {
+	t.Parallel()
+	db, c := open(t)
+	ctx := t.Context()
+	persons := make([]id.Person, receiversBatch+10)
+	for i := range persons {
+		persons[i] = id.New[id.Person]()
+	}
+	twice := append([]id.Person{persons[len(persons)-1]}, persons...) // somebody is in the first batch and in the last
+	if err := Append(ctx, db.Pool, c.now(), Event{OrganizationProfileUpdated, "organization", twice}); err != nil {
+		t.Fatal(err)
+	}
+	if err := AppendOwn(ctx, db.Pool, c.now(), PrivilegesUpdated, persons); err != nil {
+		t.Fatal(err)
+	}
+	var shared, uids, own, ownUIDs int
+	if err := db.Pool.QueryRow(ctx, `
+		SELECT count(*) FILTER (WHERE subject = 'organization'), count(DISTINCT uid) FILTER (WHERE subject = 'organization'),
+			count(DISTINCT person) FILTER (WHERE subject = person::text), count(DISTINCT uid) FILTER (WHERE subject = person::text)
+		FROM events`).Scan(&shared, &uids, &own, &ownUIDs); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(persons); shared != n || uids != 1 || own != n || ownUIDs != n {
+		t.Errorf("%d persons have %d shared events with %d uids and %d own ones with %d uids", n, shared, uids, own, ownUIDs)
+	}
+}

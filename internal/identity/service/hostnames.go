@@ -223,12 +223,7 @@ func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.O
 	if err != nil {
 		return err
 	}
-	for _, p := range members {
-		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.consequences.MembershipChanged(ctx, tx.Tx(), members...)
 }
 
 // mayChoose applies the limitation changeHostname. own: the name is one that the organization had before.

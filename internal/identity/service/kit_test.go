@@ -55,7 +55,7 @@ func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
 	return nil
 }
 func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
-func (k *kit) MembershipChanged(context.Context, database.Tx, id.Person) error         { return nil }
+func (k *kit) MembershipChanged(context.Context, database.Tx, ...id.Person) error      { return nil }
 
 // postbox is a mail.Transport that keeps the links of what was sent.
 type postbox struct {

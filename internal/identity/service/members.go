@@ -309,7 +309,7 @@ func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c p
 
 // endAccess puts PRIVILEGES_UPDATED into a person's feed and ends the access tokens below an epoch.
 func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person, epoch int64) error {
-	if err := events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: events.PrivilegesUpdated, Subject: p.String(), Receivers: []id.Person{p}}); err != nil {
+	if err := events.AppendOwn(ctx, tx.Querier(), s.now(), events.PrivilegesUpdated, []id.Person{p}); err != nil {
 		return err
 	}
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch})

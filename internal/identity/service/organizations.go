@@ -273,11 +273,6 @@ func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token
 		if r.Person != caller.Person {
 			others = append(others, r.Person)
 		}
-		if s.consequences != nil {
-			if err := s.consequences.MembershipChanged(ctx, tx.Tx(), r.Person); err != nil {
-				return nil, err
-			}
-		}
 	}
 	if err := tx.EndSessionsOf(ctx, others, s.now()); err != nil {
 		return nil, err
@@ -286,6 +281,9 @@ func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token
 		return nil, err
 	}
 	if s.consequences != nil {
+		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), members...); err != nil {
+			return nil, err
+		}
 		if err := s.consequences.OrganizationDeleted(ctx, tx.Tx(), o); err != nil {
 			return nil, err
 		}
@@ -296,10 +294,8 @@ func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token
 	if err := s.recordOf(ctx, tx, caller, o, "organization.delete", nil); err != nil {
 		return nil, err
 	}
-	for _, p := range members { // the subject is the person, so each has an event of its own
-		if err := events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: events.PrivilegesUpdated, Subject: p.String(), Receivers: []id.Person{p}}); err != nil {
-			return nil, err
-		}
+	if err := events.AppendOwn(ctx, tx.Querier(), s.now(), events.PrivilegesUpdated, members); err != nil {
+		return nil, err
 	}
 	return issued, s.revocations.Publish(ctx, tx.Querier(), ended...)
 }

@@ -37,7 +37,7 @@ import (
 type Consequences interface {
 	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
-	MembershipChanged(ctx context.Context, tx database.Tx, p id.Person) error
+	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
 }
 
 // Settings are the numbers and names that an operator may change; all are required unless said otherwise.

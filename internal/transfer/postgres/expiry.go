@@ -116,16 +116,20 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 		SELECT uid FROM t`, p, limit, now)))
 }
 
-// DisownTransfers parts a person who is gone from what they sent: it stays until it expires, with the name as delivered
-// and without the address. They are locked in the order in which HideDeliveriesOf locks those of a recipient.
-func (s *Store) DisownTransfers(ctx context.Context, p id.Person) error {
-	_, err := s.q.Exec(ctx, `
+// DisownTransfers parts a person who is gone from up to limit transfers that they sent, and returns how many there were: they stay
+// until they expire, with the name as delivered and without the address. They are locked in the order in which HideDeliveriesOf locks
+// those of a recipient.
+func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (int, error) {
+	tag, err := s.q.Exec(ctx, `
 		UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL
-		FROM (SELECT uid FROM transfer.transfers WHERE sender = $1 ORDER BY uid FOR NO KEY UPDATE) sent WHERE t.uid = sent.uid`, p)
+		FROM (
+			SELECT uid FROM transfer.transfers WHERE uid = ANY (ARRAY (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT $2))
+			ORDER BY uid FOR NO KEY UPDATE
+		) sent WHERE t.uid = sent.uid`, p, limit)
 	if err != nil {
-		return fmt.Errorf("disown transfers: %w", err)
+		return 0, fmt.Errorf("disown transfers: %w", err)
 	}
-	return nil
+	return int(tag.RowsAffected()), nil
 }
 
 // PurgeTransfers forgets up to limit transfers that ended before the time given, with everything that hung on them, and

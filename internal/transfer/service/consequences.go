@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/riverqueue/river"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -36,7 +39,12 @@ type membershipChanged struct {
 // Kind implements river.JobArgs.
 func (membershipChanged) Kind() string { return "transfer_membership_changed" }
 
+// homesQueue is for the many jobs that follow when a large organization is deleted or gets a host: they wait for each other's lock
+// (LockHomes), and several at once would only keep workers from all else that has to be done.
+const homesQueue = "homes"
+
 func (s *Service) registerConsequences() {
+	s.Jobs.AddQueue(homesQueue, 1)
 	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.ForgetPerson(ctx, a.Person) })
 	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
 		return s.ForgetOrganization(ctx, a.Organization)
@@ -54,12 +62,24 @@ func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.
 	return s.enqueue(ctx, tx, organizationDeleted{Organization: o})
 }
 
-// MembershipChanged has a person's mailbox follow to the host that is now its home. It joins tx.
-func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, p id.Person) error {
-	return s.enqueue(ctx, tx, membershipChanged{Person: p})
+// enqueueBatch is how many jobs are enqueued at once: their arguments are in memory several times over meanwhile.
+const enqueueBatch = 500
+
+// MembershipChanged has the mailboxes of persons follow to the host that is now their home. It joins tx.
+func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error {
+	for batch := range slices.Chunk(persons, enqueueBatch) {
+		all := make([]river.JobArgs, len(batch))
+		for i, p := range batch {
+			all[i] = membershipChanged{Person: p}
+		}
+		if err := s.Jobs.EnqueueAll(ctx, tx, all, jobs.On(homesQueue)); err != nil {
+			return fmt.Errorf("enqueue moves of mailboxes: %w", err)
+		}
+	}
+	return nil
 }
 
-func (s *Service) enqueue(ctx context.Context, tx database.Tx, args interface{ Kind() string }) error {
+func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArgs) error {
 	if err := s.Jobs.Enqueue(ctx, tx, args); err != nil {
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
@@ -87,13 +107,14 @@ func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 			return err
 		}
 		if len(uids) > 0 {
-			if err := s.discard(ctx, tx, uids); err != nil {
-				return err
-			}
+			return s.discard(ctx, tx, uids)
 		}
-		return tx.DisownTransfers(ctx, p)
+		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.DisownTransfers(ctx, p, expireBatch) }); err != nil {
 		return err
 	}
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
@@ -46,7 +48,13 @@ func (s *Service) registerJobs() {
 	s.Jobs.Every(JobReleaseVolumes, time.Minute, s.ReleaseVolumes)
 	s.Jobs.Every(JobPurge, time.Hour, s.Purge)
 	s.Jobs.Every(JobSweepOrphans, day, s.SweepOrphans)
-	jobs.Register(s.Jobs, func(ctx context.Context, _ removeBytes) error { return s.RemoveBytes(ctx) })
+	jobs.Register(s.Jobs, func(ctx context.Context, _ removeBytes) error {
+		s.removals.asked.Add(1)
+		if !s.removals.TryLock() { // whoever removes looks again
+			return nil
+		}
+		return s.removeAsked(ctx)
+	})
 	s.registerConsequences()
 }
 
@@ -138,9 +146,33 @@ func (s *Service) expiryWarning(d postgres.Expiring) mail.Message {
 	return m
 }
 
+// removals are had by who removes bytes; one at a time is enough, and the others would keep workers from all else that has to be done.
+type removals struct {
+	sync.Mutex
+	asked atomic.Int64 // how often bytes were to be removed
+}
+
 // RemoveBytes removes the bytes of objects whose rows are gone or erased. Those that somebody in this process may still
 // be writing wait for the next time.
 func (s *Service) RemoveBytes(ctx context.Context) error {
+	s.removals.asked.Add(1)
+	s.removals.Lock()
+	return s.removeAsked(ctx)
+}
+
+// removeAsked removes bytes until nobody has asked for it meanwhile, and unlocks removals, which the caller has locked.
+func (s *Service) removeAsked(ctx context.Context) error {
+	for {
+		asked := s.removals.asked.Load()
+		err := s.removeDiscarded(ctx)
+		s.removals.Unlock()
+		if err != nil || s.removals.asked.Load() == asked || !s.removals.TryLock() {
+			return err
+		}
+	}
+}
+
+func (s *Service) removeDiscarded(ctx context.Context) error {
 	for {
 		keys, err := s.Store.DiscardedObjects(ctx, bytesBatch)
 		if err != nil {

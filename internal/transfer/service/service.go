@@ -58,6 +58,7 @@ type Options struct {
 type Service struct {
 	Options
 	writers   writers
+	removals  removals
 	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
 }
 
