@@ -28,7 +28,7 @@ type Config struct {
 	TLSCert          string         `env:"TLS_CERT" doc:"Certificate chain file (PEM), to end TLS here; needs CONSIGN_TLS_KEY."`
 	TLSKey           string         `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
 	CORSOrigins      []string       `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser, besides the organization's own hostnames."`
-	RedirectOrigins  []string       `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login may return to."`
+	RedirectOrigins  []string       `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may go to: https, or http on localhost."`
 
 	DataDir                string `group:"Storage" env:"DATA_DIR" default:"./var" doc:"Directory of everything the server keeps on disk."`
 	DatabaseURL            string `env:"DATABASE_URL" otherwise:"a private Postgres cluster in CONSIGN_DATA_DIR" doc:"Postgres to use, as postgres://user:password@host/name."`

@@ -116,6 +116,7 @@ func TestProblems(t *testing.T) {
 		{[]string{"CONSIGN_LISTEN=127.0.0.1:9090"}, []string{"CONSIGN_ADMIN_LISTEN must not be CONSIGN_LISTEN"}},
 		{[]string{"CONSIGN_TLS_CERT=a.pem"}, []string{"CONSIGN_TLS_KEY is missing"}},
 		{[]string{"CONSIGN_TLS_KEY=a.pem"}, []string{"CONSIGN_TLS_CERT is missing"}},
+		{[]string{"CONSIGN_REDIRECT_ORIGINS=https://app.example,http://127.0.0.1:3000"}, []string{"CONSIGN_REDIRECT_ORIGINS must be https, or http on localhost"}},
 		{[]string{"CONSIGN_CORS_ORIGINS=https://a.example/,https://b.example/x", "CONSIGN_LISTEN=8080"}, []string{"CONSIGN_CORS_ORIGINS must be origins", "CONSIGN_LISTEN must be an address"}},
 		{[]string{"CONSIGN_IDENTITY_BASE_PATH=/api", "CONSIGN_TRANSFER_BASE_PATH=/api/transfer"}, []string{"CONSIGN_TRANSFER_BASE_PATH and"}},
 		{[]string{"CONSIGN_IDENTITY_BASE_PATH=/a/../b", "CONSIGN_TRANSFER_BASE_PATH=x"}, []string{"CONSIGN_IDENTITY_BASE_PATH must", "CONSIGN_TRANSFER_BASE_PATH must"}},

@@ -99,6 +99,8 @@ func (k *checks) serving(c *Config) {
 		for _, item := range list {
 			u := webURL(item)
 			k.must(u != nil && u.Scheme+"://"+u.Host == item, name, "must be origins like https://app.example.com, without path, separated by commas")
+			k.must(name == "CORS_ORIGINS" || u == nil || u.Scheme == "https" || strings.EqualFold(u.Hostname(), "localhost"), name,
+				"must be https, or http on localhost: nobody is sent anywhere else")
 		}
 	}
 }
