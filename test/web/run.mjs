@@ -7,6 +7,7 @@ import { transferTests } from "./transfers.mjs";
 import { looksTests } from "./looks.mjs";
 import { mannersTests } from "./manners.mjs";
 import { troubleTests } from "./trouble.mjs";
+import { devicesTests } from "./devices.mjs";
 
 await dropTests();
 await accountTests();
@@ -15,4 +16,5 @@ await transferTests();
 await looksTests();
 await mannersTests();
 await troubleTests();
+await devicesTests();
 await finish();
