@@ -103,7 +103,8 @@ function Sessions() {
     <ul class="list rows">${(value ?? []).map((s) => html`<li key=${s.jti} class="row between">
       <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This one")}</span>`}
         <span class="hint block">${F("%s, since %s", s.ip, when(s.issuedTimestamp))}</span></span>
-      <${Button} busy=${end.busy} onClick=${() => end.run(s.jti)} aria-label=${F("End the session %s", browser(s.userAgent))}>${T("End")}<//>
+      <${Button} busy=${end.busy} onClick=${() => end.run(s.jti)}
+        aria-label=${F("End the session %s", `${browser(s.userAgent)}, ${when(s.issuedTimestamp)}`)}>${T("End")}<//>
     </li>`)}</ul>
     <div><${Button} kind="danger" onClick=${() => setAsking(true)}>${T("End all sessions")}<//></div>
     ${asking && html`<${Ask} question=${T("End all sessions, this one too?")} yes=${T("End all sessions")}

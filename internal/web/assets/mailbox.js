@@ -3,7 +3,7 @@
 import {
   Ask, Button, Check, Copy, Field, Form, Notice, Problem, Save, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
-import { N, T, bytes, when } from "./words.js";
+import { F, N, T, bytes, when } from "./words.js";
 import { Failure, identity, own, transfer } from "./api.js";
 import { members } from "./refusals.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
@@ -136,7 +136,8 @@ function Open() {
       </tr></thead>
       <tbody>${value.map((r) => html`<tr key=${r.uid}>
         <td class="break">${r.anonEmail || "–"}</td><td>${when(r.createdAt)}</td><td class="right">${bytes(r.bytes)}</td>
-        <td class="right"><${Button} busy=${end.busy} onClick=${() => end.run(r.uid)}>${T("End")}<//></td>
+        <td class="right"><${Button} busy=${end.busy} onClick=${() => end.run(r.uid)}
+          aria-label=${F("End the upload %s", [r.anonEmail, when(r.createdAt)].filter(Boolean).join(", "))}>${T("End")}<//></td>
       </tr>`)}</tbody>
     </table>
   </section>`;
