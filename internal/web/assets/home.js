@@ -7,8 +7,18 @@ import "./shell.js";
 
 const product = document.documentElement.dataset.product;
 
+/** A link of a mailbox, group or transfer, with or without its host, wherever in a text it stands. */
+const link = /(?<![^\s<("'])(https?:)?(?:\/\/)?([^\s/]*)(?:^|\/)([mgt])\/([\w.-]*[\w-])/i;
+
+/** Where the name of a mailbox leads, or a link that was pasted in its place. @param {string} text */
+function place(text) {
+  const [, scheme = location.protocol, host, kind, key] = link.exec(text.trim()) ?? [];
+  if (!kind) return `/m/${encodeURIComponent(text.trim().replace(/\/+$/, "").toLowerCase())}`;
+  return `${scheme}//${host || location.host}/${kind.toLowerCase()}/${/t/i.test(kind) ? key : key.toLowerCase()}`;
+}
+
 show(() => {
-  const open = ({ name }) => location.assign(`/m/${encodeURIComponent(name.trim().toLowerCase())}`);
+  const open = ({ name }) => location.assign(place(name));
   const points = [["upload", T("Of any size"), T("An interrupted upload goes on where it stopped, even after the page was closed.")],
     ["check", T("Exactly the same"), T("Every file carries its SHA-256 sum from one end to the other.")],
     ["lock", T("For the right person"), T("A password or a mailed code protects what is not for everybody.")]];
@@ -21,7 +31,7 @@ show(() => {
     </div>
     <${Form} class="card" onSend=${open}>
       <h2>${T("Leave files in a mailbox")}</h2>
-      <${Field} label=${T("Name of the mailbox")} name="name" required autocapitalize="none" spellcheck="false" autocomplete="off" />
+      <${Field} label=${T("Name of the mailbox, or its link")} name="name" required autocapitalize="none" spellcheck="false" autocomplete="off" />
       <${Button} type="submit" kind="primary">${T("Open")}<//>
     <//>
   </div>
