@@ -9,7 +9,7 @@ import (
 
 // layout is the frame of a page. It is made of elements rather than of a template, as are mails: see html in package mail.
 func (v view) layout() g.Node {
-	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer),
+	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer),
 		v.head(),
 		h.Body(h.Class("page-"+v.Script),
 			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),

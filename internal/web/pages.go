@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	g "maragu.dev/gomponents"
@@ -100,6 +101,7 @@ var missing = entry{
 type view struct {
 	i18n.Printer        // into the visitor's language
 	Lang, Locale string // RFC 5646, and as the API spells it
+	Now          string // of the server in Unix milliseconds: the visitor's clock may be years off
 	Title, Lead  string
 	Locales      []localeName
 	Assets       string // path before the names of assets
@@ -136,7 +138,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		return view{}, fmt.Errorf("encode sentences of page %s: %w", e.pattern, err)
 	}
 	v := view{
-		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Title: e.title(t), Lead: e.lead(t),
+		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
 		Assets: p.assets.path(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Words: string(words),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-chi/chi/v5"
@@ -44,6 +45,7 @@ type Options struct {
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
 	Catalog          *i18n.Catalog
+	Now              func() time.Time // the clock by which tokens are issued
 	Log              *slog.Logger
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -30,7 +31,7 @@ var made = sync.OnceValues(func() (*web.Pages, error) {
 	return web.New(web.Options{
 		ProductName: "Consign", ProviderName: "Example <Ltd>", ProviderURL: "https://example.org/",
 		SupportContact: "help@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2",
-		Catalog: catalog, Log: slog.New(slog.DiscardHandler),
+		Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 })
 
@@ -284,7 +285,7 @@ func TestSettingsAreNoCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, address := range []string{"javascript:alert(1)", "javascript://x/%0aalert(1)", "data://text/html,x", "//elsewhere.example.org/"} {
-		p, err := web.New(web.Options{ProviderName: "Example", ProviderURL: address, SupportContact: address, Catalog: catalog, Log: slog.New(slog.DiscardHandler)})
+		p, err := web.New(web.Options{ProviderName: "Example", ProviderURL: address, SupportContact: address, Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +308,7 @@ func TestAccentColour(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{"red", "#12345", "#123456; } body { display: none"} {
-		if _, err := web.New(web.Options{AccentColor: bad, Catalog: catalog, Log: slog.New(slog.DiscardHandler)}); err == nil {
+		if _, err := web.New(web.Options{AccentColor: bad, Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler)}); err == nil {
 			t.Errorf("%q is taken for a colour", bad)
 		}
 	}

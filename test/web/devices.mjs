@@ -57,4 +57,69 @@ export async function devicesTests() {
       for (const name of names) if (!/@|\d, .*:/.test(name)) throw new Error(`${where}: “${name}” does not say what it ends`);
     }
   });
+
+  await test("a clock that is years off signs nobody out, and asks for no token more than once in its life", async () => {
+    const who = await person("Tick");
+    for (const years of [-20, 20]) {
+      const p = await (await visitor()).newPage();
+      const asked = [];
+      p.on("request", (r) => { if (r.url().endsWith("/auth/access")) asked.push(r.url()); });
+      await p.clock.install({ time: Date.now() + years * 365 * 86400_000 });
+      await p.goto(`${base}/login`);
+      await p.fill("[name=email]", who.email);
+      await p.fill("[name=password]", who.password);
+      await p.locator("form [type=submit]").click();
+      await p.waitForURL("**/inbox");
+      await p.getByRole("tab", { name: "Sent" }).click();
+      await p.getByText("You have not sent anything yet.").waitFor();
+      equal(asked.length, 1, `tokens asked for, ${years} years off`);
+      await p.clock.fastForward("11:00"); // the life of an access token, and a minute
+      await p.getByRole("tab", { name: "Received" }).click();
+      await p.getByText("Nothing has arrived yet.").waitFor();
+      equal(asked.length, 2, `tokens asked for after it has ended, ${years} years off`);
+      await p.close();
+    }
+  });
+
+  await test("a token that has ended while the device slept is replaced, and a session that has ended leads to signing in", async () => {
+    const context = await signedIn(await person("Nap"));
+    const p = await page(context, "/inbox"), q = await page(context, "/m/demo");
+    const refuse = (token) => async (route) => (route.request().headers().authorization === token ? route.fulfill({ status: 401, json: { error: { code: 401903, message: "", details: [] } } }) : route.continue());
+    let feed = "";
+    await context.route("**/events", async (route) => { // the first token is refused, whichever it is
+      feed ||= route.request().headers().authorization;
+      await refuse(feed)(route);
+    });
+    await p.reload();
+    const again = p.waitForRequest((r) => r.url().endsWith("/events") && r.headers().authorization !== feed);
+    await again;
+    let first = "";
+    await context.route("**/public/mailbox/demo", async (route) => {
+      if (route.request().method() !== "POST") return route.continue();
+      first ||= route.request().headers().authorization;
+      return refuse(first)(route);
+    });
+    await q.setInputFiles("[data-test=files]", file("awake.txt", 10).at);
+    await q.getByText("Arrived", { exact: true }).waitFor();
+    equal(await q.evaluate(() => Boolean(sessionStorage.getItem("consign.idToken"))), true, "still signed in");
+    await context.unroute("**/events");
+    await api("POST", "/id/v3/auth/logout?jti=all", { token: await p.evaluate(() => sessionStorage.getItem("consign.idToken")) });
+    await p.waitForURL("**/login?next=%2Finbox");
+  });
+
+  await test("a wrong password for a transfer is tried once, by whoever is signed in too", async () => {
+    const token = await access(await person("Olga"));
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7, protection: "password", password: "opensesame-42" } });
+    const at = `/transfer/v2/reservations/${body.uid}`;
+    await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    const { body: { link } } = await api("POST", `${at}/confirm`, { token: pass });
+    const p = await page(await signedIn(await person("Rex")), new URL(link).pathname);
+    let tries = 0;
+    p.on("request", (r) => { tries += Number(r.url().endsWith("/access") && r.url().includes("/public/")); });
+    await p.fill("[name=password]", "not this one");
+    await p.getByRole("button", { name: "Open" }).click();
+    await p.getByText("This password is not right.").waitFor();
+    equal(tries, 1, "tries");
+    equal(await p.evaluate(() => Boolean(sessionStorage.getItem("consign.idToken"))), true, "still signed in");
+  });
 }

@@ -65,8 +65,12 @@ export function bearer(headers) {
 
 // ---- the session
 
+/** The time in milliseconds as the server has it: the clock of a device may be hours or years off. */
+export const now = () => Number(root.dataset.now) + performance.now();
+
 const stored = "consign.idToken";
-let access = { token: "", until: 0 };
+const none = { token: "", until: 0 };
+let access = none;
 /** @type {Promise<string> | null} */
 let fetching = null;
 
@@ -84,63 +88,76 @@ export function claims(token) {
 export const idToken = () => sessionStorage.getItem(stored) ?? localStorage.getItem(stored) ?? "";
 
 /** Whether somebody is signed in, as far as the browser knows. */
-export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > Date.now();
+export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > now();
 
 /** Keeps token when it is an ID token, where the present one is: any answer may bring a new one. @param {string} token */
 function remember(token) {
   if (!token || claims(token).scope !== "idtoken" || !idToken()) return;
-  access = { token: "", until: 0 };
+  access = none;
   (sessionStorage.getItem(stored) === null ? localStorage : sessionStorage).setItem(stored, token);
 }
 
 /** Begins or renews a session. @param {string} token @param {boolean} stay also after the browser is closed */
 export function keep(token, stay) {
-  access = { token: "", until: 0 };
+  access = none;
   (stay ? localStorage : sessionStorage).setItem(stored, token);
   (stay ? sessionStorage : localStorage).removeItem(stored);
 }
 
 /** Forgets the session of this browser. */
 export function forget() {
-  access = { token: "", until: 0 };
+  access = none;
   sessionStorage.removeItem(stored);
   localStorage.removeItem(stored);
 }
 
-/** An access token that is good for another minute. @returns {Promise<string>} */
+/** An access token that is good for a while. @returns {Promise<string>} */
 export async function accessToken() {
-  if (access.until - 60_000 > Date.now()) return access.token;
+  if (access.until > now()) return access.token;
   fetching ??= renew().finally(() => { fetching = null; });
   return fetching;
 }
 
 async function renew() {
   const { body } = await call("POST", `${identity}/auth/access`, { token: idToken() });
-  access = { token: body.token, until: (claims(body.token).exp ?? 0) * 1000 };
+  const { iat, exp } = claims(body.token);
+  access = { token: body.token, until: now() + (exp - iat) * 1000 - Math.min(60_000, (exp - iat) * 500) };
   return access.token;
 }
 
 /** What the current access token says. */
 export const accessClaims = async () => claims(await accessToken());
 
+/** Whether a token was refused, rather than a password or code of the call. @param {any} error */
+const unknown = (error) => error instanceof Failure && error.status === 401 && (error.code === 401001 || error.code > 401900);
+
 /**
- * Makes a call as the person who is signed in. A session that has ended leads to the sign-in page and back.
- * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options]
+ * Makes a call as the person who is signed in. A session that has ended leads to the sign-in page and back, or to `otherwise`.
+ * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options] @param {() => Promise<any>} [otherwise]
  */
-export async function own(method, url, options = {}) {
-  for (let again = false; ; again = true) {
+export async function own(method, url, options = {}, otherwise = leave) {
+  for (let tries = 2; tries > 0 && signedIn(); tries--) {
     try {
       return await call(method, url, { ...options, token: await accessToken() });
     } catch (error) {
-      if (!(error instanceof Failure) || error.status !== 401) throw error;
-      access = { token: "", until: 0 };
-      if (again || !signedIn()) {
-        forget();
-        signInFirst();
-        await new Promise(() => {}); // the page is being left
-      }
+      if (!unknown(error)) throw error;
+      access = none;
     }
   }
+  forget();
+  return otherwise();
+}
+
+/**
+ * Makes a call as the person who is signed in, or as nobody.
+ * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options]
+ */
+export const asAnybody = (method, url, options) => own(method, url, options, () => call(method, url, options));
+
+/** Leads to the sign-in page; whatever waits meanwhile is left with the page. */
+function leave() {
+  signInFirst();
+  return new Promise(() => {});
 }
 
 /** Leads to the sign-in page, and back here afterwards. */

@@ -2,7 +2,7 @@
 
 import { Avatar, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
 import { F, N, T, bytes } from "./words.js";
-import { accessToken, bearer, call, claims, forget, idToken, identity, own, signedIn, transfer } from "./api.js";
+import { asAnybody, bearer, call, claims, idToken, identity, own, signedIn, transfer } from "./api.js";
 import { members } from "./refusals.js";
 import { useUpload } from "./uploader.js";
 import { Chooser, Deliver, FileList, UploadNotices, useDelivery } from "./uploading.js";
@@ -92,8 +92,7 @@ function Drop({ mailbox }) {
 
 /** Opens a reservation on the mailbox. Somebody who is signed in is named as the sender; a session that has ended does not matter here. */
 async function reserve() {
-  const token = signedIn() ? await accessToken().catch(() => { forget(); return ""; }) : "";
-  const { body, headers } = await call("POST", at, { token });
+  const { body, headers } = await asAnybody("POST", at);
   return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
 }
 

@@ -1,7 +1,7 @@
 // The feed of the person who is signed in. It is read with fetch, because EventSource cannot send a token; what was missed
 // during an interruption comes after it.
 
-import { accessToken, identity, signedIn } from "./api.js";
+import { identity, own, signedIn } from "./api.js";
 
 /**
  * Follows the feed until the page is left.
@@ -11,15 +11,12 @@ export async function follow(onEvent) {
   let cursor = "";
   for (let attempt = 0; signedIn(); attempt++) {
     try {
-      const headers = { Accept: "text/event-stream", Authorization: `Bearer ${await accessToken()}`, ...(cursor ? { "Last-Event-ID": cursor } : {}) };
-      const response = await fetch(`${identity}/events`, { headers, cache: "no-store" });
-      if (response.ok && response.body) {
-        attempt = 0;
-        await read(response.body, (id, data) => {
-          cursor = id || cursor;
-          onEvent(JSON.parse(data));
-        });
-      }
+      const { response } = await own("GET", `${identity}/events`, { accept: "text/event-stream", headers: cursor ? { "Last-Event-ID": cursor } : {} });
+      attempt = 0;
+      await read(response.body, (id, data) => {
+        cursor = id || cursor;
+        onEvent(JSON.parse(data));
+      });
     } catch { /* tried again below */ }
     await new Promise((resolve) => setTimeout(resolve, Math.min(60, 2 ** attempt) * (500 + Math.random() * 500)));
   }

@@ -2,7 +2,7 @@
 
 import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./words.js";
-import { Failure, accessToken, call, signedIn, transfer } from "./api.js";
+import { Failure, asAnybody, call, signedIn, transfer } from "./api.js";
 import { Password } from "./signin.js";
 import { Contents } from "./contents.js";
 import { downloadPublic } from "./downloads.js";
@@ -21,11 +21,7 @@ show(() => {
   });
   /** Gets a download token, and then what it opens. */
   async function unlock(proof, known) {
-    const own = signedIn() ? await accessToken().catch(() => "") : "";
-    const { body } = await call("POST", `${at}/access`, { json: proof, token: own }).catch((error) => {
-      if (own && error instanceof Failure && error.status === 401) return call("POST", `${at}/access`, { json: proof });
-      throw error;
-    });
+    const { body } = await asAnybody("POST", `${at}/access`, { json: proof });
     const value = known ?? (await call("GET", at, { token: body.token })).body;
     setState({ value, token: body.token, unlock });
   }

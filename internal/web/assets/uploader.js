@@ -2,7 +2,7 @@
 
 import { announce, useEffect, useRef, useState } from "./ui.js";
 import { N, T } from "./words.js";
-import { Failure, call, transfer } from "./api.js";
+import { Failure, call, now, transfer } from "./api.js";
 import { Upload } from "./upload.js";
 import { alone, drop, keepRecord, recall } from "./store.js";
 import { reopen } from "./files.js";
@@ -30,9 +30,9 @@ export function useUpload(key, reserve, find) {
     (async () => {
       state.keep = await alone(key);
       const found = state.keep ? await recall(key) : undefined;
-      if (found?.receipt && Date.now() - found.since < lifetime) setReceipt(found.receipt);
-      else if (found?.uid && Date.now() - found.since < lifetime) await revive(found);
-      setPhase((now) => (now === "looking" ? "ready" : now));
+      if (found?.receipt && now() - found.since < lifetime) setReceipt(found.receipt);
+      else if (found?.uid && now() - found.since < lifetime) await revive(found);
+      setPhase((before) => (before === "looking" ? "ready" : before));
     })();
     const leaving = (event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
     addEventListener("beforeunload", leaving);
@@ -76,7 +76,7 @@ export function useUpload(key, reserve, find) {
           setPhase("opening");
           state.opening ??= reserve().finally(() => { state.opening = null; });
           const reservation = await state.opening;
-          if (!state.upload || state.upload.over) Object.assign(state, { upload: new Upload(reservation, changed), since: Date.now() });
+          if (!state.upload || state.upload.over) Object.assign(state, { upload: new Upload(reservation, changed), since: now() });
         }
         const twice = state.upload.add(chosen);
         announce(N("%d file added", "%d files added", chosen.length - twice.length));
@@ -112,11 +112,11 @@ export function useUpload(key, reserve, find) {
       const answer = await upload.deliver(metadata);
       const done = answer.createdAt ? answer : await find?.(answer.uid).catch(() => {}) ?? {
         uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
-        subject: metadata.subject, message: metadata.message, createdAt: new Date().toISOString(), recipients: metadata.recipients ?? [],
+        subject: metadata.subject, message: metadata.message, createdAt: new Date(now()).toISOString(), recipients: metadata.recipients ?? [],
       };
       const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
       state.upload = null;
-      if (state.keep) await keepRecord(key, { since: Date.now(), receipt: kept });
+      if (state.keep) await keepRecord(key, { since: now(), receipt: kept });
       setReceipt(kept);
       document.getElementById("main")?.focus();
       scrollTo(0, 0);
