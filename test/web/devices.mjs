@@ -122,4 +122,47 @@ export async function devicesTests() {
     equal(tries, 1, "tries");
     equal(await p.evaluate(() => Boolean(sessionStorage.getItem("consign.idToken"))), true, "still signed in");
   });
+
+  await test("a transfer that is revoked in one window is revoked in the sender's others", async () => {
+    const who = await person("Wim"), token = await access(who);
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
+    const at = `/transfer/v2/reservations/${body.uid}`;
+    await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    await api("POST", `${at}/confirm`, { token: pass });
+    const context = await signedIn(who);
+    const [p, q] = [await page(context, "/inbox"), await page(context, "/inbox")];
+    for (const window of [p, q]) {
+      await window.getByRole("tab", { name: "Sent" }).click();
+      await window.locator(".entry .head").first().click();
+    }
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await q.getByText("The files are no longer there.").waitFor({ timeout: 10_000 });
+    equal(await q.locator(".panel button").count(), 0, "what the other window offers");
+  });
+
+  await test("a browser that keeps nothing drops files and opens links, and is told why it cannot sign in", async () => {
+    const token = await access(await person("Kip"));
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
+    const at = `/transfer/v2/reservations/${body.uid}`;
+    await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    const { body: { link } } = await api("POST", `${at}/confirm`, { token: pass });
+    const context = await visitor();
+    await context.addInitScript(() => {
+      const refuse = { get() { throw new DOMException("Access is denied for this document.", "SecurityError"); } };
+      for (const name of ["sessionStorage", "localStorage"]) Object.defineProperty(window, name, refuse);
+      IDBFactory.prototype.open = refuse.get;
+      LockManager.prototype.request = async () => refuse.get();
+    });
+    const p = await page(context, "/m/demo");
+    await p.setInputFiles("[data-test=files]", file("private.txt", 10).at);
+    await p.fill("[name=anonSender]", "Sam Stranger");
+    await p.fill("[name=anonEmail]", "sam@example.com");
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt");
+    await p.goto(link);
+    await p.getByText("a.txt").waitFor();
+    await p.goto(`${base}/inbox`);
+    await p.getByText("Your browser does not let this page keep who is signed in.").waitFor();
+  });
 }

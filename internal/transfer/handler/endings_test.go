@@ -105,8 +105,10 @@ func TestRevoking(t *testing.T) {
 	if n := count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'cid@example.org' AND state = 'cancelled' AND secret IS NULL`); n != 1 {
 		t.Error("the mail to Cid is still on its way")
 	}
-	if !heard(t, bob, "TRANSFER_REVOKED", x.uid) {
-		t.Error("bob did not hear of the end")
+	for _, p := range []*testkit.Person{ann, bob} { // ann: in her other windows
+		if !heard(t, p, "TRANSFER_REVOKED", x.uid) {
+			t.Errorf("%s did not hear of the end", p.Email)
+		}
 	}
 	until(t, func() bool { return stored(t, s) == 0 })
 	for _, p := range []*testkit.Person{ann, bob} {

@@ -186,7 +186,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 	})
 }
 
-// revoke erases a transfer for its sender and tells the recipients' feeds.
+// revoke erases a transfer for its sender and tells the feeds of the recipients, and the sender's own for other windows.
 func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller, t postgres.SeenTransfer) error {
 	uids := []id.Transfer{t.UID}
 	if err := s.end(ctx, tx, uids, transfer.Revoked); err != nil {
@@ -196,7 +196,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 	if err != nil {
 		return err
 	}
-	var receivers []id.Person
+	receivers := []id.Person{c.Person}
 	for _, d := range deliveries[t.UID] {
 		if d.Destination == transfer.ToLink {
 			continue
