@@ -152,7 +152,7 @@ export async function devicesTests() {
       const refuse = { get() { throw new DOMException("Access is denied for this document.", "SecurityError"); } };
       for (const name of ["sessionStorage", "localStorage"]) Object.defineProperty(window, name, refuse);
       IDBFactory.prototype.open = refuse.get;
-      LockManager.prototype.request = async () => refuse.get();
+      if (navigator.locks) navigator.locks.request = async () => refuse.get();
     });
     const p = await page(context, "/m/demo");
     await p.setInputFiles("[data-test=files]", file("private.txt", 10).at);
@@ -164,5 +164,57 @@ export async function devicesTests() {
     await p.getByText("a.txt").waitFor();
     await p.goto(`${base}/inbox`);
     await p.getByText("Your browser does not let this page keep who is signed in.").waitFor();
+  });
+
+  await test("an upload that has ended stops asking, says so and gives its words to the next", async () => {
+    const begin = async () => {
+      const p = await page(await visitor(), "/m/demo");
+      await p.setInputFiles("[data-test=files]", file("small.txt", 10).at);
+      await p.fill("[name=anonSender]", "Sam Stranger");
+      return p;
+    };
+    const over = (r) => r.fulfill({ status: 401, json: { error: { code: 401903, message: "", details: [] } } });
+    let p = await page(await visitor(), "/m/demo"), asked = 0;
+    await p.route("**/content", (r) => { asked++; return over(r); });
+    await p.setInputFiles("[data-test=files]", file("late.txt", 10).at);
+    await p.getByText("This upload can no longer be finished.").waitFor();
+    await p.waitForTimeout(1000);
+    if (asked > 5) throw new Error(`${asked} requests`);
+    p = await begin();
+    await p.getByText("Arrived", { exact: true }).waitFor();
+    await p.fill("[name=anonEmail]", "sam@example.com");
+    await p.route("**/confirm", over);
+    await p.click(".details button[type=submit]");
+    await p.getByText("This upload can no longer be finished.").waitFor();
+    await p.getByRole("button", { name: "Start over" }).click();
+    await p.setInputFiles("[data-test=files]", file("again.txt", 10).at);
+    equal(await p.inputValue("[name=anonSender]"), "Sam Stranger", "what was typed");
+  });
+
+  await test("files wait for a server that cannot begin an upload, and need not be chosen again", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const away = [(r) => r.abort(), (r) => r.fulfill({ status: 503, json: { error: { code: 503011, message: "", details: [] } } })];
+    await p.route("**/public/mailbox/demo", (r) => (r.request().method() === "POST" && away.length ? away.shift()(r) : r.continue()));
+    await p.setInputFiles("[data-test=files]", file("first.txt", 10).at);
+    await p.getByText("The server could not be reached.").waitFor();
+    await p.setInputFiles("[data-test=files]", file("second.txt", 10).at);
+    await p.getByText("The service takes a short break").waitFor();
+    await p.getByRole("button", { name: "Try again" }).click();
+    await p.getByText("Arrived", { exact: true }).nth(1).waitFor();
+    equal(await p.locator(".item .name").evaluateAll((all) => all.map((e) => e.firstChild.textContent.trim())), ["first.txt", "second.txt"], "files");
+  });
+
+  await test("a proxy that takes small parts only gets small parts", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    let refused = 0;
+    await p.route("**/content", (r) => {
+      const [, from, to] = /bytes (\d+)-(\d+)/.exec(r.request().headers()["content-range"] ?? "") ?? [];
+      if (to - from < 2 ** 20) return r.continue();
+      refused++;
+      return r.fulfill({ status: 413, contentType: "text/html", body: "<h1>413 Request Entity Too Large</h1>" });
+    });
+    await p.setInputFiles("[data-test=files]", [1, 2, 3, 4, 5].map((n) => file(`parts-${n}.bin`, 3_000_000).at));
+    await p.getByText("Arrived", { exact: true }).nth(4).waitFor();
+    if (!(refused > 0 && refused <= 5)) throw new Error(`${refused} refusals`);
   });
 }

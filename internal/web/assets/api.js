@@ -69,6 +69,22 @@ export function bearer(headers) {
 export const now = () => Number(root.dataset.now) + performance.now();
 
 const stored = "consign.idToken";
+/** What stands in for a storage that the browser refuses, as it does with cookies blocked. */
+const refused = { getItem: () => null, setItem() {}, removeItem() {} };
+/** @param {"sessionStorage" | "localStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">} */
+function storage(name) {
+  try {
+    return window[name];
+  } catch {
+    return refused;
+  }
+}
+/** What is kept for this window. */
+export const session = storage("sessionStorage");
+const device = storage("localStorage");
+/** Whether this browser lets a session last from page to page. */
+export const lasts = session !== refused;
+
 const none = { token: "", until: 0 };
 let access = none;
 /** @type {Promise<string> | null} */
@@ -85,7 +101,7 @@ export function claims(token) {
 }
 
 /** The ID token, or an empty string. */
-export const idToken = () => sessionStorage.getItem(stored) ?? localStorage.getItem(stored) ?? "";
+export const idToken = () => session.getItem(stored) ?? device.getItem(stored) ?? "";
 
 /** Whether somebody is signed in, as far as the browser knows. */
 export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > now();
@@ -94,21 +110,21 @@ export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > now();
 function remember(token) {
   if (!token || claims(token).scope !== "idtoken" || !idToken()) return;
   access = none;
-  (sessionStorage.getItem(stored) === null ? localStorage : sessionStorage).setItem(stored, token);
+  (session.getItem(stored) === null ? device : session).setItem(stored, token);
 }
 
 /** Begins or renews a session. @param {string} token @param {boolean} stay also after the browser is closed */
 export function keep(token, stay) {
   access = none;
-  (stay ? localStorage : sessionStorage).setItem(stored, token);
-  (stay ? sessionStorage : localStorage).removeItem(stored);
+  (stay ? device : session).setItem(stored, token);
+  (stay ? session : device).removeItem(stored);
 }
 
 /** Forgets the session of this browser. */
 export function forget() {
   access = none;
-  sessionStorage.removeItem(stored);
-  localStorage.removeItem(stored);
+  session.removeItem(stored);
+  device.removeItem(stored);
 }
 
 /** An access token that is good for a while. @returns {Promise<string>} */

@@ -2,7 +2,7 @@
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
 import { F, T } from "./words.js";
-import { call, claims, identity, keep } from "./api.js";
+import { call, claims, identity, keep, lasts, session } from "./api.js";
 import { environment, speakLike } from "./shell.js";
 
 /** A password that can be looked at while typing. */
@@ -68,7 +68,8 @@ export function SignIn({ email = "", onDone }) {
     return html`<${SecondFactor} email=${address.trim()} token=${pending} onToken=${begin} />
       <p class="row center"><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
   }
-  return html`<${Form} onSend=${sign.run}>
+  return html`${!lasts && html`<${Notice} kind="bad">${T("Your browser does not let this page keep who is signed in. Allow cookies for it, and reload the page.")}<//>`}
+  <${Form} onSend=${sign.run}>
     <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address}
       onInput=${(e) => setAddress(e.target.value)} />
     <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
@@ -99,9 +100,9 @@ function Providers({ onToken }) {
   const settings = value?.oidcSettings;
   const [returned, setReturned] = useState("");
   useEffect(() => {
-    const token = sessionStorage.getItem(preflight);
+    const token = session.getItem(preflight);
     if (!token) return;
-    sessionStorage.removeItem(preflight);
+    session.removeItem(preflight);
     const refused = new URLSearchParams(location.search).get("error");
     if (refused) {
       setReturned(T("The other service has not signed you in."));
@@ -115,7 +116,7 @@ function Providers({ onToken }) {
     const back = new URL(location.href);
     back.searchParams.delete("error");
     const { body } = await call("POST", `${identity}/oidc/auth`, { json: { redirectUrl: back.href } });
-    sessionStorage.setItem(preflight, body.token);
+    session.setItem(preflight, body.token);
     const url = new URL(authorize[client.type](client.issuer));
     url.search = String(new URLSearchParams({
       client_id: client.clientId, response_type: "id_token", response_mode: "form_post",
