@@ -17,7 +17,7 @@ const lifetime = 48 * 3600 * 1000; // milliseconds that the server keeps a reser
  * @param {(uid: string) => Promise<any>} [find] the transfer, for whoever may see it afterwards
  */
 export function useUpload(key, reserve, find) {
-  const state = useRef(/** @type {any} */ ({ upload: null, form: {}, keep: true, since: 0 })).current;
+  const state = useRef(/** @type {any} */ ({ upload: null, form: {}, keep: true, since: 0, left: [] })).current;
   const [, redraw] = useState(0);
   const [phase, setPhase] = useState("looking"); // looking, ready, found (something unfinished), opening
   const [problem, setProblem] = useState(/** @type {any} */ (null));
@@ -65,10 +65,12 @@ export function useUpload(key, reserve, find) {
 
   return {
     phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep,
+    left: state.left.length, // files chosen that no upload could be begun for
     /** Keeps what was written into the form. */
     write(values) { Object.assign(state.form, values); save(); },
-    /** @param {import("./files.js").Chosen[]} chosen */
-    async add(chosen) {
+    /** Takes in what was chosen, and what is left of before. @param {import("./files.js").Chosen[]} more */
+    async add(more) {
+      const chosen = [...state.left.splice(0), ...more];
       if (!chosen.length) return;
       setProblem(null);
       try {
@@ -83,6 +85,7 @@ export function useUpload(key, reserve, find) {
         setPhase("ready");
       } catch (error) {
         if (!(error instanceof Failure)) console.error(error);
+        state.left.push(...chosen);
         setProblem(error);
         setPhase("ready");
       }
@@ -98,7 +101,7 @@ export function useUpload(key, reserve, find) {
     /** Ends what was begun and starts with nothing. */
     async discard() {
       const { upload } = state;
-      state.upload = null;
+      Object.assign(state, { upload: null, left: [] });
       for (const item of upload?.items ?? []) item.request?.abort();
       if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
       await drop(key);

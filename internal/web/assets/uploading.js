@@ -132,7 +132,10 @@ function Row({ item, upload }) {
 export function UploadNotices({ upload }) {
   const { problem, phase, upload: files } = upload;
   return html`
-    ${problem && html`<${Notice} kind="bad">${typeof problem === "string" ? problem : sentence(problem)}<//>`}
+    ${problem && html`<${Notice} kind="bad">
+      <p>${typeof problem === "string" ? problem : sentence(problem)}</p>
+      ${upload.left > 0 && html`<div><${Button} onClick=${() => upload.add([])}>${T("Try again")}<//></div>`}
+    <//>`}
     ${phase === "found" && html`<${Unfinished} upload=${upload} />`}
     ${files?.over && html`<${Notice} kind="bad" title=${T("This upload can no longer be finished.")}>
       <p>${T("An upload is kept for 48 hours. Please choose the files again.")}</p>
