@@ -41,6 +41,7 @@ export class Upload {
     /** @type {Item[]} */
     this.items = [];
     this.part = first;
+    this.most = most;
     this.broken = ""; // why nothing moves at the moment, though it will again by itself
     this.stopped = ""; // why nothing more can be sent; empty: it can
     this.over = false; // the reservation has ended
@@ -233,7 +234,8 @@ export class Upload {
     const going = () => item.state === "sending" || item.state === "retrying";
     let attempt = 0;
     this.stayAwake();
-    while (going() && item.held < item.size && !this.stopped) {
+    while (going() && item.held < item.size && !this.stopped && !this.over) {
+      const tried = this.part;
       try {
         await this.sendPart(item);
         [attempt, this.broken, item.state] = [0, "", going() ? "sending" : item.state];
@@ -249,6 +251,9 @@ export class Upload {
           this.changed(this);
           await this.pauseFor(attempt++, error.wait);
           if (going()) await this.ask(item).catch((failure) => { if (!passing(failure)) this.refuse(item, failure); });
+        } else if (error.status === 413 && tried > least) { // a proxy's; Consign takes parts of any size
+          this.most = Math.min(this.most, Math.max(least, tried / 2));
+          this.part = Math.min(this.part, this.most);
         } else if (error.status === 416 || error.code === 400012) {
           await this.ask(item).catch((failure) => { if (!passing(failure)) this.refuse(item, failure); });
         } else {
@@ -307,7 +312,7 @@ export class Upload {
     });
     [item.held, item.flying, item.request] = [held, 0, undefined];
     const took = (performance.now() - began) / 1000;
-    this.part = Math.round(Math.min(most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
+    this.part = Math.round(Math.min(this.most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
   }
 
   /** Asks how much of a file the server has. @param {Item} item */
@@ -382,6 +387,7 @@ export class Upload {
       return body;
     } catch (error) {
       if (error instanceof Failure && error.code === 409010) return { uid: error.details.join(" ").match(/[0-9a-f-]{36}/)?.[0] };
+      if (ended(error)) this.end(error);
       throw error;
     } finally {
       this.lock?.release();
