@@ -81,8 +81,17 @@ func (p *Pages) Patterns() []string { return p.patterns }
 // ServeHTTP answers a request for one of Patterns.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// NotFound answers with a page that nothing is there. It is for browsers: see PrefersHTML.
+// NotFound answers with a page that nothing is there, and leads the link of a page that ends in a slash to that page. It is for
+// browsers: see PrefersHTML.
 func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
+	bare := r.Clone(r.Context())
+	bare.URL.Path, bare.URL.RawPath = strings.TrimRight(r.URL.Path, "/"), strings.TrimRight(r.URL.RawPath, "/")
+	if path := bare.URL.Path; path != "" && path != r.URL.Path && !strings.HasPrefix(path, "//") { // two would begin a host
+		if _, pattern := p.mux.Handler(bare); pattern != "" {
+			http.Redirect(w, r, bare.URL.RequestURI(), http.StatusSeeOther)
+			return
+		}
+	}
 	p.render(w, r, http.StatusNotFound, missing)
 }
 

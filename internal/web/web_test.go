@@ -393,6 +393,21 @@ func TestNotFoundPage(t *testing.T) {
 	}
 }
 
+func TestLinksThatEndInASlash(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	for path, want := range map[string]string{
+		"/m/demo/": "/m/demo", "/m/demo//?from=mail": "/m/demo?from=mail", "/t/AbC-_9/": "/t/AbC-_9", "/m/caf%C3%A9/": "/m/caf%C3%A9",
+		"/inbox/": "/inbox", "http://elsewhere.example/m/demo/": "/m/demo",
+		"/nowhere/": "", "/m/": "", "///": "", "//elsewhere.example/m/": "", "//m/demo/": "", "/m/a%2Fb/": "/m/a%2Fb", "/m/%2F/": "",
+	} {
+		res := ask(t, http.HandlerFunc(p.NotFound), "GET", path)
+		if got := res.header.Get("Location"); got != want || (want == "") != (res.status == http.StatusNotFound) {
+			t.Errorf("%s leads to %q (%d), want %q", path, got, res.status, want)
+		}
+	}
+}
+
 func TestPrefersHTML(t *testing.T) {
 	t.Parallel()
 	for accept, want := range map[string]bool{
