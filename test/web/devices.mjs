@@ -217,4 +217,14 @@ export async function devicesTests() {
     await p.getByText("Arrived", { exact: true }).nth(4).waitFor();
     if (!(refused > 0 && refused <= 5)) throw new Error(`${refused} refusals`);
   });
+
+  await test("an inbox that was offline shows what it could not load, by itself", async () => {
+    const context = await signedIn(await person("Ona"));
+    const p = await page(context, "/inbox");
+    await context.setOffline(true);
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByText("The server could not be reached.").waitFor();
+    await context.setOffline(false);
+    await p.getByText("You have not sent anything yet.").waitFor({ timeout: 10_000 });
+  });
 }

@@ -6,13 +6,15 @@ import { identity, own, signedIn } from "./api.js";
 /**
  * Follows the feed until the page is left.
  * @param {(event: {kind: string, subject: string, createdAt: string}) => void} onEvent
+ * @param {() => void} onBack called when the feed is there again; what came before its first event was missed
  */
-export async function follow(onEvent) {
+export async function follow(onEvent, onBack) {
   let cursor = "";
-  for (let attempt = 0; signedIn(); attempt++) {
+  for (let attempt = 0, before = false; signedIn(); attempt++) {
     try {
       const { response } = await own("GET", `${identity}/events`, { accept: "text/event-stream", headers: cursor ? { "Last-Event-ID": cursor } : {} });
-      attempt = 0;
+      if (before) onBack();
+      [attempt, before] = [0, true];
       await read(response.body, (id, data) => {
         cursor = id || cursor;
         onEvent(JSON.parse(data));

@@ -39,11 +39,13 @@ function Inbox() {
     return () => clearTimeout(wait);
   }, [where, search, news]);
   useEffect(() => {
+    const again = () => setNews((n) => n + 1);
+    addEventListener("online", again);
     follow((event) => {
       if (!event.kind.startsWith("TRANSFER_")) return;
       if (event.kind === "TRANSFER_RECEIVED") announce(T("A new transfer has arrived."));
-      setNews((n) => n + 1);
-    });
+      again();
+    }, again);
   }, []);
   const turn = (name) => {
     setFound(null);
