@@ -84,13 +84,13 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeH
 // NotFound answers with a page that nothing is there, and leads the link of a page that ends in a slash to that page. It is for
 // browsers: see PrefersHTML.
 func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
-	bare := r.Clone(r.Context())
-	bare.URL.Path, bare.URL.RawPath = strings.TrimRight(r.URL.Path, "/"), strings.TrimRight(r.URL.RawPath, "/")
-	if path := bare.URL.Path; path != "" && path != r.URL.Path && !strings.HasPrefix(path, "//") { // two would begin a host
-		if _, pattern := p.mux.Handler(bare); pattern != "" {
-			http.Redirect(w, r, bare.URL.RequestURI(), http.StatusSeeOther)
-			return
+	path := strings.TrimRight(r.URL.EscapedPath(), "/")
+	if path != r.URL.EscapedPath() && !strings.HasPrefix(path, "//") && p.mux.Match(chi.NewRouteContext(), http.MethodGet, path) { // two slashes would begin a host
+		if r.URL.RawQuery != "" {
+			path += "?" + r.URL.RawQuery
 		}
+		http.Redirect(w, r, path, http.StatusSeeOther)
+		return
 	}
 	p.render(w, r, http.StatusNotFound, missing)
 }

@@ -399,7 +399,7 @@ func TestLinksThatEndInASlash(t *testing.T) {
 	for path, want := range map[string]string{
 		"/m/demo/": "/m/demo", "/m/demo//?from=mail": "/m/demo?from=mail", "/t/AbC-_9/": "/t/AbC-_9", "/m/caf%C3%A9/": "/m/caf%C3%A9",
 		"/inbox/": "/inbox", "http://elsewhere.example/m/demo/": "/m/demo",
-		"/nowhere/": "", "/m/": "", "///": "", "//elsewhere.example/m/": "", "//m/demo/": "", "/m/a%2Fb/": "/m/a%2Fb", "/m/%2F/": "",
+		"/nowhere/": "", "/m/": "", "///": "", "//elsewhere.example/m/": "", "//m/demo/": "", "/m/a%2Fb/": "/m/a%2Fb", "/m/%2F/": "/m/%2F",
 	} {
 		res := ask(t, http.HandlerFunc(p.NotFound), "GET", path)
 		if got := res.header.Get("Location"); got != want || (want == "") != (res.status == http.StatusNotFound) {
