@@ -57,7 +57,7 @@ func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string
 		hide(&t.Transfer)
 		return t, nil
 	}
-	t.Objects, err = s.Store.Objects(ctx, t.Reservation)
+	t.Objects, err = s.listObjects(ctx, t.Reservation, t.ObjectCount)
 	return t, err
 }
 

@@ -145,7 +145,7 @@ func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reserv
 	if err := mayManage(c, uid, r.Creator); err != nil {
 		return transfer.Reservation{}, err
 	}
-	if r.Objects, err = s.Store.Objects(ctx, uid); err != nil {
+	if r.Objects, err = s.listObjects(ctx, uid, r.ObjectCount); err != nil {
 		return transfer.Reservation{}, err
 	}
 	return r.Reservation, nil
@@ -203,7 +203,7 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 	if err != nil {
 		return transfer.Reservation{}, err
 	}
-	if r.Objects, err = s.Store.Objects(ctx, uid); err != nil {
+	if r.Objects, err = s.listObjects(ctx, uid, r.ObjectCount); err != nil {
 		return transfer.Reservation{}, err
 	}
 	return r.Reservation, nil

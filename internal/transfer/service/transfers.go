@@ -75,6 +75,7 @@ func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery
 func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObjects int32) ([]SeenTransfer, error) {
 	out := make([]SeenTransfer, len(rows))
 	var all, shown []id.Transfer
+	var objectsShown int32
 	for i, r := range rows {
 		out[i] = SeenTransfer{
 			Transfer: r.Transfer,
@@ -84,6 +85,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 		all = append(all, r.UID)
 		if !out[i].Locked && !out[i].Brief {
 			shown = append(shown, r.UID)
+			objectsShown += r.ObjectCount
 		}
 	}
 	if len(all) == 0 {
@@ -91,6 +93,9 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	}
 	deliveries, err := s.Store.DeliveriesOfTransfers(ctx, all)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.listed.makeRoom(ctx, objectsShown); err != nil {
 		return nil, err
 	}
 	objects, err := s.Store.ObjectsOfTransfers(ctx, shown)
