@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -106,18 +107,17 @@ func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket
 	return err
 }
 
-// Room refuses as TakeQuietly does, but adds no drop: for what costs one only by its outcome, which Fill adds then.
-func (b *Buckets) Room(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
+// TakeFor is TakeQuietly around work that is only counted if it says so. The drop falls before, so that of parallel requests no more
+// are let in than there is room for, and is returned afterwards when it does not count.
+func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style, work func() (counts bool, err error)) error {
 	if err := b.TakeQuietly(w, ctx, bucket, identifier, style); err != nil {
 		return err
 	}
-	return b.limiter.Return(ctx, bucket, identifier)
-}
-
-// Fill adds a drop for what has happened already: a bucket that is full by now stays so.
-func (b *Buckets) Fill(ctx context.Context, bucket ratelimit.Bucket, identifier string) error {
-	_, err := b.limiter.Take(ctx, bucket, identifier)
-	return err
+	counts, err := work()
+	if counts {
+		return err
+	}
+	return cmp.Or(err, b.limiter.Return(ctx, bucket, identifier))
 }
 
 func restore(h http.Header, name string, values []string) {

@@ -32,17 +32,18 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if account.Locale == "" {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
+	var raw string
+	signUp := func() (mailed bool, err error) {
+		raw, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
+		return err == nil, err
+	}
 	address, err := service.NormalizeAddress("address", in.Address)
-	if err == nil { // whatever is wrong with it, SignUp says
-		if err := h.buckets.Room(w, r.Context(), inboxBucket, address, httpapi.Identity); err != nil {
-			return err
-		}
+	if err == nil {
+		err = h.buckets.TakeFor(w, r.Context(), inboxBucket, address, httpapi.Identity, signUp)
+	} else { // whatever else is wrong, SignUp says
+		_, err = signUp()
 	}
-	raw, err := h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 	if err != nil {
-		return err
-	}
-	if err := h.buckets.Fill(r.Context(), inboxBucket, address); err != nil {
 		return err
 	}
 	return handOut(w, raw)

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -21,8 +20,8 @@ type logInRequest struct {
 	Key   string `json:"key"`
 }
 
-// logIn handles POST /auth/login. Its bucket is that of the address, which only the body tells. What fails costs the client's address a
-// drop, too: comparing passwords is work, and a guess at everybody's account is cheap otherwise.
+// logIn handles POST /auth/login. What fails costs the client's address a drop: comparing passwords is work, also for those who are told
+// after ten seconds that it is too much, and a guess at everybody's account is cheap otherwise.
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in logInRequest
 	if err := httpapi.Decode(r, &in); err != nil {
@@ -32,32 +31,36 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err := credentials.Check(); err != nil {
 		return err
 	}
-	from := httpapi.Client(r.Context())
-	if err := h.buckets.Room(w, r.Context(), failedLoginBucket, httpapi.AddressKey(from.Address), httpapi.Identity); err != nil {
-		return err
-	}
-	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
-		return err
-	}
-	if credentials.Type != credential.TypeBcrypt {
-		var err error
-		if credentials.MFA, err = h.mfa(r); err != nil {
-			return err
+	var raw string
+	client := httpapi.Client(r.Context())
+	err := h.buckets.TakeFor(w, r.Context(), failedLoginBucket, httpapi.AddressKey(client.Address), httpapi.Identity, func() (failed bool, err error) {
+		if credentials.MFA, err = h.admit(w, r, credentials); err != nil {
+			return false, err
 		}
-		if credentials.MFA != nil { // codes are short: a person with ten addresses has no ten times as many guesses
-			if err := h.buckets.TakeQuietly(w, r.Context(), factorBucket, credentials.MFA.Person.String(), httpapi.Identity); err != nil {
-				return err
-			}
-		}
-	}
-	raw, err := h.service.Login(r.Context(), from, credentials)
-	if errors.Is(err, identity.ErrCredentials) {
-		err = cmp.Or(h.buckets.Fill(r.Context(), failedLoginBucket, httpapi.AddressKey(from.Address)), err)
-	}
+		raw, err = h.service.Login(r.Context(), client, credentials)
+		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
+	})
 	if err != nil {
 		return h.nameHost(w, err, "/auth/login")
 	}
 	return handOut(w, raw)
+}
+
+// admit takes the drops of a login: of the address, which only the body tells, and of the person whom the mfa token of a second factor
+// speaks for, which it returns.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials) (*token.Caller, error) {
+	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
+		return nil, err
+	}
+	if credentials.Type == credential.TypeBcrypt {
+		return nil, nil
+	}
+	caller, err := h.mfa(r)
+	if err != nil || caller == nil {
+		return nil, err
+	}
+	// Codes are short: a person with ten addresses has no ten times as many guesses.
+	return caller, h.buckets.TakeQuietly(w, r.Context(), factorBucket, caller.Person.String(), httpapi.Identity)
 }
 
 // mfa returns who the mfa token of a second step speaks for; nil if there is none that verifies, which the specification

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,6 +182,32 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 	for range 20 {
 		eve.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
 		s.Clock.Advance(15 * time.Second)
+	}
+}
+
+// TestParallelFailedLogins: of guesses from one client address that come at once no more are looked at than its bucket holds. Were
+// the drop to fall only when a guess has failed, all that wait for their turn would be let in, and nobody else could log in (503).
+func TestParallelFailedLogins(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"))
+	var failed, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			r, err := s.Stranger().Try(t.Context(), "POST", s.Identity+"/auth/login", credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city"))
+			switch {
+			case err != nil:
+				t.Error(err)
+			case r.Status == http.StatusUnauthorized:
+				failed.Add(1)
+			case r.Status == int(fault.Overloaded):
+				refused.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if failed.Load() != 60 || refused.Load() != 140 {
+		t.Errorf("%d guesses were looked at and %d refused, want 60 and 140", failed.Load(), refused.Load())
 	}
 }
 
