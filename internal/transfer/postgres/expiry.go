@@ -102,34 +102,37 @@ func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfe
 }
 
 // HideDeliveriesOf takes deliveries of up to limit transfers out of the sight of a person who is gone, and returns the transfers,
-// which it locks first.
+// which it locks first, with those that somebody forgets meanwhile.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
 	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
-		WITH t AS (
-			SELECT t.uid FROM transfer.transfers t
-			WHERE t.uid IN (SELECT transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL
-				GROUP BY created_at, transfer ORDER BY created_at, transfer LIMIT $2)
-			ORDER BY t.uid FOR UPDATE
+		WITH found AS (
+			SELECT transfer AS uid FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL
+			GROUP BY created_at, transfer ORDER BY created_at, transfer LIMIT $2
+		), t AS (
+			SELECT t.uid FROM transfer.transfers t WHERE t.uid IN (SELECT uid FROM found) ORDER BY t.uid FOR UPDATE
 		), hidden AS (
 			UPDATE transfer.deliveries d SET hidden_at = $3 FROM t WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
 		)
-		SELECT uid FROM t`, p, limit, now)))
+		SELECT uid FROM found`, p, limit, now)))
 }
 
-// DisownTransfers parts a person who is gone from up to limit transfers that they sent, and returns how many there were: they stay
-// until they expire, with the name as delivered and without the address. They are locked in the order in which HideDeliveriesOf locks
-// those of a recipient.
-func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (int, error) {
-	tag, err := s.q.Exec(ctx, `
-		UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL
-		FROM (
-			SELECT uid FROM transfer.transfers WHERE uid = ANY (ARRAY (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT $2))
-			ORDER BY uid FOR NO KEY UPDATE
-		) sent WHERE t.uid = sent.uid`, p, limit)
+// DisownTransfers parts a person who is gone from up to limit transfers that they sent, and returns how many there were, with those that
+// somebody forgets meanwhile: they stay until they expire, with the name as delivered and without the address. They are locked in the
+// order in which HideDeliveriesOf locks those of a recipient.
+func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (n int, err error) {
+	err = s.q.QueryRow(ctx, `
+		WITH found AS (
+			SELECT ARRAY (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT $2) AS uids
+		), sent AS (
+			SELECT uid FROM transfer.transfers WHERE uid = ANY ((SELECT uids FROM found)::uuid[]) ORDER BY uid FOR NO KEY UPDATE
+		), parted AS (
+			UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL FROM sent WHERE t.uid = sent.uid
+		)
+		SELECT cardinality(uids) FROM found`, p, limit).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("disown transfers: %w", err)
 	}
-	return int(tag.RowsAffected()), nil
+	return n, nil
 }
 
 // PurgeTransfers forgets up to limit transfers that ended before the time given, with everything that hung on them, and

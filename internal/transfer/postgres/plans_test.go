@@ -166,6 +166,10 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				return err
 			},
 			"disowning": func() error { _, err := s.DisownTransfers(ctx, id.New[id.Person](), 100); return err },
+			"hiding": func() error {
+				_, err := s.HideDeliveriesOf(ctx, id.New[id.Person](), 100, time.Now())
+				return err
+			},
 			"recipient": func() error { _, err := s.RecipientProven(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {

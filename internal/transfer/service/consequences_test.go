@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -42,6 +43,42 @@ func TestPersonDeleted(t *testing.T) {
 	if n := w.count(`SELECT (SELECT count(*) FROM transfer.mailboxes) + (SELECT count(*) FROM transfer.reservations WHERE state = 'open')
 		+ (SELECT count(*) FROM transfer.transfers WHERE state <> 'revoked')`); n != 0 {
 		t.Errorf("%d things are left", n)
+	}
+}
+
+// TestPersonDeletedWhileTransfersArePurged: a batch of which somebody else takes away a part meanwhile, or all, is not the last one therefore:
+// the address of a person who is gone stays with no transfer.
+func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.person("ann@example.com")
+	w.exec(`WITH r AS (
+			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+			SELECT gen_random_uuid(), 'drop', 'confirmed', gen_random_uuid(), $1, $2, 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1, 300)
+			RETURNING uid, transfer
+		)
+		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, sender_email, limits_organization, delivery_notification, protection,
+			object_count, total_bytes, created_at, expires_at)
+		SELECT transfer, uid, 'drop', $1, $1, true, 'ann@example.com', $2, false, 'none', 1, 1, now(), now() FROM r`, ann.Person, w.free)
+	purge, err := w.db.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = purge.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := purge.Exec(t.Context(), `DELETE FROM transfer.transfers WHERE uid IN (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT 201)`, ann.Person); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.ForgetPerson(t.Context(), ann.Person) }()
+	w.until(func() bool { return w.blocked() == 1 })
+	if err := purge.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.transfers WHERE sender_email IS NOT NULL`); n != 0 {
+		t.Errorf("%d transfers keep the address", n)
 	}
 }
 
