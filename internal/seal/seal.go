@@ -154,6 +154,16 @@ func (s *Sealer) MAC(purpose string, parts ...[]byte) []byte {
 	return macOf(s.macKeys(purpose)[0], parts)
 }
 
+// MACs returns what MAC does, and after it the same under the previous secret key, if there is one: for what was handed out before.
+func (s *Sealer) MACs(purpose string, parts ...[]byte) [][]byte {
+	keys := s.macKeys(purpose)
+	macs := make([][]byte, len(keys))
+	for i, key := range keys {
+		macs[i] = macOf(key, parts)
+	}
+	return macs
+}
+
 // CheckMAC reports in constant time whether mac is that of parts, under the current or the previous secret key.
 func (s *Sealer) CheckMAC(mac []byte, purpose string, parts ...[]byte) bool {
 	ok := false

@@ -1,6 +1,8 @@
 package handler_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 type object = map[string]any
@@ -97,6 +100,30 @@ func linkKey(t *testing.T, s *testkit.Server, link string) string {
 		t.Fatalf("link %s", link)
 	}
 	return key
+}
+
+// TestLinksOutliveTheSecretKey: what is said of a link again, to its sender and in the warning that the transfer expires, is the link
+// that was made, also when the operator has changed the secret key since. One made with the new key would open nothing.
+func TestLinksOutliveTheSecretKey(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_WARNING", "2d"))
+	ann := first.SignUp("ann@example.com")
+	x := deliver(ann, object{"recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	link, mailed := ann.Get(x.path).Want(http.StatusOK).String("link"), linkTo(first, "bob@example.org")
+	first.Stop()
+	s := testkit.New(t, testkit.Beside(first), testkit.Env("CONSIGN_EXPIRY_WARNING", "2d"),
+		testkit.Env("CONSIGN_SECRET_KEY", base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("n"), 32))),
+		testkit.Env("CONSIGN_SECRET_KEY_PREVIOUS", base64.StdEncoding.EncodeToString(first.Config.SecretKey)))
+	if again := ann.At(s).Get(x.path).Want(http.StatusOK); again.String("link") != link {
+		t.Errorf("%s was %s", again.String("link"), link)
+	}
+	s.Clock.Advance(5 * 24 * time.Hour)
+	run(t, s, service.JobWarnExpiring)
+	warned := s.Transfer + "/public/transfers/" + s.Mail.Wait(t, "bob@example.org", "expire soon", 1).Key(t, "/t/")
+	if warned != mailed {
+		t.Errorf("%s was %s", warned, mailed)
+	}
+	s.Stranger().Get(warned).Want(http.StatusOK)
 }
 
 func TestDrop(t *testing.T) {

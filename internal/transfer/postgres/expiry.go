@@ -174,10 +174,9 @@ func (s *Store) PurgeCounters(ctx context.Context, day, keysBefore time.Time) er
 type Expiring struct {
 	Transfer transfer.Transfer
 	Delivery transfer.Delivery // of the sender, name and address only
-	Version  int32             // of the key in its link
+	Link     Link
 	Locale   string
 	TimeZone string
-	Host     string // where the link leads
 }
 
 // MarkWarned marks up to limit transfers as warned that expire before the time given and were to live longer than window
@@ -201,11 +200,12 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		Email            string
 		DestinationType  *string
 		KeyVersion       *int32
+		KeyHash          []byte
 		Locale, TimeZone *string
 		Host             *string
 	}
 	rows, err := all[expiringRow](s.q.Query(ctx, `
-		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version,
+		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version, d.key_hash,
 			coalesce(p.locale, sp.locale) AS locale, coalesce(p.time_zone, sp.time_zone) AS time_zone, coalesce(sp.host, o.host, p.host) AS host
 		FROM transfer.transfers t
 		JOIN transfer.deliveries d ON d.transfer = t.uid AND d.email IS NOT NULL AND d.hidden_at IS NULL
@@ -214,7 +214,7 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		LEFT JOIN directory.organizations o ON o.organization = t.limits_organization
 		WHERE t.uid = ANY ($1)
 		UNION ALL
-		SELECT `+transferColumns+`, NULL, p.person, p.name, p.email, NULL, NULL, p.locale, p.time_zone, p.host
+		SELECT `+transferColumns+`, NULL, p.person, p.name, p.email, NULL, NULL, NULL, p.locale, p.time_zone, p.host
 		FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL
 		WHERE t.uid = ANY ($1)`, uuids(uids)))
 	if err != nil {
@@ -225,7 +225,8 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		out[i] = Expiring{
 			Transfer: r.transfer(),
 			Delivery: transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(or(r.DestinationType))},
-			Version:  or(r.KeyVersion), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: or(r.Host),
+			Link:     Link{Delivery: r.Delivery, Version: or(r.KeyVersion), KeyHash: r.KeyHash, Host: or(r.Host)},
+			Locale:   or(r.Locale), TimeZone: or(r.TimeZone),
 		}
 	}
 	return out, nil

@@ -291,6 +291,25 @@ func (s *Store) DeliveriesOfTransfers(ctx context.Context, uids []id.Transfer) (
 	return out, nil
 }
 
+// Link is what there is to know of the link to a delivery.
+type Link struct {
+	Delivery id.Delivery
+	Version  int32  // of its key
+	KeyHash  []byte // SHA-256 of its key
+	Host     string // where it leads; empty: nowhere
+}
+
+// SenderLink returns the link of a transfer that its sender has, as it leads to the sender's host; a zero one if there is none.
+func (s *Store) SenderLink(ctx context.Context, t id.Transfer) (Link, error) {
+	links, err := all[Link](s.q.Query(ctx, `SELECT d.uid AS delivery, d.key_version AS version, d.key_hash, coalesce(p.host, '') AS host
+		FROM transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer JOIN directory.persons p ON p.person = t.sender
+		WHERE d.transfer = $1 AND d.destination_type = 'link'`, t))
+	if err != nil {
+		return Link{}, fmt.Errorf("find link: %w", err)
+	}
+	return append(links, Link{})[0], nil
+}
+
 // CountUploadConfirmation counts a mail to an uploader's address on a day and reports whether it is within limit.
 func (s *Store) CountUploadConfirmation(ctx context.Context, email string, day time.Time, limit int) (bool, error) {
 	tag, err := s.q.Exec(ctx, `

@@ -49,7 +49,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 			if d.Destination != transfer.ToLink {
 				t.Recipients = append(t.Recipients, d.Delivery)
 			} else {
-				t.Link = s.deliveryLink(r.Facts.Host, d.UID, firstVersion)
+				t.Link = s.newLink(r.Facts.Host, d.UID)
 			}
 		}
 		return s.announce(ctx, tx, c, r, t)
@@ -117,7 +117,7 @@ func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 
 func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 	d.UID = id.New[id.Delivery]()
-	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID, firstVersion))}
+	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID))}
 }
 
 // announce queues everything that a delivery causes: mails to the recipients, the upload confirmation, the audit entry

@@ -140,8 +140,8 @@ func (s *Service) expiryWarning(d postgres.Expiring) mail.Message {
 		return m
 	}
 	m.ReplyTo, m.ReplyToName, m.Reference = t.Sender.Email, t.Sender.Name, deliveryReference+d.Delivery.UID.String()
-	if d.Host != "" {
-		m.Secret = map[string]string{"link": s.deliveryLink(d.Host, d.Delivery.UID, d.Version)}
+	if link := s.linkAgain(d.Link); link != "" {
+		m.Secret = map[string]string{"link": link}
 	}
 	return m
 }

@@ -43,7 +43,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 		}
 		messages = append(messages, mail.Message{
 			To: d.Email, ToName: d.Name, Locale: locale, TimeZone: zone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
-			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.deliveryLink(r.Facts.Host, d.UID, firstVersion)},
+			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.newLink(r.Facts.Host, d.UID)},
 			Reference: deliveryReference + d.UID.String(), GiveUpAt: t.ExpiresAt,
 		})
 	}

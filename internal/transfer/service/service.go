@@ -7,6 +7,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -115,13 +116,31 @@ func (s *Service) audit(ctx context.Context, tx *postgres.Store, c token.Caller,
 	return audit.Append(ctx, tx.Tx(), s.Now(), e)
 }
 
-// deliveryKey is the secret in the link to a delivery. It is derived, so that a mail can be written again; the row holds
+// deliveryKey is the secret in the link to a new delivery. It is derived, so that a mail can be written again; the row holds
 // its SHA-256 (contract 1.5).
-func (s *Service) deliveryKey(d id.Delivery, version int32) string {
-	return base64.RawURLEncoding.EncodeToString(s.Sealer.MAC("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))))
+func (s *Service) deliveryKey(d id.Delivery) string { return s.deliveryKeys(d, firstVersion)[0] }
+
+// deliveryKeys are the secret of a delivery under the present secret key and under the previous one, if there is one.
+func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
+	var keys []string
+	for _, mac := range s.Sealer.MACs("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))) {
+		keys = append(keys, base64.RawURLEncoding.EncodeToString(mac))
+	}
+	return keys
 }
 
-// deliveryLink is the page of a delivery.
-func (s *Service) deliveryLink(host string, d id.Delivery, version int32) string {
-	return s.Hosts.URL(host, "/t/"+s.deliveryKey(d, version))
+// newLink is the page of a new delivery.
+func (s *Service) newLink(host string, d id.Delivery) string {
+	return s.Hosts.URL(host, "/t/"+s.deliveryKey(d))
+}
+
+// linkAgain is the page of a delivery whose row knows its key: made under the secret key of its time, any other opens nothing. It is
+// empty when that secret key is gone.
+func (s *Service) linkAgain(l postgres.Link) string {
+	for _, key := range s.deliveryKeys(l.Delivery, l.Version) {
+		if l.Host != "" && bytes.Equal(seal.Hash(key), l.KeyHash) {
+			return s.Hosts.URL(l.Host, "/t/"+key)
+		}
+	}
+	return ""
 }

@@ -22,8 +22,6 @@ type SeenTransfer struct {
 	transfer.Transfer
 	Locked bool // protected, and not from its sender: what it holds is not shown here
 	Brief  bool // in a list: too many objects to show
-
-	link id.Delivery // what the sender's link opens; zero: there is none, or it is not the sender who sees
 }
 
 // TransferQuery asks for a part of the caller's transfers.
@@ -105,9 +103,6 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	for i, r := range rows {
 		out[i].Objects = objects[r.UID]
 		for _, d := range deliveries[r.UID] {
-			if d.Destination == transfer.ToLink && r.AsSender {
-				out[i].link = d.UID
-			}
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
 			}
@@ -143,12 +138,12 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 			return SeenTransfer{}, err
 		}
 	}
-	if !list[0].link.IsZero() && !row.State.Ended() {
-		sender, err := s.Store.Owner(ctx, c.Person, s.anywhere())
+	if row.AsSender && !row.State.Ended() {
+		link, err := s.Store.SenderLink(ctx, uid)
 		if err != nil {
 			return SeenTransfer{}, err
 		}
-		list[0].Link = s.deliveryLink(sender.Host, list[0].link, firstVersion)
+		list[0].Link = s.linkAgain(link)
 	}
 	return list[0], nil
 }
