@@ -60,8 +60,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// lockMigrations refuses a database of another encoding than UTF-8, and waits for the advisory lock by asking again and again, since a statement that waits inside Postgres
-// would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which goose's own would not.
+// lockMigrations refuses a database of another encoding than UTF-8, and waits for the advisory lock by asking again and again, since a
+// statement that waits inside Postgres would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which
+// goose's own would not.
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {

@@ -153,10 +153,8 @@ func TestPark(t *testing.T) {
 	s.Stranger().As(late.String("token")).Get(s.Identity + "/auth/park").WantError(token.ErrExpired)
 }
 
-// TestBrokenQuery: a query that cannot be read is refused whole. Left out in silence, a challenge would protect nobody, and
-// a jti would make logging out somebody else's session the end of one's own.
-// TestKeptSessions: sessions beside the one that parks have buckets of their own, so a person cannot make them in heaps, by way of
-// each other neither. Parking that moves a session is not concerned.
+// TestKeptSessions: sessions beside the one that parks have buckets of their own, so a person cannot make them in heaps, nor by way of
+// each other. Parking that moves a session is not concerned.
 func TestKeptSessions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -175,6 +173,8 @@ func TestKeptSessions(t *testing.T) {
 	session.Post(park+"&keep_session=true", nil).Want(http.StatusOK)
 }
 
+// TestBrokenQuery: a query that cannot be read is refused whole. Left out in silence, a challenge would protect nobody, and
+// a jti would make logging out somebody else's session the end of one's own.
 func TestBrokenQuery(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
