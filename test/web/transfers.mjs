@@ -126,6 +126,20 @@ export async function transferTests() {
     await arrive(30);
     await p.getByText("Number 30").waitFor();
     if (await p.locator(".entry").count() < 30) throw new Error("the list was folded up");
+
+    let asked = 0; // the answers of a server that has not looked at everything yet; the fourteenth finds something
+    await p.route(/transfers\?.*search=/, (route) => {
+      const url = new URL(route.request().url());
+      url.searchParams.delete("cursor");
+      return ++asked < 14 ? route.fulfill({ json: { transfers: [], next: `after-${asked}` } }) : route.continue({ url: String(url) });
+    });
+    await p.getByRole("searchbox").fill("number 7");
+    await p.getByText("Nothing found so far.").waitFor();
+    equal(asked, 10, "calls without being asked");
+    await p.getByRole("button", { name: "Search further" }).click();
+    await p.getByText("Number 7").waitFor();
+    equal(await p.locator(".entry").count(), 1, "found");
+    equal(await p.getByRole("button", { name: "Search further" }).count(), 0, "ways further");
   });
 
   await test("an unknown link", async () => {

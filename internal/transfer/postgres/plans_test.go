@@ -24,8 +24,11 @@ import (
 // witness explains the statements that pass through it.
 type witness struct {
 	database.Querier
-	t     *testing.T
-	scans []string // tables that the last statement would read from end to end
+	t *testing.T
+
+	// Of the last statement: the tables that it would read from end to end, and its window functions.
+	scans   []string
+	windows int
 }
 
 // Query implements database.Querier.
@@ -55,7 +58,7 @@ func (w *witness) explain(ctx context.Context, sql string, args []any) {
 	if err := json.Unmarshal(raw, &plan); err != nil {
 		w.t.Fatal(err)
 	}
-	w.scans = plan[0].Plan.scanned(nil)
+	w.scans, w.windows = plan[0].Plan.scanned(nil), strings.Count(string(raw), `"WindowAgg"`)
 }
 
 // node is what EXPLAIN tells of a step.

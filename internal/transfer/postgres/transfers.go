@@ -189,60 +189,112 @@ func (s *Store) TransferOfReservation(ctx context.Context, r id.Reservation) (Se
 	return SeenTransfer{Transfer: row.transfer(), AsSender: true}, nil
 }
 
+// Position is a place in a list of transfers, newest first; the zero one is before the newest.
+type Position struct {
+	At  time.Time
+	UID id.Transfer // among those of the same time
+}
+
 // Page asks for a part of somebody's transfers, newest first.
 type Page struct {
 	Received, Sent bool
-	Search         string    // empty: all
-	BeforeAt       time.Time // only those older than this, and than BeforeUID at the same time; zero: from the newest
-	BeforeUID      id.Transfer
+	Search         string   // empty: all
+	Candidates     int      // of those received and of those sent a search looks at no more than so many
+	After          Position // the page begins with what follows this place
 	Limit          int
 }
 
-// The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with
-// the number of transfers. $2 and $3 are the cursor, $4 the limit, $5 the pattern of a search. A search takes
-// letters of either case, and accents in either form (systems of Apple name files with letter and accent apart); it does not tell a
-// recipient what a protection hides.
+// The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with the number of
+// transfers. $2 and $3 are the position, $5 the host.
 const (
-	receivedHalf = `(SELECT d.transfer AS uid, d.created_at FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
-		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
+	received = `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
+		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($5 = '*' OR p.host = $5)
 			AND ($2::timestamptz IS NULL OR (d.created_at, d.transfer) < ($2, $3))
-			AND ($5 = '' OR EXISTS (SELECT FROM transfer.transfers t WHERE t.uid = d.transfer AND
-				CASE WHEN t.protection <> 'password' AND ` + proven + ` THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($5))))
-		ORDER BY d.created_at DESC, d.transfer DESC LIMIT $4)`
-	sentHalf = `(SELECT t.uid, t.created_at FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
-		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($6 = '*' OR p.host = $6)
+		ORDER BY d.created_at DESC, d.transfer DESC LIMIT `
+	sent = `SELECT t.created_at, t.uid FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
+		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($5 = '*' OR p.host = $5)
 			AND ($2::timestamptz IS NULL OR (t.created_at, t.uid) < ($2, $3))
-			AND ($5 = '' OR t.search LIKE lower(normalize($5)) OR EXISTS (SELECT FROM transfer.deliveries d
-				WHERE d.transfer = t.uid AND lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize($5))))
-		ORDER BY t.created_at DESC, t.uid DESC LIMIT $4)`
+		ORDER BY t.created_at DESC, t.uid DESC LIMIT `
 )
 
-// Transfers returns a page of a person's transfers, without objects. Somebody who is at home on another host than the
-// scope's has none there.
-func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, error) {
-	halves := receivedHalf + ` UNION ` + sentHalf
+// What a search for pattern $6 finds in a candidate c of either half. It takes letters of either case, and accents in either form (systems
+// of Apple name files with letter and accent apart); it does not tell a recipient what a protection hides. Aggregates, since for
+// thousands of candidates the planner would rather read all transfers there are than look for EXISTS in each.
+const (
+	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + proven + `
+			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($6))), false)
+		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
+	foundSent = `(SELECT coalesce(bool_or(t.search LIKE lower(normalize($6)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize($6))), false)
+		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
+)
+
+// half is a half of a page that holds all there is, up to limit $4.
+func half(all string) string {
+	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + `$4) c)`
+}
+
+// searchedHalf is the half of a page that a search found among the newest $7 candidates, up to limit $4, and the last of these candidates:
+// nobody has looked at what follows it.
+func searchedHalf(all, found string) string {
+	return `(SELECT * FROM (
+			SELECT c.created_at, c.uid, ` + found + ` AS found, row_number() OVER (ORDER BY c.created_at DESC, c.uid DESC) = $7 AS last
+			FROM (` + all + `$7) c
+		) c WHERE found OR last ORDER BY created_at DESC, uid DESC LIMIT $4)`
+}
+
+// Transfers returns a page of a person's transfers, without objects, and where the next page goes on, the zero position when there is none.
+// A search returns what it found among the candidates, be it nothing. Somebody who is at home on another host than the scope's has none there.
+func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
+	var after *time.Time
+	if !page.After.At.IsZero() {
+		after = &page.After.At
+	}
+	args := []any{p, after, page.After.UID, page.Limit + 1, sc.Host} // one more tells whether there is one
+	inbox, outbox := half(received), half(sent)
+	if page.Search != "" {
+		inbox, outbox = searchedHalf(received, foundReceived), searchedHalf(sent, foundSent)
+		args = append(args, pattern(page.Search), page.Candidates)
+	}
+	halves := inbox + ` UNION ALL ` + outbox
 	switch {
 	case !page.Sent:
-		halves = receivedHalf
+		halves = inbox
 	case !page.Received:
-		halves = sentHalf
+		halves = outbox
 	}
-	var before *time.Time
-	if !page.BeforeAt.IsZero() {
-		before = &page.BeforeAt
-	}
-	rows, err := all[seenRow](s.q.Query(ctx, `
-		WITH page AS (`+halves+`)
-		SELECT `+seenColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+`
-		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, p, before, page.BeforeUID, page.Limit, pattern(page.Search), sc.Host))
+	rows, err := all[pageRow](s.q.Query(ctx, `
+		WITH page AS (SELECT created_at, uid, bool_or(found) AS found, bool_or(last) AS last FROM (`+halves+`) h GROUP BY created_at, uid)
+		SELECT page.found, page.last, `+seenColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+`
+		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, args...))
 	if err != nil {
-		return nil, fmt.Errorf("list transfers: %w", err)
+		return nil, Position{}, fmt.Errorf("list transfers: %w", err)
 	}
-	out := make([]SeenTransfer, len(rows))
-	for i, r := range rows {
-		out[i] = r.seen()
+	seen, next := cut(rows, page.Limit)
+	return seen, next, nil
+}
+
+type pageRow struct {
+	seenRow
+	Found, Last bool
+}
+
+func (r pageRow) position() Position { return Position{At: r.CreatedAt, UID: r.UID} }
+
+// cut makes a page of rows in order. It ends before what one half has not looked at, though the other may have found older ones.
+func cut(rows []pageRow, limit int) (seen []SeenTransfer, next Position) {
+	var last Position
+	for _, r := range rows {
+		if r.Found {
+			if len(seen) == limit {
+				return seen, last
+			}
+			seen, last = append(seen, r.seen()), r.position()
+		}
+		if r.Last {
+			return seen, r.position()
+		}
 	}
-	return out, nil
+	return seen, Position{}
 }
 
 // ObjectsOfTransfers returns the objects of several transfers by transfer, in order.

@@ -38,30 +38,33 @@ const (
 	MaxPage       = 200
 	maxSearch     = 255
 	listedObjects = 100 // a transfer in a list shows its objects only up to so many
+
+	// searchCandidates is how many transfers a search looks at, of those received and of those sent each, before it answers what it has
+	// found: well within the time that a statement may take.
+	searchCandidates = 10_000
 )
 
-// Transfers returns the caller's transfers, newest first, and a cursor when there are more. ErrInvalid.
+// Transfers returns the caller's transfers, newest first, and a cursor when there are more, or when a search has not looked at all yet:
+// its page may then hold fewer than the limit, or nothing. ErrInvalid.
 func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list []SeenTransfer, next string, err error) {
-	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Limit: q.Limit + 1}
+	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var p fault.Problems
 	checkLine(&p, "search", q.Search, maxSearch)
 	if q.Cursor != "" {
 		var ok bool
-		if page.BeforeAt, page.BeforeUID, ok = parseCursor(q.Cursor); !ok {
+		if page.After, ok = parseCursor(q.Cursor); !ok {
 			p.Add("cursor", "is not one that an answer named as next")
 		}
 	}
 	if err := p.Err(); err != nil {
 		return nil, "", err
 	}
-	rows, err := s.Store.Transfers(ctx, c.Person, page, s.scope(c))
+	rows, end, err := s.Store.Transfers(ctx, c.Person, page, s.scope(c))
 	if err != nil {
 		return nil, "", err
 	}
-	if len(rows) > q.Limit {
-		rows = rows[:q.Limit]
-		last := rows[len(rows)-1]
-		next = cursor(last.CreatedAt, last.UID)
+	if end != (postgres.Position{}) {
+		next = cursor(end)
 	}
 	if list, err = s.fill(ctx, rows, listedObjects); err != nil {
 		return nil, "", err
@@ -239,17 +242,17 @@ func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfe
 	return s.removeBytesSoon(ctx, tx)
 }
 
-// cursor names the place after a transfer in a list.
-func cursor(at time.Time, uid id.Transfer) string {
-	raw := binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()))
-	return base64.RawURLEncoding.EncodeToString(append(raw, uid.UUID[:]...))
+// cursor names a position in a list.
+func cursor(p postgres.Position) string {
+	raw := binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro()))
+	return base64.RawURLEncoding.EncodeToString(append(raw, p.UID.UUID[:]...))
 }
 
-func parseCursor(text string) (at time.Time, uid id.Transfer, ok bool) {
+func parseCursor(text string) (p postgres.Position, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) != 8+16 {
-		return time.Time{}, id.Transfer{}, false
+		return postgres.Position{}, false
 	}
-	at = time.UnixMicro(int64(binary.BigEndian.Uint64(raw))).UTC()
-	return at, id.Transfer{UUID: uuid.UUID(raw[8:])}, at.Year() > 1970 && at.Year() < 10_000
+	p = postgres.Position{At: time.UnixMicro(int64(binary.BigEndian.Uint64(raw))).UTC(), UID: id.Transfer{UUID: uuid.UUID(raw[8:])}}
+	return p, p.At.Year() > 1970 && p.At.Year() < 10_000
 }

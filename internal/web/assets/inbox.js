@@ -12,6 +12,7 @@ import { downloadOwn } from "./downloads.js";
 import "./shell.js";
 
 const page = 25, most = 200; // transfers of a page; what the server gives at once
+const calls = 10; // that a search makes by itself: the server looks at some thousand transfers in each
 
 showOwn(Inbox);
 
@@ -28,11 +29,17 @@ function Inbox() {
   /** Loads what follows a cursor; without one, as much as is shown already, from the start. */
   const load = useAction(async (cursor) => {
     const turn = ++asked.current;
-    const limit = cursor ? page : Math.min(most, Math.max(page, seen.current));
-    const query = new URLSearchParams({ location: where, limit: String(limit), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
-    const { body } = await own("GET", `${transfer}/transfers?${query}`);
-    if (turn !== asked.current) return; // something else was asked meanwhile
-    setFound((before) => (cursor && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
+    let left = cursor ? page : Math.min(most, Math.max(page, seen.current));
+    for (let call = 0; call < calls && left > 0; call++) {
+      const query = new URLSearchParams({ location: where, limit: String(left), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
+      const { body } = await own("GET", `${transfer}/transfers?${query}`);
+      if (turn !== asked.current) return; // something else was asked meanwhile
+      const goesOn = cursor;
+      setFound((before) => (goesOn && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
+      cursor = body.next;
+      if (!cursor) return;
+      left -= body.transfers.length;
+    }
   });
   useEffect(() => {
     const wait = setTimeout(() => load.run(), search ? 300 : 0);
@@ -66,9 +73,10 @@ function Inbox() {
     <${Problem} error=${load.error} />
     <div id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
       ${!found && !load.error && html`<${Waiting} />`}
-      ${found?.transfers.length === 0 && html`<${Nothing} search=${search} sent=${sent} />`}
+      ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search} sent=${sent} further=${found.next} />`}
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
-      ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>${T("Show more")}<//></p>`}
+      ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>
+        ${search ? T("Search further") : T("Show more")}<//></p>`}
     </div>`;
 }
 
@@ -85,7 +93,8 @@ function Tabs({ where, onTurn }) {
   return html`<div class="tabs" role="tablist" aria-label=${T("Transfers")}>${tab("received", T("Received"))}${tab("sent", T("Sent"))}</div>`;
 }
 
-function Nothing({ search, sent }) {
+function Nothing({ search, sent, further }) {
+  if (further) return html`<p class="empty">${T("Nothing found so far.")}</p>`;
   if (search) return html`<p class="empty">${T("Nothing matches.")}</p>`;
   return html`<div class="empty"><span class="halo"><${Icon} name=${sent ? "upload" : "download"} /></span>
     <p>${sent ? T("You have not sent anything yet.") : T("Nothing has arrived yet. Give others the link of your mailbox.")}</p>

@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// exchange makes Ann and Bob; Ann has 40 transfers: every third from Bob to two of her addresses, as many to Bob, and the rest from
+// herself to herself, all with the subject of their number. Some have come in the same moment.
+const exchange = `
+	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES (gen_random_uuid(), true, 'en_US', 'UTC', now(), now());
+	INSERT INTO identity.hosts (host, organization, active, created_at) SELECT 'free.test', uid, true, now() FROM identity.organizations;
+	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), n, 'en_US', 'UTC', now() FROM unnest('{Ann,Bob}'::text[]) n;
+	CREATE TEMPORARY TABLE made AS SELECT n, gen_random_uuid() AS uid, gen_random_uuid() AS reservation, now() - n / 4 * interval '1 hour' AS at,
+		CASE n % 3 WHEN 0 THEN 'Bob' ELSE 'Ann' END AS sender, CASE n % 3 WHEN 1 THEN 'Bob' ELSE 'Ann' END AS receiver
+	FROM generate_series(1, 40) n;
+	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	SELECT m.reservation, 'p2p', 'confirmed', m.uid, p.uid, o.uid, 7, 'none', 1, 1, 1, at, at FROM made m JOIN identity.persons p ON p.name = m.sender, identity.organizations o;
+	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, search, delivery_notification, protection,
+		object_count, total_bytes, created_at, expires_at)
+	SELECT m.uid, m.reservation, 'p2p', r.owner, r.owner, true, r.limits_organization, n, 'n' || n, false, 'none', 0, 0, at, now() + interval '1 day'
+	FROM made m JOIN transfer.reservations r ON r.uid = m.reservation;
+	INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
+	SELECT gen_random_uuid(), m.uid, address, 'to', p.uid, receiver || address || '@example.com', sha256((n || ' ' || address)::bytea), at
+	FROM made m JOIN identity.persons p ON p.name = m.receiver, generate_series(1, 2) address;`
+
+// TestPagesHoldEverythingOnce: whoever follows the pages of a list or a search, however few transfers a call looks at, sees every transfer
+// that there is to see once, newest first; also those received at two addresses.
+func TestPagesHoldEverythingOnce(t *testing.T) {
+	t.Parallel()
+	db, err := database.New(t.Context(), pgtest.URL(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if _, err := db.Pool.Exec(t.Context(), exchange); err != nil {
+		t.Fatal(err)
+	}
+	var ann uuid.UUID
+	if err := db.Pool.QueryRow(t.Context(), `SELECT uid FROM identity.persons WHERE name = 'Ann'`).Scan(&ann); err != nil {
+		t.Fatal(err)
+	}
+	s, sc := New(db), Scope{Host: AnyHost, Now: time.Now()}
+	for name, of := range map[string]struct {
+		page Page
+		want string // of the transfers m with the sender, receiver and number
+	}{
+		"all":                 {Page{Received: true, Sent: true}, `true`},
+		"received":            {Page{Received: true}, `receiver = 'Ann'`},
+		"sent":                {Page{Sent: true}, `sender = 'Ann'`},
+		"a search":            {Page{Received: true, Sent: true, Search: "N3"}, `n::text LIKE '3%'`},
+		"the oldest":          {Page{Received: true, Sent: true, Search: "n40"}, `n = 40`},
+		"what matches all":    {Page{Received: true, Sent: true, Search: "n"}, `true`},
+		"received, searched":  {Page{Received: true, Search: "n2"}, `receiver = 'Ann' AND n::text LIKE '2%'`},
+		"sent, by recipients": {Page{Sent: true, Search: "bob"}, `sender = 'Ann' AND receiver = 'Bob'`},
+		"nothing":             {Page{Received: true, Sent: true, Search: "%"}, `false`},
+	} {
+		var want []string
+		if err := db.Pool.QueryRow(t.Context(), `SELECT array_agg(n::text ORDER BY at DESC, uid DESC) FROM made WHERE `+of.want).Scan(&want); err != nil {
+			t.Fatal(err)
+		}
+		for _, of.page.Limit = range []int{1, 3, 200} {
+			for _, of.page.Candidates = range []int{1, 7, 200} {
+				var got []string
+				page, calls := of.page, 0
+				for ; calls <= 100; calls++ {
+					rows, next, err := s.Transfers(t.Context(), id.Person{UUID: ann}, page, sc)
+					if err != nil || len(rows) > page.Limit {
+						t.Fatalf("%s: %d rows, %v", name, len(rows), err)
+					}
+					for _, r := range rows {
+						got = append(got, r.Subject)
+					}
+					if page.After = next; next == (Position{}) {
+						break
+					}
+				}
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s, %d at a time of %d candidates: %v after %d calls, want %v", name, page.Limit, page.Candidates, got, calls, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSearchIsBounded: a search that finds nothing says so after its candidates, and where it goes on. It looks these up one by one, however
+// many somebody has, and a page without a search reads its indexes and counts nothing.
+func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
+	db := crowded(t)
+	var p id.Person
+	if err := db.Pool.QueryRow(t.Context(), `
+		WITH busy AS (SELECT uid FROM identity.persons LIMIT 1), received AS (UPDATE transfer.deliveries d SET person = busy.uid FROM busy)
+		UPDATE transfer.transfers t SET sender = busy.uid FROM busy RETURNING busy.uid`).Scan(&p.UUID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Pool.Exec(t.Context(), `ANALYZE`); err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{Querier: db.Pool, t: t}
+	s, sc := New(db), Scope{Host: AnyHost}
+	s.q = w
+	if _, _, err := s.Transfers(t.Context(), p, Page{Received: true, Sent: true, Limit: 5}, sc); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.scans) > 0 || w.windows > 0 {
+		t.Errorf("a page reads all of %v, with %d windows", w.scans, w.windows)
+	}
+	page := Page{Received: true, Sent: true, Search: "no such thing", Candidates: 1000, Limit: 5}
+	calls := 0
+	for next := (Position{At: time.Now().Add(time.Hour)}); next != (Position{}); calls++ {
+		page.After = next
+		var rows []SeenTransfer
+		var err error
+		if rows, next, err = s.Transfers(t.Context(), p, page, sc); err != nil || len(rows) > 0 || calls > 10 {
+			t.Fatalf("call %d: %d rows, %v", calls, len(rows), err)
+		}
+		if len(w.scans) > 0 {
+			t.Errorf("call %d reads all of %v", calls, w.scans)
+		}
+	}
+	if calls != 4 { // the last says that there is no more
+		t.Errorf("%d calls for 3,000 transfers, want 4", calls)
+	}
+}
