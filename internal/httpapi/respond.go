@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"sync"
@@ -26,19 +27,64 @@ var encoders = sync.Pool{New: func() any {
 
 const keptBuffer = 16 << 10
 
+func (e *encoder) keep() {
+	if e.body.Cap() <= keptBuffer {
+		encoders.Put(e)
+	}
+}
+
 // JSON answers with v as JSON.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	e := encoders.Get().(*encoder)
-	defer func() {
-		if e.body.Cap() <= keptBuffer {
-			encoders.Put(e)
-		}
-	}()
+	defer e.keep()
 	e.body.Reset()
 	if err := e.json.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
 	return EncodedJSON(w, status, e.body.Bytes())
+}
+
+// keptItems are so many bytes of a list that its answer leaves in pieces of them.
+const keptItems = keptBuffer / 2
+
+// List answers with an object whose one member is an array of the items, each as make makes it. They leave while they come: of a long
+// list neither items nor bytes are in memory all at once. An error after the first piece cuts the connection, so that nobody takes the
+// piece for the list.
+func List[T, B any](w http.ResponseWriter, member string, items iter.Seq2[T, error], make func(T) B) error {
+	e := encoders.Get().(*encoder)
+	defer e.keep()
+	e.body.Reset()
+	e.body.WriteString(`{"` + member + `":[`)
+	first, whole := true, true
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if e.body.Len() >= keptItems {
+			w.Header()["Content-Type"] = headerJSON
+			if _, err := w.Write(e.body.Bytes()); err != nil {
+				return fmt.Errorf("write answer: %w", err)
+			}
+			e.body.Reset()
+			whole = false
+		}
+		if !first {
+			e.body.WriteByte(',')
+		}
+		first = false
+		if err := e.json.Encode(make(item)); err != nil {
+			return fmt.Errorf("encode answer: %w", err)
+		}
+		e.body.Truncate(e.body.Len() - 1) // the end of the line
+	}
+	e.body.WriteString("]}\n")
+	if whole {
+		return EncodedJSON(w, http.StatusOK, e.body.Bytes())
+	}
+	if _, err := w.Write(e.body.Bytes()); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
 }
 
 var headerJSON = []string{typeJSON} // shared, and without room to grow, so that Add copies it

@@ -16,17 +16,11 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.service.Members(r.Context(), token.CallerFrom(r.Context()), o)
+	members, err := h.service.Members(r.Context(), token.CallerFrom(r.Context()), o)
 	if err != nil {
 		return err
 	}
-	out := make([]memberResponse, len(list))
-	for i, m := range list {
-		out[i] = memberFrom(m)
-	}
-	return httpapi.JSON(w, http.StatusOK, struct {
-		Members []memberResponse `json:"members"`
-	}{out})
+	return httpapi.List(w, "members", members, memberFrom)
 }
 
 // readMember handles GET /organizations/{uid}/members/{person}.

@@ -57,10 +57,16 @@ const memberColumns = `
 		JOIN identity.persons p ON p.uid = m.person
 		LEFT JOIN identity.addresses a ON a.person = m.person AND a.is_primary`
 
-// Members lists the members of an organization, oldest membership first.
-func (s *Store) Members(ctx context.Context, o id.Organization) ([]identity.Member, error) {
+// Members lists those of the persons given who are members of an organization, oldest membership first.
+func (s *Store) Members(ctx context.Context, o id.Organization, persons []id.Person) ([]identity.Member, error) {
 	return all[identity.Member](ctx, s.q, "list members", `
-		SELECT `+memberColumns+` WHERE m.organization = $1 ORDER BY m.created_at, m.person`, o.UUID)
+		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o.UUID, uuids(persons))
+}
+
+// MembersByAge lists who is in an organization, oldest membership first.
+func (s *Store) MembersByAge(ctx context.Context, o id.Organization) ([]id.Person, error) {
+	return scalars[id.Person](ctx, s.q, "list members by age", `
+		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY created_at, person`, o.UUID)
 }
 
 // Member returns a member of an organization. Errors: identity.ErrMemberNotFound.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -89,13 +90,34 @@ func (s *Service) roomForOne(ctx context.Context, store *postgres.Store, o id.Or
 	return err
 }
 
-// Members lists the members of an organization for an administrator.
+// Members lists the members of an organization for an administrator, oldest membership first. They are read as they are asked for.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
-func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organization) ([]identity.Member, error) {
+func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organization) (iter.Seq2[identity.Member, error], error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, err
 	}
-	return s.store.Members(ctx, o)
+	return s.members(ctx, o)
+}
+
+// membersBatch is how many members are read at once: between batches a client may be slow, and no connection waits for it.
+const membersBatch = 2000
+
+func (s *Service) members(ctx context.Context, o id.Organization) (iter.Seq2[identity.Member, error], error) {
+	persons, err := s.store.MembersByAge(ctx, o)
+	return func(yield func(identity.Member, error) bool) {
+		for batch := range slices.Chunk(persons, membersBatch) {
+			list, err := s.store.Members(ctx, o, batch)
+			if err != nil {
+				yield(identity.Member{}, err)
+				return
+			}
+			for _, m := range list {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}, err
 }
 
 // Member returns a member of an organization to an administrator. Errors: as Members, identity.ErrMemberNotFound.

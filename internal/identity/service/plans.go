@@ -96,8 +96,17 @@ func (s *Service) ShowOrganization(ctx context.Context, organization string) (r 
 	if r.Claim, err = s.store.HostClaim(ctx, o); err != nil {
 		return r, err
 	}
-	r.Members, err = s.store.Members(ctx, o)
-	return r, err
+	members, err := s.members(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	for m, err := range members {
+		if err != nil {
+			return r, err
+		}
+		r.Members = append(r.Members, m)
+	}
+	return r, nil
 }
 
 // SetLimits sets limitations of an organization, given as name=value with the names of the client environment; the value
