@@ -15,18 +15,18 @@ for release in ${TEST_POSTGRES:-trixie forky}; do
     # the script of sid serves for all that the debootstrap of an older Debian does not know by name
     debootstrap --variant=minbase --include=postgresql "$release" "$tree" http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$work/debootstrap.log" 2>&1 ||
       { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap ended with an error"; }
-    mkdir -p "$tree/go/root" "$tree/go/modules" "$tree/go/cache" "$tree/consign"
+    mkdir -p "$tree/go/modules" "$tree/go/cache" "$tree/consign"
     touch "$tree/complete"
   fi
   step "$(basename "$tree"/usr/lib/postgresql/*) of Debian $release"
-  TREE=$tree GOROOT=$(go env GOROOT) MODULES=$(go env GOMODCACHE) CACHE=$(go env GOCACHE) unshare --mount bash -euc '
-    mount --bind "$GOROOT" "$TREE/go/root"
+  TREE=$tree GOROOT=$(go env GOROOT) MODULES=$(go env GOMODCACHE) unshare --mount bash -euc '
+    mkdir -p "$TREE$GOROOT"
+    mount --bind "$GOROOT" "$TREE$GOROOT"
     mount --bind "$MODULES" "$TREE/go/modules"
-    mount --bind "$CACHE" "$TREE/go/cache"
     mount --bind . "$TREE/consign"
     mount -t proc proc "$TREE/proc"
     mount --bind /dev "$TREE/dev"
-    exec env -i PATH=/go/root/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CGO_ENABLED=0 GOMODCACHE=/go/modules GOCACHE=/go/cache \
+    exec env -i PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root CGO_ENABLED=0 GOMODCACHE=/go/modules GOCACHE=/go/cache \
       GOFLAGS="-buildvcs=false -tags=nopgxregisterdefaulttypes" chroot "$TREE" sh -ec "
       cd /consign
       go test ./cmd/... ./internal/localpg ./internal/database ./internal/jobs ./internal/token ./internal/mail ./internal/events ./internal/audit \
