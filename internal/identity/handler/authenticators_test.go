@@ -484,6 +484,27 @@ func TestFactorsTakeBothFactors(t *testing.T) {
 	eve.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 }
 
+// TestSecondFactorComesMeanwhile: recovery codes that were asked for with the password alone are refused also if the second factor comes
+// while they are made.
+func TestSecondFactorComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	eve := ann.Login()
+	all := s.Identity + "/profile/authenticators"
+	ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	verification := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
+	answer := start(t, eve, "POST", all, map[string]any{"type": "recovery"})
+	eventually(t, "the registration waits", func() bool { return waiting(t, s) })
+	if _, err := verification.Exec(t.Context(), `UPDATE identity.authenticators SET verified = true`); err != nil {
+		t.Fatal(err)
+	}
+	if err := verification.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-answer).WantError(identity.ErrFactorFirst)
+}
+
 // TestFactorRequired is a member of an organization that demands two factors: registering one is what is open to it.
 func TestFactorRequired(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -74,7 +75,7 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := s.mayRegister(registrant, n.Type, caller); err != nil {
+	if err := s.mayRegister(registrant, n.Type, caller.AuthTime); err != nil {
 		return Registered{}, err
 	}
 	var r Registered
@@ -86,17 +87,15 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	return r, describe("register authenticator", err)
 }
 
-// mayRegister applies contract 3.4, and demands both factors where there are two.
-func (s *Service) mayRegister(r postgres.Registrant, kind string, caller token.Caller) error {
+// mayRegister applies contract 3.4.
+func (s *Service) mayRegister(r postgres.Registrant, kind string, authTime time.Time) error {
 	now := s.now()
 	switch {
 	case r.Federated:
 		return identity.ErrFederated
 	case kind == credential.TypeBcrypt, kind == credential.TypeTOTP && r.HasTOTP:
 		return identity.ErrTypeRegistered
-	case r.HasTOTP && caller.AuthLevel < identity.LevelTwo:
-		return identity.ErrFactorFirst
-	case now.Sub(caller.AuthTime) > s.settings.YoungSession:
+	case now.Sub(authTime) > s.settings.YoungSession:
 		return identity.ErrSessionNotYoung
 	case r.EmailProvedAt == nil || now.Sub(*r.EmailProvedAt) > s.settings.RecentEmail:
 		return identity.ErrEmailNotRecent
@@ -139,6 +138,9 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err
 		}
+		if err := demandFactors(ctx, tx, caller); err != nil {
+			return err
+		}
 		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
 			return err
 		}
@@ -148,6 +150,16 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		return s.factorChanged(ctx, tx, caller, mail.FactorAdded, r.Authenticator)
 	})
 	return r, err
+}
+
+// demandFactors demands, with the person locked, a session that has presented both factors where there are two.
+// Errors: identity.ErrFactorFirst.
+func demandFactors(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
+	factors, err := tx.Factors(ctx, caller.Person)
+	if err == nil && slices.Contains(factors, credential.TypeTOTP) && caller.AuthLevel < identity.LevelTwo {
+		return identity.ErrFactorFirst
+	}
+	return err
 }
 
 // factorChanged follows a change of the second factors, with the person locked: every access token ends, the person is
@@ -343,12 +355,8 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 		case removed.Type == credential.TypeBcrypt:
 			return identity.ErrCannotUnregister
 		}
-		factors, err := tx.Factors(ctx, caller.Person)
-		if err != nil {
+		if err := demandFactors(ctx, tx, caller); err != nil {
 			return err
-		}
-		if slices.Contains(factors, credential.TypeTOTP) && caller.AuthLevel < identity.LevelTwo {
-			return identity.ErrFactorFirst
 		}
 		if err := tx.DeleteAuthenticator(ctx, caller.Person, a); err != nil {
 			return err
