@@ -1,19 +1,24 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/transfer"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// exported is everything that is kept of one person, as JSON: what somebody may ask for who asks what is known of them.
+// exported is what is kept of one person, as JSON: what somebody may ask for who asks what is known of them. Transfers and audit follow.
 type exported struct {
 	UID            string                  `json:"uid"`
 	Name           string                  `json:"name,omitempty"`
@@ -27,8 +32,6 @@ type exported struct {
 	Authenticators []exportedAuthenticator `json:"authenticators"`
 	Sessions       []exportedSession       `json:"sessions"`
 	Mailbox        *exportedMailbox        `json:"mailbox"`
-	Transfers      []exportedTransfer      `json:"transfers"`
-	Audit          []exportedAct           `json:"audit"`
 }
 
 type exportedEmail struct {
@@ -119,24 +122,64 @@ func exportPerson(ctx context.Context, env environment, a *app.App, who string) 
 	case !errors.Is(err, transfer.ErrNotFound):
 		return err
 	}
-	transfers, err := a.Transfer.PersonTransfers(ctx, record.UID)
-	if err != nil {
+	w := bufio.NewWriter(env.stdout)
+	if err := writeMembers(w, out); err != nil {
 		return err
 	}
-	for _, t := range transfers {
-		out.Transfers = append(out.Transfers, exportedTransferFrom(t))
+	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), exportedTransferFrom); err != nil {
+		return err
 	}
-	e := json.NewEncoder(env.stdout)
-	e.SetIndent("", "  ")
+	act := func(e audit.Record) exportedAct { return exportedActOf(record.UID, e) }
+	if err := writeArray(w, "audit", a.Identity.PersonAudit(ctx, record.UID), act); err != nil {
+		return err
+	}
+	_, _ = w.WriteString("\n}\n")
+	return w.Flush() // tells what went wrong before
+}
+
+// writeMembers begins an object with the members of v.
+func writeMembers(w *bufio.Writer, v any) error {
+	raw, err := indented(v, "")
+	_, _ = w.Write(bytes.TrimSuffix(raw, []byte("\n}")))
+	return err
+}
+
+// writeArray adds an array to the object that writeMembers began, item by item: there may be more than memory is for.
+func writeArray[T, J any](w *bufio.Writer, member string, items iter.Seq2[T, error], from func(T) J) error {
+	_, _ = w.WriteString(",\n  \"" + member + "\": [")
+	before, end := "\n    ", "]"
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		raw, err := indented(from(item), "    ")
+		if err != nil {
+			return err
+		}
+		_, _ = w.WriteString(before)
+		if _, err := w.Write(raw); err != nil {
+			return err
+		}
+		before, end = ",\n    ", "\n  ]"
+	}
+	_, err := w.WriteString(end)
+	return err
+}
+
+// indented is v as JSON, lines after the first with a prefix.
+func indented(v any, prefix string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent(prefix, "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(out)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 func exportedFrom(r identityservice.PersonRecord) exported {
 	out := exported{
 		UID: r.UID.String(), Name: r.Name, Locale: r.Locale, TimeZone: r.TimeZone, CreatedAt: r.CreatedAt, LastLoginAt: r.LastLoginAt,
 		Emails: make([]exportedEmail, len(r.Emails)), Avatar: r.Avatar, Authenticators: []exportedAuthenticator{}, Sessions: []exportedSession{},
-		Transfers: []exportedTransfer{}, Audit: []exportedAct{},
 	}
 	for i, e := range r.Emails {
 		out.Emails[i] = exportedEmail(e)
@@ -150,14 +193,16 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	for _, s := range r.Sessions {
 		out.Sessions = append(out.Sessions, exportedSession{IssuedAt: s.IssuedAt, ExpiresAt: s.ExpiresAt, UserAgent: s.UserAgent, IP: s.IP})
 	}
-	for _, e := range r.Audit {
-		act := exportedAct{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
-		if e.Actor == r.UID && e.Client.Address.IsValid() { // others' addresses are not this person's to know
-			act.From = e.Client.Address.String()
-		}
-		out.Audit = append(out.Audit, act)
-	}
 	return out
+}
+
+// exportedActOf is an entry of the audit record as the person p may see it.
+func exportedActOf(p id.Person, e audit.Record) exportedAct {
+	act := exportedAct{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
+	if e.Actor == p && e.Client.Address.IsValid() { // others' addresses are not this person's to know
+		act.From = e.Client.Address.String()
+	}
+	return act
 }
 
 func exportedTransferFrom(t transferservice.SeenTransfer) exportedTransfer {

@@ -21,7 +21,11 @@ func TestPersonExportAndDelete(t *testing.T) {
 	uid := strings.TrimSpace(strings.TrimPrefix(do("org", "create", "Acme Ltd."), "uid: "))
 	do("org", "member", uid, "ann@example.com", "--roles", "Organization.Admin")
 
-	var out exported
+	var out struct {
+		exported
+		Transfers []exportedTransfer
+		Audit     []exportedAct
+	}
 	text := do("person", "export", "ANN@example.com")
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
@@ -33,6 +37,9 @@ func TestPersonExportAndDelete(t *testing.T) {
 	}
 	if !slices.ContainsFunc(out.Audit, func(a exportedAct) bool { return a.Action == "person.create" }) {
 		t.Errorf("the audit is %+v", out.Audit)
+	}
+	if !strings.Contains(text, "\n  \"transfers\": [],\n  \"audit\": [\n    {\n      \"at\":") || !strings.HasSuffix(text, "\n    }\n  ]\n}\n") {
+		t.Errorf("not indented as the rest: %s", text)
 	}
 	if strings.Contains(text, "$2a$") {
 		t.Error("the hash of the password is exported")

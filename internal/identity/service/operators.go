@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -150,10 +151,9 @@ type PersonRecord struct {
 	Authenticators []identity.Authenticator // verified ones
 	Sessions       []identity.Session
 	Avatar         []byte // the largest JPEG; nil: none
-	Audit          []audit.Record
 }
 
-// ExportPerson returns what identity keeps of a person. Errors: identity.ErrPersonNotFound.
+// ExportPerson returns what identity keeps of a person, without PersonAudit. Errors: identity.ErrPersonNotFound.
 func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonRecord, err error) {
 	if r.Person, err = s.ShowPerson(ctx, reference); err != nil {
 		return r, err
@@ -169,17 +169,29 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 		return r, err
 	}
 	r.Avatar = a.Image
+	return r, nil
+}
+
+// PersonAudit lists what a person did and what was done to it, newest first, for an export. It is read as it is asked for.
+func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.Record, error] {
 	const page = 1000
-	for f := (audit.Filter{Person: r.UID, Limit: page}); ; {
-		list, err := audit.List(ctx, s.store.Querier(), f)
-		if err != nil {
-			return r, err
+	return func(yield func(audit.Record, error) bool) {
+		for f := (audit.Filter{Person: p, Limit: page}); ; {
+			list, err := audit.List(ctx, s.store.Querier(), f)
+			if err != nil {
+				yield(audit.Record{}, err)
+				return
+			}
+			for _, r := range list {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if len(list) < page {
+				return
+			}
+			f.Before = list[len(list)-1].ID
 		}
-		r.Audit = append(r.Audit, list...)
-		if len(list) < page {
-			return r, nil
-		}
-		f.Before = list[len(list)-1].ID
 	}
 }
 

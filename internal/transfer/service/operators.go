@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"iter"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
@@ -38,34 +39,44 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 	return s.Hosts.URL(m.Owner.Host, "/m/"+name)
 }
 
-// PersonTransfers returns everything that a person has sent and received, newest first, as the person itself sees it, for an export.
-// ErrNotFound.
-func (s *Service) PersonTransfers(ctx context.Context, p id.Person) ([]SeenTransfer, error) {
+// PersonTransfers lists everything that a person has sent and received, newest first, as the person itself sees it, for an export. It is
+// read as it is asked for. ErrNotFound.
+func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[SeenTransfer, error] {
+	return func(yield func(SeenTransfer, error) bool) {
+		if err := s.eachTransfer(ctx, p, func(t SeenTransfer) bool { return yield(t, nil) }); err != nil {
+			yield(SeenTransfer{}, err)
+		}
+	}
+}
+
+// eachTransfer gives a person's transfers to visit until that returns false.
+func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(SeenTransfer) bool) error {
 	owner, err := s.Store.Owner(ctx, p, s.anywhere())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	host, err := s.Hosts.Resolve(ctx, owner.Host)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := token.Caller{Person: p, Client: token.Client{Host: host}}
-	var all []SeenTransfer
 	for q := (TransferQuery{Received: true, Sent: true, Limit: MaxPage}); ; {
 		page, next, err := s.Transfers(ctx, c, q)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, t := range page {
 			if t.Brief { // the list leaves out the objects
 				if t, err = s.Transfer(ctx, c, t.UID); err != nil {
-					return nil, err
+					return err
 				}
 			}
-			all = append(all, t)
+			if !visit(t) {
+				return nil
+			}
 		}
 		if next == "" {
-			return all, nil
+			return nil
 		}
 		q.Cursor = next
 	}
