@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// personDeleted, organizationDeleted and membershipChanged are the jobs that bring this domain after a change of the
+// personDeleted, organizationDeleted and membershipsChanged are the jobs that bring this domain after a change of the
 // other one. Each can be repeated; reads see the change at once, since they join the directory.
 type personDeleted struct {
 	Person id.Person `json:"person"`
@@ -32,6 +32,14 @@ type organizationDeleted struct {
 // Kind implements river.JobArgs.
 func (organizationDeleted) Kind() string { return "transfer_organization_deleted" }
 
+type membershipsChanged struct {
+	Persons []id.Person `json:"persons"`
+}
+
+// Kind implements river.JobArgs.
+func (membershipsChanged) Kind() string { return "transfer_memberships_changed" }
+
+// membershipChanged is what older servers enqueued for one person.
 type membershipChanged struct {
 	Person id.Person `json:"person"`
 }
@@ -39,9 +47,14 @@ type membershipChanged struct {
 // Kind implements river.JobArgs.
 func (membershipChanged) Kind() string { return "transfer_membership_changed" }
 
-// homesQueue is for the many jobs that follow when a large organization is deleted or gets a host: they wait for each other's lock
+// homesQueue is for the jobs that follow when a large organization is deleted or gets a host: they wait for each other's lock
 // (LockHomes), and several at once would only keep workers from all else that has to be done.
 const homesQueue = "homes"
+
+const (
+	jobMoves = 500 // persons whose mailboxes one job moves, well within the time it has
+	txMoves  = 50  // and one transaction: whoever stores a mailbox waits for it
+)
 
 func (s *Service) registerConsequences() {
 	s.Jobs.AddQueue(homesQueue, 1)
@@ -49,6 +62,7 @@ func (s *Service) registerConsequences() {
 	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
 		return s.ForgetOrganization(ctx, a.Organization)
 	})
+	jobs.Register(s.Jobs, func(ctx context.Context, a membershipsChanged) error { return s.MoveMailboxes(ctx, a.Persons) })
 	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.MoveMailbox(ctx, a.Person) })
 }
 
@@ -62,25 +76,18 @@ func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.
 	return s.enqueue(ctx, tx, organizationDeleted{Organization: o})
 }
 
-// enqueueBatch is how many jobs are enqueued at once: their arguments are in memory several times over meanwhile.
-const enqueueBatch = 500
-
 // MembershipChanged has the mailboxes of persons follow to the host that is now their home. It joins tx.
 func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error {
-	for batch := range slices.Chunk(persons, enqueueBatch) {
-		all := make([]river.JobArgs, len(batch))
-		for i, p := range batch {
-			all[i] = membershipChanged{Person: p}
-		}
-		if err := s.Jobs.EnqueueAll(ctx, tx, all, jobs.On(homesQueue)); err != nil {
-			return fmt.Errorf("enqueue moves of mailboxes: %w", err)
+	for batch := range slices.Chunk(persons, jobMoves) {
+		if err := s.enqueue(ctx, tx, membershipsChanged{Persons: batch}, jobs.On(homesQueue)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArgs) error {
-	if err := s.Jobs.Enqueue(ctx, tx, args); err != nil {
+func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArgs, options ...jobs.Option) error {
+	if err := s.Jobs.Enqueue(ctx, tx, args, options...); err != nil {
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
 	return nil
@@ -137,25 +144,47 @@ func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) err
 	})
 }
 
+// MoveMailboxes is MoveMailbox for many.
+func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
+	for batch := range slices.Chunk(persons, txMoves) {
+		err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+			if err := tx.LockHomes(ctx, false); err != nil {
+				return err
+			}
+			for _, p := range batch {
+				if err := s.atHome(ctx, tx, p, moveLinks); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if errors.Is(err, transfer.ErrVanityLink) { // somebody's link is taken, and that has undone the others' moves
+			for _, p := range batch {
+				if err := s.MoveMailbox(ctx, p); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
 // it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
-	err := s.follow(ctx, p, func(tx *postgres.Store, o transfer.Owner, home id.Organization) error {
-		if o.Organization.IsZero() {
-			return nil
-		}
-		return tx.MoveGroupLinks(ctx, o.Organization, home)
-	})
+	err := s.follow(ctx, p, moveGroupLinks)
 	if err != nil {
 		return err
 	}
-	err = s.follow(ctx, p, func(tx *postgres.Store, _ transfer.Owner, home id.Organization) error {
-		return tx.MoveVanityLink(ctx, p, home)
-	})
+	err = s.follow(ctx, p, moveLinks)
 	if !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
-	return s.follow(ctx, p, func(tx *postgres.Store, o transfer.Owner, home id.Organization) error {
+	return s.follow(ctx, p, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
 		link, err := tx.ClearVanityLink(ctx, p, home)
 		if err != nil || link == "" {
 			return err
@@ -168,23 +197,45 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	})
 }
 
-// follow runs move in a transaction in which the person's home is not older than any move of it. A person who is gone has none.
-func (s *Service) follow(ctx context.Context, p id.Person, move func(tx *postgres.Store, o transfer.Owner, home id.Organization) error) error {
+// move brings something to the home of its owner.
+type move func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error
+
+func moveGroupLinks(ctx context.Context, tx *postgres.Store, _ id.Person, o transfer.Owner, home id.Organization) error {
+	if o.Organization.IsZero() {
+		return nil
+	}
+	return tx.MoveGroupLinks(ctx, o.Organization, home)
+}
+
+func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+	if err := moveGroupLinks(ctx, tx, p, o, home); err != nil {
+		return err
+	}
+	return tx.MoveVanityLink(ctx, p, home)
+}
+
+// follow makes a move in a transaction in which the person's home is not older than any move of it.
+func (s *Service) follow(ctx context.Context, p id.Person, m move) error {
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
-		o, err := tx.Owner(ctx, p, s.anywhere())
-		if errors.Is(err, transfer.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		home, err := tx.HomeOrganization(ctx, o.Host)
-		if err != nil {
-			return err
-		}
-		return move(tx, o, home)
+		return s.atHome(ctx, tx, p, m)
 	})
+}
+
+// atHome makes a move to where a person is at home now. A person who is gone has none.
+func (s *Service) atHome(ctx context.Context, tx *postgres.Store, p id.Person, m move) error {
+	o, err := tx.Owner(ctx, p, s.anywhere())
+	if errors.Is(err, transfer.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	home, err := tx.HomeOrganization(ctx, o.Host)
+	if err != nil {
+		return err
+	}
+	return m(ctx, tx, p, o, home)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -106,6 +107,43 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	join(bob.Person)
 	if link(bob.Person) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
 		t.Error("a taken link was not cleared, or its owner not told")
+	}
+}
+
+// TestManyMailboxesMove: those of an organization follow by a job for each 500 members, and whose link is taken keeps nobody else back.
+func TestManyMailboxesMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	org := w.organization("org.example.com")
+	var persons []id.Person
+	for i := range 120 {
+		p := w.person(fmt.Sprintf("p%d@example.com", i)).Person
+		persons = append(persons, p)
+		w.exec(`INSERT INTO transfer.mailboxes (person, created_at, updated_at) VALUES ($1, now(), now())`, p)
+		w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox) VALUES ($1, $2, $3)`, w.free, fmt.Sprintf("box%d", i), p)
+	}
+	w.exec(`INSERT INTO transfer.mailboxes (person, created_at, updated_at) VALUES ($1, now(), now())`, id.New[id.Person]())
+	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox) SELECT $1, 'box70', person FROM transfer.mailboxes WHERE NOT person = ANY ($2)`, org, persons)
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT unnest($1::uuid[]), $2, '{}', now()`, persons, org)
+	if err := w.MoveMailboxes(t.Context(), persons); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = ANY ($1) AND host_organization = $2`, persons, org); n != 119 {
+		t.Errorf("%d links have followed, want 119", n)
+	}
+	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1`, persons[70]) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
+		t.Error("the taken link was not cleared, or its owner not told")
+	}
+	many := make([]id.Person, 1200)
+	for i := range many {
+		many[i] = id.New[id.Person]()
+	}
+	err := w.Store.InTx(t.Context(), func(tx *postgres.Store) error { return w.MembershipChanged(t.Context(), tx.Tx(), many...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT count(*) FROM river_job WHERE queue = 'homes'`); n != 3 {
+		t.Errorf("%d jobs for 1,200 members, want 3", n)
 	}
 }
 
