@@ -61,13 +61,18 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 	}
 	c := token.Caller{Person: p, Client: token.Client{Host: host}}
 	for q := (TransferQuery{Received: true, Sent: true, Limit: MaxPage}); ; {
-		page, next, err := s.Transfers(ctx, c, q)
+		read, done := context.WithCancel(ctx) // as a request would, so that lists are not counted any longer than they are made
+		page, next, err := s.Transfers(read, c, q)
+		done()
 		if err != nil {
 			return err
 		}
 		for _, t := range page {
 			if t.Brief { // the list leaves out the objects
-				if t, err = s.Transfer(ctx, c, t.UID); err != nil {
+				read, done := context.WithCancel(ctx)
+				t, err = s.Transfer(read, c, t.UID)
+				done()
+				if err != nil {
 					return err
 				}
 			}
