@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -80,6 +83,33 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 	}
 	if n := w.count(`SELECT count(*) FROM transfer.transfers WHERE sender_email IS NOT NULL`); n != 0 {
 		t.Errorf("%d transfers keep the address", n)
+	}
+}
+
+// TestForgettingGoesOn: a job that has much to forget stops before its time is over, with what it did kept, and asks for another run.
+func TestForgettingGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann, bob := w.person("ann@example.com").Person, w.person("bob@example.com").Person
+	w.exec(`INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+		SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), $1, $2, 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1, 250)`, bob, w.free)
+	w.exec(`INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
+			object_count, total_bytes, created_at, expires_at)
+		SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 0, 0, now(), now() + interval '1 day' FROM transfer.reservations`)
+	w.exec(`INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
+		SELECT gen_random_uuid(), uid, 1, 'to', $1, 'ann@example.com', sha256(uid::text::bytea), created_at FROM transfer.transfers`, ann)
+	short, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	seen := func() int64 { return w.count(`SELECT count(*) FROM transfer.deliveries WHERE hidden_at IS NULL`) }
+	var again *river.JobSnoozeError
+	if err := w.ForgetPerson(short, ann); !errors.As(err, &again) {
+		t.Errorf("250 transfers in too short a time: %v", err)
+	}
+	if n := seen(); n != 150 {
+		t.Errorf("%d are to be seen after a run for a hundred", n)
+	}
+	if err := w.ForgetPerson(t.Context(), ann); err != nil || seen() != 0 {
+		t.Errorf("%d are left, %v", seen(), err)
 	}
 }
 

@@ -89,7 +89,10 @@ func (s *Service) ExpireTransfers(ctx context.Context) error {
 	})
 }
 
-// inBatches repeats a transaction until it has less to do than a batch.
+// jobMargin is how much of its time a job leaves when there is more to do than it can finish: it goes on as a new run, and has not failed.
+const jobMargin = 20 * time.Second
+
+// inBatches repeats a transaction until it has less to do than a batch. Shortly before ctx has its deadline it returns jobs.Again.
 func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
 	for {
 		var n int
@@ -100,6 +103,9 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 		})
 		if err != nil || n < expireBatch {
 			return err
+		}
+		if end, limited := ctx.Deadline(); limited && time.Until(end) < jobMargin {
+			return jobs.Again(0)
 		}
 	}
 }
