@@ -339,13 +339,9 @@ const (
 	avatarUpdated  = events.OrganizationAvatarUpdated
 )
 
-// tellMembers puts an event about the organization into every member's feed.
+// tellMembers tells every member of an organization that something of it has changed.
 func (s *Service) tellMembers(ctx context.Context, tx *postgres.Store, o id.Organization, kind string) error {
-	members, err := tx.MemberUIDs(ctx, o)
-	if err != nil {
-		return err
-	}
-	return events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: kind, Subject: o.String(), Receivers: members})
+	return s.announce(ctx, tx, announcement{Organization: o, Event: kind, Subject: o.String()})
 }
 
 // recordOf is record for what a caller does to an organization.

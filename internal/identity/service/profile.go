@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/events"
@@ -171,18 +170,10 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 	if err != nil {
 		return err
 	}
-	var interested []id.Person
-	if !m.Organization.IsZero() {
-		if interested, err = tx.MemberUIDs(ctx, m.Organization); err != nil {
-			return err
-		}
+	if m.Organization.IsZero() {
+		return s.tell(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
 	}
-	if !slices.Contains(interested, caller.Person) {
-		interested = append(interested, caller.Person)
-	}
-	return events.Append(ctx, tx.Querier(), s.now(), events.Event{
-		Kind: events.ProfileAvatarUpdated, Subject: caller.Person.String(), Receivers: interested,
-	})
+	return s.announce(ctx, tx, announcement{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
 }
 
 // recordOwn is record for what a caller does to its own account.

@@ -118,6 +118,7 @@ func New(o Options) *Service {
 		s.external = new(oidc.Providers)
 	}
 	jobs.Register(o.Jobs, s.workReset)
+	jobs.Register(o.Jobs, s.workAnnouncement)
 	s.periodic(o.Jobs)
 	return s
 }

@@ -1,0 +1,47 @@
+package service_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+// TestManyMembersAreTold: whoever changes something of a large organization does not wait for the feeds of all its members, and each of
+// them learns of it soon.
+func TestManyMembersAreTold(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	o, ann, err := k.CreateOrganization(t.Context(), k.access(k.person("ann@example.com")), service.NewOrganization{Name: "Acme"})
+	must(t, err)
+	const members = 1500
+	_, err = k.db.Pool.Exec(t.Context(), `INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
+		SELECT gen_random_uuid(), n::text, 'en_US', 'UTC', now() FROM generate_series(2, $1::int) n`, members)
+	must(t, err)
+	_, err = k.db.Pool.Exec(t.Context(), `INSERT INTO identity.memberships (person, organization, roles, created_at)
+		SELECT uid, $1, '{}', now() FROM identity.persons WHERE uid <> $2`, o.UID, k.caller(ann).Person)
+	must(t, err)
+	tx, err := k.db.Pool.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	var busy id.Person
+	must(t, tx.QueryRow(t.Context(), `SELECT person FROM identity.memberships WHERE person <> $1 LIMIT 1`, k.caller(ann).Person).Scan(&busy))
+	must(t, events.Append(t.Context(), tx, k.now(), events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
+
+	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err = k.SetTheme(short, k.access(ann), o.UID, identity.Theme{PrimaryColor: "#1a2b3c", BackgroundColor: "#ffffff"})
+	must(t, err)
+	must(t, tx.Rollback(t.Context()))
+	for n, deadline := 0, time.Now().Add(30*time.Second); n != members; {
+		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(DISTINCT person) FROM events WHERE kind = $1 AND subject = $2`,
+			events.OrganizationProfileUpdated, o.UID.String()).Scan(&n))
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d members have been told", n, members)
+		}
+	}
+}
