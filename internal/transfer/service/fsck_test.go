@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -225,6 +226,36 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	sweep()
 	if held(whole) || held(other) {
 		t.Error("orphans were left once all was accepted")
+	}
+}
+
+// readOnly is a store that takes nothing, as a bucket does whose keys may only read.
+type readOnly struct{ blob.Store }
+
+func (readOnly) Append(context.Context, blob.Key, int64, int64) (blob.Writer, error) {
+	return nil, blob.ErrAway
+}
+
+// TestStorageIsUsedOnceItHoldsTheMark: a new server that may not write to its bucket, or dies before it has, leaves it empty. The database
+// must not take it for a storage that has lost its files then: nobody could start the server again with the right keys.
+func TestStorageIsUsedOnceItHoldsTheMark(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, step := range []struct {
+		store blob.Store
+		used  bool
+	}{{readOnly{w.blobs}, false}, {w.blobs, true}, {readOnly{w.blobs}, false}} { // at last nothing but the mark was lost
+		if err := w.serve(step.store).SweepOrphans(t.Context()); (err == nil) != step.used {
+			t.Errorf("the sweep ended with %v", err)
+		}
+		if used, err := service.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || used != step.used {
+			t.Errorf("used: %t, %v", used, err)
+		}
+	}
+	w.mailbox()
+	w.stored([]byte("abc"))
+	if used, err := service.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || !used {
+		t.Errorf("with a file in it: %t, %v", used, err)
 	}
 }
 

@@ -27,9 +27,10 @@ const maxMark = 100 // bytes
 // errSweepOff says why bytes without rows are left alone.
 var errSweepOff = errors.New("database and object storage are not of one moment, as after a restore: see consign fsck, then consign fsck --accept")
 
-// StorageUsed reports whether the database belongs to a storage that holds something: it has a mark, or objects hold bytes.
+// StorageUsed reports whether the database belongs to a storage that holds something: it has a mark, or objects hold bytes. A mark
+// that is being replaced may be missing there, and the first one may never have been written.
 func StorageUsed(ctx context.Context, store *postgres.Store) (bool, error) {
-	if _, set, err := store.StorageMark(ctx); err != nil || set {
+	if m, set, err := store.StorageMark(ctx); err != nil || set && m.Next == "" {
 		return set, err
 	}
 	held, err := store.StoredObjects(ctx, id.Object{}, 1)
