@@ -160,6 +160,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"object":          func() error { _, err := s.Object(ctx, r, "a", sc); return err },
 			"upload":          func() error { _, err := s.LockUpload(ctx, r, "a", sc); return err },
 			"transfer":        func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
+			"sender's link":   func() error { _, err := s.SenderLink(ctx, tr); return err },
 			"opening":         func() error { _, err := s.Opening(ctx, tr, p, sc); return err },
 			"download":        func() error { _, err := s.Download(ctx, tr, o, p, sc); return err },
 			"link":            func() error { _, err := s.Linked(ctx, key[:], sc); return err },
