@@ -212,23 +212,34 @@ func (s *Store) CountPersons(ctx context.Context) (int64, error) {
 	return scalar[int64](ctx, s.q, "count persons", nil, `SELECT count(*) FROM identity.persons WHERE deleted_at IS NULL`)
 }
 
+// cleanBatch is how many rows one statement of Clean takes, locks and may have others wait for.
+const cleanBatch = 2000
+
 // Clean deletes what has expired: tokens, keys and invitations, and the empty rows of persons deleted before forget.
 func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
+	const forgetKey = `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL`
 	var failed error
-	for _, c := range []struct{ what, sql string }{
-		{"expired ID tokens", `DELETE FROM identity.id_tokens WHERE expires_at <= $1`},
-		{"expired mfa tokens", `DELETE FROM identity.pending_logins WHERE expires_at <= $1`},
-		{"expired pickup tokens", `DELETE FROM identity.parked_tokens WHERE expires_at <= $1`},
-		{"expired external logins", `DELETE FROM identity.external_logins WHERE forget_at <= $1`},
-		{"expired external tokens", `DELETE FROM identity.external_tokens WHERE expires_at <= $1`},
-		{"expired reset keys", `DELETE FROM identity.reset_keys WHERE expires_at <= $1`},
-		{"expired invitations", `DELETE FROM identity.invitations WHERE expires_at <= $1`},
-		{"expired verification keys", `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL WHERE key_expires_at <= $1`},
+	for _, c := range []struct {
+		what, change, table, due string
+		before                   time.Time
+	}{
+		{"expired ID tokens", `DELETE FROM identity.id_tokens`, "id_tokens", "expires_at", now},
+		{"expired mfa tokens", `DELETE FROM identity.pending_logins`, "pending_logins", "expires_at", now},
+		{"expired pickup tokens", `DELETE FROM identity.parked_tokens`, "parked_tokens", "expires_at", now},
+		{"expired external logins", `DELETE FROM identity.external_logins`, "external_logins", "forget_at", now},
+		{"expired external tokens", `DELETE FROM identity.external_tokens`, "external_tokens", "expires_at", now},
+		{"expired reset keys", `DELETE FROM identity.reset_keys`, "reset_keys", "expires_at", now},
+		{"expired invitations", `DELETE FROM identity.invitations`, "invitations", "expires_at", now},
+		{"expired verification keys", forgetKey, "addresses", "key_expires_at", now},
+		{"persons deleted long ago", `DELETE FROM identity.persons`, "persons", "deleted_at", forget},
 	} {
-		if _, err := s.exec(ctx, "delete "+c.what, c.sql, now); err != nil {
-			failed = errors.Join(failed, err)
+		sql := c.change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due + ` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
+		for n := int64(cleanBatch); n >= cleanBatch; {
+			var err error
+			if n, err = s.exec(ctx, "delete "+c.what, sql, c.before, cleanBatch); err != nil {
+				failed = errors.Join(failed, err)
+			}
 		}
 	}
-	_, err := s.exec(ctx, "forget deleted persons", `DELETE FROM identity.persons WHERE deleted_at <= $1`, forget)
-	return errors.Join(failed, err)
+	return failed
 }
