@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -123,31 +124,45 @@ type Raised struct {
 	Epoch  int64
 }
 
+// manyBatch bounds the persons of one statement where there may be tens of thousands: each statement has some seconds only.
+const manyBatch = 5000
+
 // RaiseEpochs locks every member of an organization, in one order for everybody, and counts one change that ends their
 // access tokens. It returns them in that order, in which their feeds are to be locked, too.
 func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, error) {
-	if _, err := s.exec(ctx, "lock members", `
-		SELECT FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
-		WHERE m.organization = $1 ORDER BY p.uid FOR NO KEY UPDATE OF p`, o.UUID); err != nil {
+	members, err := scalars[id.Person](ctx, s.q, "lock members", `
+		SELECT p.uid FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
+		WHERE m.organization = $1 ORDER BY p.uid FOR NO KEY UPDATE OF p`, o.UUID)
+	if err != nil {
 		return nil, err
 	}
-	return all[Raised](ctx, s.q, "raise epochs", `
-		WITH raised AS (
-			UPDATE identity.persons p SET epoch = p.epoch + 1
-			FROM identity.memberships m WHERE m.person = p.uid AND m.organization = $1 AND p.deleted_at IS NULL
-			RETURNING p.uid AS person, p.epoch
-		)
-		SELECT person, epoch FROM raised ORDER BY person`, o.UUID)
+	list := make([]Raised, 0, len(members))
+	for batch := range slices.Chunk(members, manyBatch) {
+		raised, err := all[Raised](ctx, s.q, "raise epochs", `
+			WITH raised AS (
+				UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = ANY ($1) AND deleted_at IS NULL RETURNING uid AS person, epoch
+			)
+			SELECT person, epoch FROM raised ORDER BY person`, uuids(batch))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, raised...)
+	}
+	return list, nil
 }
 
 // EndSessionsOf is EndSessions for many persons, of whom none is spared. Call it with all of them locked.
 func (s *Store) EndSessionsOf(ctx context.Context, persons []id.Person, now time.Time) error {
-	_, err := s.exec(ctx, "end sessions of many", `
-		WITH parked AS (
-			DELETE FROM identity.parked_tokens WHERE person = ANY($1)
-		), pending AS (
-			DELETE FROM identity.pending_logins WHERE person = ANY($1)
-		)
-		UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE person = ANY($1) AND state <> 'ended'`, uuids(persons), now)
-	return err
+	for batch := range slices.Chunk(persons, manyBatch) {
+		if _, err := s.exec(ctx, "end sessions of many", `
+			WITH parked AS (
+				DELETE FROM identity.parked_tokens WHERE person = ANY($1)
+			), pending AS (
+				DELETE FROM identity.pending_logins WHERE person = ANY($1)
+			)
+			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE person = ANY($1) AND state <> 'ended'`, uuids(batch), now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
