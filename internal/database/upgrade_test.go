@@ -67,6 +67,33 @@ func TestUpgradeKeepsData(t *testing.T) {
 	work(t, url)
 }
 
+// TestUpgradeFindsAccents: what transfers were found by before they were stored in one form is brought into it.
+func TestUpgradeFindsAccents(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	if err := database.MigrateFilesTo(t.Context(), url, 9); err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, url)
+	if _, err := conn.Exec(t.Context(), `
+		WITH r AS (
+			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+			SELECT gen_random_uuid(), 'drop', 'confirmed', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1, 3)
+			RETURNING uid, transfer, owner, limits_organization
+		)
+		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, search, delivery_notification, protection, object_count, total_bytes, created_at, expires_at)
+		SELECT transfer, uid, 'drop', owner, owner, true, limits_organization, (ARRAY[U&'u\0308bergabe', U&'\00FCbergabe'])[row_number() OVER ()], false, 'none', 1, 1, now(), now() FROM r`); err != nil {
+		t.Fatal(err)
+	}
+	if err := database.Migrate(t.Context(), url, discard()); err != nil {
+		t.Fatal(err)
+	}
+	var found, unknown int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE search = U&'\00FCbergabe'), count(*) FILTER (WHERE search IS NULL) FROM transfer.transfers`).Scan(&found, &unknown); err != nil || found != 2 || unknown != 1 {
+		t.Errorf("%d are found, %d have nothing to be found by: %v", found, unknown, err)
+	}
+}
+
 // contents is every row of every table of ours, as JSON.
 func contents(t *testing.T, conn *pgx.Conn) map[string][]string {
 	t.Helper()
