@@ -1,0 +1,67 @@
+package service_test
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCleaning(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.signUp("never@example.com")
+	ann := k.access(k.person("ann@example.com"))
+	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at)
+		VALUES ($1, 'second@example.com', false, $2, $3)`, ann.Person.UUID, k.now().Add(7*24*time.Hour), k.now())
+	must(t, err)
+	k.advance(7*24*time.Hour - time.Second)
+	must(t, k.RemoveAddresses(t.Context()))
+	if n, _ := k.CountPersons(t.Context()); n != 2 || k.deleted.Load() != 0 {
+		t.Fatalf("%d persons before removeAt", n)
+	}
+	k.advance(time.Second)
+	must(t, k.RemoveAddresses(t.Context()))
+	p, err := k.Profile(t.Context(), ann)
+	must(t, err)
+	if n, _ := k.CountPersons(t.Context()); n != 1 || k.deleted.Load() != 1 || len(p.Emails) != 1 {
+		t.Errorf("%d persons, %d deleted, addresses %+v", n, k.deleted.Load(), p.Emails)
+	}
+	k.advance(31 * 24 * time.Hour)
+	must(t, k.Clean(t.Context()))
+	var tokens, persons int
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM identity.id_tokens), (SELECT count(*) FROM identity.persons)`).Scan(&tokens, &persons))
+	if tokens != 0 || persons != 1 {
+		t.Errorf("%d tokens and %d persons are left", tokens, persons)
+	}
+}
+
+// TestCleaningInBatches: of much that has expired, what somebody else holds keeps only its own batch from being deleted.
+func TestCleaningInBatches(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ann := k.caller(k.person("ann@example.com")).Person
+	const expired = 5000
+	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
+		SELECT sha256(n::text::bytea), $1, 'ann@example.com', $2::timestamptz - n * interval '1 second' FROM generate_series(1, $3::int) n`, ann, k.now(), expired)
+	must(t, err)
+	tx, err := k.db.Pool.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	_, err = tx.Exec(t.Context(), `SELECT FROM identity.reset_keys ORDER BY expires_at DESC LIMIT 1 FOR UPDATE`)
+	must(t, err)
+	left := func() (n int) {
+		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM identity.reset_keys`).Scan(&n))
+		return n
+	}
+	cleaned := make(chan error, 1)
+	go func() { cleaned <- k.Clean(t.Context()) }()
+	for deadline := time.Now().Add(8 * time.Second); left() > expired/2; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d keys are left while one is held", left())
+		}
+	}
+	must(t, tx.Rollback(t.Context()))
+	must(t, <-cleaned)
+	if n := left(); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
