@@ -20,7 +20,7 @@ demo: build postgres ## run the main job with curl, against a running server or 
 	@test/demo.sh
 
 build: ## build bin/consign
-	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -funcalign=16 -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
 
 test: postgres ## run all tests on a Postgres of their own
 	$(GO) test -tags $(TAGS) ./...
