@@ -92,6 +92,7 @@ export async function mannersTests() {
 
   await test("the keyboard alone drops a file", async () => {
     const p = await page(await visitor(), "/m/demo");
+    await p.getByRole("button", { name: "Choose files" }).waitFor(); // else the next stop is the foot
     const focused = () => p.evaluate(() => document.activeElement.textContent.trim());
     await p.keyboard.press("Tab");
     equal(await p.evaluate(() => document.activeElement.className), "skip", "first stop");
