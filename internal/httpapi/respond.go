@@ -47,10 +47,10 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 // keptItems are so many bytes of a list that its answer leaves in pieces of them.
 const keptItems = keptBuffer / 2
 
-// List answers with an object whose one member is an array of the items, each as make makes it. They leave while they come: of a long
+// List answers with an object whose one member is an array of the items, each as from makes it. They leave while they come: of a long
 // list neither items nor bytes are in memory all at once. An error after the first piece cuts the connection, so that nobody takes the
 // piece for the list.
-func List[T, B any](w http.ResponseWriter, member string, items iter.Seq2[T, error], make func(T) B) error {
+func List[T, B any](w http.ResponseWriter, member string, items iter.Seq2[T, error], from func(T) B) error {
 	e := encoders.Get().(*encoder)
 	defer e.keep()
 	e.body.Reset()
@@ -72,7 +72,7 @@ func List[T, B any](w http.ResponseWriter, member string, items iter.Seq2[T, err
 			e.body.WriteByte(',')
 		}
 		first = false
-		if err := e.json.Encode(make(item)); err != nil {
+		if err := e.json.Encode(from(item)); err != nil {
 			return fmt.Errorf("encode answer: %w", err)
 		}
 		e.body.Truncate(e.body.Len() - 1) // the end of the line

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -220,20 +221,22 @@ func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
 	const forgetKey = `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL`
 	var failed error
 	for _, c := range []struct {
-		what, change, table, due string
-		before                   time.Time
+		what, table, due string
+		before           time.Time
+		change           string // empty: rows are deleted
 	}{
-		{"expired ID tokens", `DELETE FROM identity.id_tokens`, "id_tokens", "expires_at", now},
-		{"expired mfa tokens", `DELETE FROM identity.pending_logins`, "pending_logins", "expires_at", now},
-		{"expired pickup tokens", `DELETE FROM identity.parked_tokens`, "parked_tokens", "expires_at", now},
-		{"expired external logins", `DELETE FROM identity.external_logins`, "external_logins", "forget_at", now},
-		{"expired external tokens", `DELETE FROM identity.external_tokens`, "external_tokens", "expires_at", now},
-		{"expired reset keys", `DELETE FROM identity.reset_keys`, "reset_keys", "expires_at", now},
-		{"expired invitations", `DELETE FROM identity.invitations`, "invitations", "expires_at", now},
-		{"expired verification keys", forgetKey, "addresses", "key_expires_at", now},
-		{"persons deleted long ago", `DELETE FROM identity.persons`, "persons", "deleted_at", forget},
+		{what: "expired ID tokens", table: "id_tokens", due: "expires_at", before: now},
+		{what: "expired mfa tokens", table: "pending_logins", due: "expires_at", before: now},
+		{what: "expired pickup tokens", table: "parked_tokens", due: "expires_at", before: now},
+		{what: "expired external logins", table: "external_logins", due: "forget_at", before: now},
+		{what: "expired external tokens", table: "external_tokens", due: "expires_at", before: now},
+		{what: "expired reset keys", table: "reset_keys", due: "expires_at", before: now},
+		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
+		{what: "expired verification keys", table: "addresses", due: "key_expires_at", before: now, change: forgetKey},
+		{what: "persons deleted long ago", table: "persons", due: "deleted_at", before: forget},
 	} {
-		sql := c.change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due + ` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
+		change := cmp.Or(c.change, `DELETE FROM identity.`+c.table)
+		sql := change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due + ` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
 		for n := int64(cleanBatch); n >= cleanBatch; {
 			var err error
 			if n, err = s.exec(ctx, "delete "+c.what, sql, c.before, cleanBatch); err != nil {

@@ -147,24 +147,14 @@ func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) err
 // MoveMailboxes is MoveMailbox for many.
 func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, txMoves) {
-		err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
-			if err := tx.LockHomes(ctx, false); err != nil {
-				return err
-			}
-			for _, p := range batch {
-				if err := s.atHome(ctx, tx, p, moveLinks); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err := s.follow(ctx, batch, moveLinks)
 		if errors.Is(err, transfer.ErrVanityLink) { // somebody's link is taken, and that has undone the others' moves
+			err = nil
 			for _, p := range batch {
-				if err := s.MoveMailbox(ctx, p); err != nil {
-					return err
+				if err = s.MoveMailbox(ctx, p); err != nil {
+					break
 				}
 			}
-			continue
 		}
 		if err != nil {
 			return err
@@ -176,15 +166,14 @@ func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error 
 // MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
 // it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
-	err := s.follow(ctx, p, moveGroupLinks)
-	if err != nil {
+	one := []id.Person{p}
+	if err := s.follow(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
-	err = s.follow(ctx, p, moveLinks)
-	if !errors.Is(err, transfer.ErrVanityLink) {
-		return err
-	}
-	return s.follow(ctx, p, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+	return s.follow(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+		if err := moveGroupLinks(ctx, tx, o, home); err != nil {
+			return err
+		}
 		link, err := tx.ClearVanityLink(ctx, p, home)
 		if err != nil || link == "" {
 			return err
@@ -200,7 +189,7 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 // move brings something to the home of its owner.
 type move func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error
 
-func moveGroupLinks(ctx context.Context, tx *postgres.Store, _ id.Person, o transfer.Owner, home id.Organization) error {
+func moveGroupLinks(ctx context.Context, tx *postgres.Store, o transfer.Owner, home id.Organization) error {
 	if o.Organization.IsZero() {
 		return nil
 	}
@@ -208,19 +197,24 @@ func moveGroupLinks(ctx context.Context, tx *postgres.Store, _ id.Person, o tran
 }
 
 func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
-	if err := moveGroupLinks(ctx, tx, p, o, home); err != nil {
+	if err := moveGroupLinks(ctx, tx, o, home); err != nil {
 		return err
 	}
 	return tx.MoveVanityLink(ctx, p, home)
 }
 
-// follow makes a move in a transaction in which the person's home is not older than any move of it.
-func (s *Service) follow(ctx context.Context, p id.Person, m move) error {
+// follow makes a move for each of several persons in one transaction, in which their homes are not older than any move of them.
+func (s *Service) follow(ctx context.Context, persons []id.Person, m move) error {
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
-		return s.atHome(ctx, tx, p, m)
+		for _, p := range persons {
+			if err := s.atHome(ctx, tx, p, m); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
