@@ -4,16 +4,26 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/crypto/bcrypt"
 )
@@ -64,6 +74,8 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 	switch mode {
 	case "nothing":
 		return doNothing(o.bytes), nil
+	case "stack":
+		return stack(doNothing(o.bytes), o.dir)
 	case "bcrypt":
 		return compareBcrypt()
 	case "write", "hash":
@@ -89,7 +101,10 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 	case "mailbox":
 		return selectMailbox(pool), nil
 	case "insert":
-		return insertReservation(pool), nil
+		return insertReservation(pool, nil), nil
+	case "sign":
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		return insertReservation(pool, key), err
 	case "tokens":
 		return newTokens(pool)
 	}
@@ -103,6 +118,29 @@ func doNothing(n int) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(body)
 	})
+}
+
+// stack puts in front of next what no such server goes without: a router, a request id and a line of JSON in a log. It is the least
+// that a stack of Consign's kind comes to.
+func stack(next http.Handler, dir string) (http.Handler, error) {
+	file, err := os.Create(filepath.Join(dir, "stack.log"))
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(file, nil))
+	mux := chi.NewMux()
+	mux.Use(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			began, id := time.Now(), uuid.NewString()
+			w.Header().Set("X-Request-Id", id)
+			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+			next.ServeHTTP(answer, r)
+			log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+				slog.Int("status", answer.Status()), slog.Int("bytes", answer.BytesWritten()), slog.Duration("took", time.Since(began)), slog.String("ip", r.RemoteAddr))
+		})
+	})
+	mux.Handle("/*", next)
+	return mux, nil
 }
 
 const (

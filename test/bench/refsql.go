@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -132,14 +133,15 @@ func selectMailbox(pool *pgxpool.Pool) http.Handler {
 	})
 }
 
-// insertReservation stores what the body says: one statement.
-func insertReservation(pool *pgxpool.Pool) http.Handler {
+// insertReservation stores what the body says: one statement. With a key it signs a token for it too.
+func insertReservation(pool *pgxpool.Pool, key *ecdsa.PrivateKey) http.Handler {
 	type reservation struct {
 		UID        uuid.UUID `json:"uid"`
 		Subject    string    `json:"subject"`
 		Message    string    `json:"message"`
 		AnonSender string    `json:"anonSender"`
 		AnonEmail  string    `json:"anonEmail"`
+		Token      string    `json:"token,omitempty"`
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in reservation
@@ -152,6 +154,9 @@ func insertReservation(pool *pgxpool.Pool) http.Handler {
 					max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 				VALUES ($1, 'mailbox', $2, $2, $3, $4, $5, $6, 'en_US', 7, 'none', 10000, 50000, 1, $7, $8)`,
 				in.UID, r.URL.Path[1:], in.Subject, in.Message, in.AnonSender, in.AnonEmail, now, now.Add(48*time.Hour))
+		}
+		if err == nil && key != nil {
+			in.Token, err = tokens{key: key}.sign(subject{}, in.UID.String())
 		}
 		answer(w, in, err)
 	})
