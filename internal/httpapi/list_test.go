@@ -33,7 +33,7 @@ func TestLists(t *testing.T) {
 	list := func(n int, end error) httpapi.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) error {
 			counted := &tally{ResponseWriter: w}
-			return httpapi.List(counted, "lines", items(n, end), func(i int) string {
+			return httpapi.List(counted, struct{}{}, "lines", items(n, end), func(i int) string {
 				left = counted.bytes
 				return strings.Repeat("x", i%100)
 			})

@@ -47,14 +47,21 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 // keptItems are so many bytes of a list that its answer leaves in pieces of them.
 const keptItems = keptBuffer / 2
 
-// List answers with an object whose one member is an array of the items, each as from makes it. They leave while they come: of a long
-// list neither items nor bytes are in memory all at once. An error after the first piece cuts the connection, so that nobody takes the
-// piece for the list.
-func List[T, B any](w http.ResponseWriter, member string, items iter.Seq2[T, error], from func(T) B) error {
+// List answers with the members of head, a struct, and one more: an array of the items, each as from makes it. They leave while they
+// come: of a long list neither items nor bytes are in memory all at once. An error after the first piece cuts the connection, so that
+// nobody takes the piece for the list.
+func List[T, B any](w http.ResponseWriter, head any, member string, items iter.Seq2[T, error], from func(T) B) error {
 	e := encoders.Get().(*encoder)
 	defer e.keep()
 	e.body.Reset()
-	e.body.WriteString(`{"` + member + `":[`)
+	if err := e.json.Encode(head); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	e.body.Truncate(e.body.Len() - len("}\n"))
+	if e.body.Len() > len("{") {
+		e.body.WriteByte(',')
+	}
+	e.body.WriteString(`"` + member + `":[`)
 	first, whole := true, true
 	for item, err := range items {
 		if err != nil {

@@ -31,7 +31,6 @@ type Reservation struct {
 	MaxFileSizeMB        int64
 	MaxRecipients        int32
 	VolumeLimitExceeded  bool
-	Objects              []Object
 	Transfer             id.Transfer // set once confirmed
 	CreatedAt            time.Time
 	ExpiresAt            time.Time

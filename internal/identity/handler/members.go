@@ -20,7 +20,7 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.List(w, "members", members, memberFrom)
+	return httpapi.List(w, struct{}{}, "members", members, memberFrom)
 }
 
 // readMember handles GET /organizations/{uid}/members/{person}.

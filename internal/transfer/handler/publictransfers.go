@@ -23,38 +23,40 @@ func accessBucket() ratelimit.Bucket {
 }
 
 type publicTransferBody struct {
-	Type        string                 `json:"type"`
-	Subject     string                 `json:"subject,omitempty"`
-	Message     string                 `json:"message,omitempty"`
-	Sender      senderBody             `json:"sender"`
-	Protection  string                 `json:"protection"`
-	Locked      bool                   `json:"locked"`
-	CreatedAt   httpapi.Time           `json:"createdAt"`
-	ExpiresAt   httpapi.Time           `json:"expiresAt"`
-	ObjectCount *int32                 `json:"objectCount,omitempty"`
-	TotalBytes  *int64                 `json:"totalBytes,omitempty"`
-	Objects     *[]deliveredObjectBody `json:"objects,omitempty"`
+	Type        string       `json:"type"`
+	Subject     string       `json:"subject,omitempty"`
+	Message     string       `json:"message,omitempty"`
+	Sender      senderBody   `json:"sender"`
+	Protection  string       `json:"protection"`
+	Locked      bool         `json:"locked"`
+	CreatedAt   httpapi.Time `json:"createdAt"`
+	ExpiresAt   httpapi.Time `json:"expiresAt"`
+	ObjectCount *int32       `json:"objectCount,omitempty"`
+	TotalBytes  *int64       `json:"totalBytes,omitempty"`
 }
 
+// publicTransferFrom makes all of a transfer's body but its objects.
 func publicTransferFrom(t service.LinkedTransfer) publicTransferBody {
 	b := publicTransferBody{
 		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Sender: senderFrom(t.Sender), Protection: string(t.Protection),
 		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
 	}
 	if !t.Locked {
-		objects := deliveredObjectsFrom(t.Objects)
-		b.ObjectCount, b.TotalBytes, b.Objects = &t.ObjectCount, &t.TotalBytes, &objects
+		b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes
 	}
 	return b
 }
 
 // getPublicTransfer handles GET /public/transfers/{key}.
 func (h *Handler) getPublicTransfer(w http.ResponseWriter, r *http.Request) error {
-	t, err := h.service.LinkedTransfer(r.Context(), caller(r), httpapi.Param(r, "key"))
+	t, objects, err := h.service.LinkedTransfer(r.Context(), caller(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, publicTransferFrom(t))
+	if t.Locked {
+		return httpapi.JSON(w, http.StatusOK, publicTransferFrom(t))
+	}
+	return httpapi.List(w, publicTransferFrom(t), "objects", objects, deliveredObjectFrom)
 }
 
 // sendAccessCode handles POST /public/transfers/{key}/code.

@@ -32,18 +32,18 @@ type reservationBody struct {
 	Fields               json.RawMessage `json:"fields,omitempty"`
 	UID                  string          `json:"uid"`
 	Type                 string          `json:"type"`
-	Objects              []objectBody    `json:"objects"`
 	MaxFiles             int32           `json:"maxFiles"`
 	MaxFileSizeMB        int64           `json:"maxFileSizeMb"`
 	MaxRecipients        int32           `json:"maxRecipients"`
 	VolumeLimitExceeded  bool            `json:"volumeLimitExceeded"`
 }
 
+// reservationFrom makes all of a reservation's body but its objects.
 func reservationFrom(r transfer.Reservation) reservationBody {
 	return reservationBody{
 		Subject: r.Subject, Message: r.Message, AnonSender: r.AnonSender, AnonEmail: r.AnonEmail, Recipients: recipientsFrom(r.Recipients),
 		DeliveryNotification: r.DeliveryNotification, TTL: r.TTL, Priority: r.Priority, Protection: string(r.Protection), Fields: r.Fields,
-		UID: r.UID.String(), Type: string(r.Kind), Objects: objectsFrom(r.Objects),
+		UID: r.UID.String(), Type: string(r.Kind),
 		MaxFiles: r.MaxFiles, MaxFileSizeMB: r.MaxFileSizeMB, MaxRecipients: r.MaxRecipients, VolumeLimitExceeded: r.VolumeLimitExceeded,
 	}
 }
@@ -88,8 +88,16 @@ func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return h.created(w, r, made)
+}
+
+// created answers with a new reservation, which has no objects yet.
+func (h *Handler) created(w http.ResponseWriter, r *http.Request, made service.Reserved) error {
 	httpapi.Bearer(w, made.Token)
-	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), reservationFrom(made.Reservation))
+	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), struct {
+		reservationBody
+		Objects [0]objectBody `json:"objects"`
+	}{reservationBody: reservationFrom(made.Reservation)})
 }
 
 // getReservation handles GET /reservations/{uid}.
@@ -98,11 +106,11 @@ func (h *Handler) getReservation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.service.Reservation(r.Context(), caller(r), uid)
+	found, objects, err := h.service.Reservation(r.Context(), caller(r), uid)
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, reservationFrom(found))
+	return httpapi.List(w, reservationFrom(found), "objects", objects, objectFrom)
 }
 
 // metadataRequest is a Reservation as a client sends it; its read-only members are ignored.
@@ -171,8 +179,7 @@ func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	httpapi.Bearer(w, made.Token)
-	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), reservationFrom(made.Reservation))
+	return h.created(w, r, made)
 }
 
 // patchReservation handles PATCH /reservations/{uid}.
@@ -189,11 +196,11 @@ func (h *Handler) patchReservation(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	changed, err := h.service.PatchReservation(r.Context(), caller(r), uid, change)
+	changed, objects, err := h.service.PatchReservation(r.Context(), caller(r), uid, change)
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, reservationFrom(changed))
+	return httpapi.List(w, reservationFrom(changed), "objects", objects, objectFrom)
 }
 
 // cancelReservation handles DELETE /reservations/{uid}.

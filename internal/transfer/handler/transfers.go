@@ -72,21 +72,21 @@ func transferFrom(t service.SeenTransfer) transferBody {
 		return b
 	}
 	b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes
-	if !t.Brief {
-		objects := deliveredObjectsFrom(t.Objects)
-		b.Objects = &objects
+	if t.Brief {
+		return b
 	}
+	objects := make([]deliveredObjectBody, len(t.Objects))
+	for i, o := range t.Objects {
+		objects[i] = deliveredObjectFrom(o)
+	}
+	b.Objects = &objects
 	return b
 }
 
-func deliveredObjectsFrom(list []transfer.Object) []deliveredObjectBody {
-	out := make([]deliveredObjectBody, len(list))
-	for i, o := range list {
-		out[i] = deliveredObjectBody{
-			UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
-		}
+func deliveredObjectFrom(o transfer.Object) deliveredObjectBody {
+	return deliveredObjectBody{
+		UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
 	}
-	return out
 }
 
 // listTransfers handles GET /transfers.
@@ -99,14 +99,10 @@ func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Transfers []transferBody `json:"transfers"`
-		Next      string         `json:"next,omitempty"`
-	}{Transfers: make([]transferBody, len(list)), Next: next}
-	for i, t := range list {
-		body.Transfers[i] = transferFrom(t)
-	}
-	return httpapi.JSON(w, http.StatusOK, body)
+	head := struct {
+		Next string `json:"next,omitempty"`
+	}{next}
+	return httpapi.List(w, head, "transfers", list, transferFrom)
 }
 
 func transferQuery(r *http.Request) (service.TransferQuery, error) {
@@ -143,11 +139,14 @@ func (h *Handler) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := h.service.Transfer(r.Context(), caller(r), uid)
+	t, objects, err := h.service.Transfer(r.Context(), caller(r), uid)
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, transferFrom(t))
+	if !t.Brief || t.Locked {
+		return httpapi.JSON(w, http.StatusOK, transferFrom(t))
+	}
+	return httpapi.List(w, transferFrom(t), "objects", objects, deliveredObjectFrom)
 }
 
 // deleteTransfer handles DELETE /transfers/{uid}.

@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -118,29 +115,6 @@ func TestListingTransfers(t *testing.T) {
 		if found := ann.Get(list + "?search=" + typed).Want(http.StatusOK); found.Value("transfers.0") == nil || found.String("transfers.0.uid") != apart {
 			t.Errorf("%s: %s", typed, found.Body)
 		}
-	}
-}
-
-// TestExportOfLongLists: an operator's export takes one long list after the other, however many objects they come to; answers to requests
-// are bounded in what they hold together.
-func TestExportOfLongLists(t *testing.T) {
-	t.Parallel()
-	s, ann := start(t)
-	for range 3 {
-		reserve(s).confirm()
-	}
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.transfers SET object_count = 10000`); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, err := range s.App.Transfer.PersonTransfers(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(ann))}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	if n != 3 {
-		t.Errorf("%d transfers", n)
 	}
 }
 

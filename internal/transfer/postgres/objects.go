@@ -48,6 +48,25 @@ func (s *Store) Objects(ctx context.Context, r id.Reservation) ([]transfer.Objec
 	return objects(all[objectRow](s.q.Query(ctx, `SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 ORDER BY o.position`, r)))
 }
 
+// ObjectsAfter returns up to limit of a reservation's objects in that order, behind the one whose place is after, and the place of the
+// last of them. No object has place 0.
+func (s *Store) ObjectsAfter(ctx context.Context, r id.Reservation, after int64, limit int) (list []transfer.Object, last int64, err error) {
+	type placedRow struct {
+		objectRow
+		Position int64
+	}
+	rows, err := all[placedRow](s.q.Query(ctx, `SELECT `+objectColumns+`, o.position FROM transfer.objects o
+		WHERE o.reservation = $1 AND o.position > $2 ORDER BY o.position LIMIT $3`, r, after, limit))
+	if err != nil {
+		return nil, 0, fmt.Errorf("list objects: %w", err)
+	}
+	list = make([]transfer.Object, len(rows))
+	for i, row := range rows {
+		list[i], last = row.object(), row.Position
+	}
+	return list, last, nil
+}
+
 // ObjectsNamed returns those of a reservation's objects that have one of the client's names.
 func (s *Store) ObjectsNamed(ctx context.Context, r id.Reservation, clientIDs []string) ([]transfer.Object, error) {
 	return objects(all[objectRow](s.q.Query(ctx, `SELECT `+objectColumns+` FROM transfer.objects o

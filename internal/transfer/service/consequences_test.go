@@ -30,7 +30,7 @@ func TestPersonDeleted(t *testing.T) {
 	}
 	w.exec(`DELETE FROM identity.addresses`)
 	w.exec(`UPDATE identity.persons SET deleted_at = now(), name = NULL WHERE uid = $1`, owner.Person)
-	if _, err := w.Reservation(t.Context(), open, r); !errors.Is(err, transfer.ErrNotFound) {
+	if _, _, err := w.Reservation(t.Context(), open, r); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("the owner is gone, the reservation answers %v", err)
 	}
 	for range 2 { // a job may run twice

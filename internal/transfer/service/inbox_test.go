@@ -85,7 +85,7 @@ func (w *world) pageTime(p token.Caller, q service.TransferQuery) time.Duration 
 		q.Cursor = ""
 		for range 10 {
 			began := time.Now()
-			page, next, err := w.Transfers(w.t.Context(), p, q)
+			page, next, err := w.page(p, q)
 			if err != nil || len(page) != q.Limit {
 				w.t.Fatalf("%d transfers, %v", len(page), err)
 			}

@@ -113,7 +113,7 @@ func TestStrangersHashNothing(t *testing.T) {
 	stranger, r := w.reserve()
 	w.Bcrypt = nil // whoever hashed would crash
 	password := "sesame"
-	if _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
+	if _, _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
 		t.Errorf("a password was answered with %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -11,6 +12,33 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
+
+// Objects are those of a reservation or of the transfer that it became, in the order they were attached. They are read as they are asked
+// for.
+type Objects = iter.Seq2[transfer.Object, error]
+
+// objectsBatch is how many objects are read at once: between batches a client may be slow, and no connection waits for it. Their names
+// may have a kilobyte each.
+const objectsBatch = 250
+
+func (s *Service) objects(ctx context.Context, r id.Reservation) Objects {
+	return func(yield func(transfer.Object, error) bool) {
+		var after int64
+		for more := true; more; {
+			batch, last, err := s.Store.ObjectsAfter(ctx, r, after, objectsBatch)
+			if err != nil {
+				yield(transfer.Object{}, err)
+				return
+			}
+			for _, o := range batch {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			after, more = last, len(batch) == objectsBatch
+		}
+	}
+}
 
 // Attachment is a file that a client announces.
 type Attachment struct {

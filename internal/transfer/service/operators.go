@@ -61,20 +61,16 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 	}
 	c := token.Caller{Person: p, Client: token.Client{Host: host}}
 	for q := (TransferQuery{Received: true, Sent: true, Limit: MaxPage}); ; {
-		read, done := context.WithCancel(ctx) // as a request would, so that lists are not counted any longer than they are made
-		page, next, err := s.Transfers(read, c, q)
-		done()
+		page, next, err := s.Transfers(ctx, c, q)
 		if err != nil {
 			return err
 		}
-		for _, t := range page {
-			if t.Brief { // the list leaves out the objects
-				read, done := context.WithCancel(ctx)
-				t, err = s.Transfer(read, c, t.UID)
-				done()
-				if err != nil {
-					return err
-				}
+		for t, err := range page {
+			if err == nil && t.Brief && !t.Locked {
+				t, err = s.whole(ctx, t)
+			}
+			if err != nil {
+				return err
 			}
 			if !visit(t) {
 				return nil
@@ -85,4 +81,12 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 		}
 		q.Cursor = next
 	}
+}
+
+// whole adds the objects that a list leaves out.
+func (s *Service) whole(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
+	var err error
+	t.Objects, err = s.Store.Objects(ctx, t.Reservation)
+	t.Brief = false
+	return t, err
 }

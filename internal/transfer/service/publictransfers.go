@@ -44,21 +44,20 @@ type LinkedTransfer struct {
 	Locked bool
 }
 
-// LinkedTransfer shows the transfer behind a link. A download token of the same delivery unlocks it, as does having no
-// protection. ErrNotFound.
-func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string) (LinkedTransfer, error) {
+// LinkedTransfer shows the transfer behind a link, and its objects unless it is locked. A download token of the same delivery unlocks
+// it, as does having no protection. ErrNotFound.
+func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string) (LinkedTransfer, Objects, error) {
 	l, err := s.Link(ctx, c, key)
 	if err != nil {
-		return LinkedTransfer{}, err
+		return LinkedTransfer{}, nil, err
 	}
 	t := LinkedTransfer{Transfer: l.linked.Transfer}
 	t.Locked = t.Protection != transfer.ProtectNone && !(c.Kind == token.KindDownload && c.Delivery == l.Delivery)
 	if t.Locked {
 		hide(&t.Transfer)
-		return t, nil
+		return t, nil, nil
 	}
-	t.Objects, err = s.listObjects(ctx, t.Reservation, t.ObjectCount)
-	return t, err
+	return t, s.objects(ctx, t.Reservation), nil
 }
 
 // SendCode mails a new code to the recipient that a link is of; the one before stops working. locale is the caller's, for

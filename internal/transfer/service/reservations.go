@@ -136,19 +136,16 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 	}, nil
 }
 
-// Reservation returns a reservation with its objects to whoever holds its token or created it. ErrNotFound.
-func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, error) {
+// Reservation returns a reservation and its objects to whoever holds its token or created it. ErrNotFound.
+func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, Objects, error) {
 	r, err := s.Store.Reservation(ctx, uid, s.scope(c))
 	if err != nil {
-		return transfer.Reservation{}, err
+		return transfer.Reservation{}, nil, err
 	}
 	if err := mayManage(c, uid, r.Creator); err != nil {
-		return transfer.Reservation{}, err
+		return transfer.Reservation{}, nil, err
 	}
-	if r.Objects, err = s.listObjects(ctx, uid, r.ObjectCount); err != nil {
-		return transfer.Reservation{}, err
-	}
-	return r.Reservation, nil
+	return r.Reservation, s.objects(ctx, uid), nil
 }
 
 // mayManage lets the reservation's token and its creator pass; to everybody else it does not exist.
@@ -164,19 +161,19 @@ func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 
 // PatchReservation merges members into an open reservation. One of a sender becomes p2p or drop as it has recipients or not.
 // ErrNotFound, ErrInvalid, ErrConfirmed; to a mailbox ErrFixedMember, else what CreateReservation refuses.
-func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, error) {
+func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // hashing is work: not for whoever may not change it, nor for strangers, whose reservations have none
 		found, err := s.Store.Reservation(ctx, uid, s.scope(c))
 		if err != nil {
-			return transfer.Reservation{}, err
+			return transfer.Reservation{}, nil, err
 		}
 		if err := mayManage(c, uid, found.Creator); err != nil {
-			return transfer.Reservation{}, err
+			return transfer.Reservation{}, nil, err
 		}
 		if found.Kind != transfer.KindMailbox {
 			if err := s.hashPassword(ctx, &in); err != nil {
-				return transfer.Reservation{}, err
+				return transfer.Reservation{}, nil, err
 			}
 		}
 	}
@@ -201,12 +198,9 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 		return tx.UpdateReservation(ctx, r.Reservation)
 	})
 	if err != nil {
-		return transfer.Reservation{}, err
+		return transfer.Reservation{}, nil, err
 	}
-	if r.Objects, err = s.listObjects(ctx, uid, r.ObjectCount); err != nil {
-		return transfer.Reservation{}, err
-	}
-	return r.Reservation, nil
+	return r.Reservation, s.objects(ctx, uid), nil
 }
 
 // lockOpen locks a reservation that the caller may manage and that is still open.

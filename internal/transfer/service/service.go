@@ -59,7 +59,6 @@ type Options struct {
 type Service struct {
 	Options
 	writers   writers
-	listed    listed
 	removals  removals
 	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
 }
@@ -79,7 +78,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{Options: o, listed: newListed(), mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
+	s := &Service{Options: o, mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
 	s.registerJobs()
 	return s
 }

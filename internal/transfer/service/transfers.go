@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +22,7 @@ import (
 type SeenTransfer struct {
 	transfer.Transfer
 	Locked bool // protected, and not from its sender: what it holds is not shown here
-	Brief  bool // in a list: too many objects to show
+	Brief  bool // its objects are left out
 }
 
 // TransferQuery asks for a part of the caller's transfers.
@@ -45,8 +46,8 @@ const (
 )
 
 // Transfers returns the caller's transfers, newest first, and a cursor when there are more, or when a search has not looked at all yet:
-// its page may then hold fewer than the limit, or nothing. ErrInvalid.
-func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list []SeenTransfer, next string, err error) {
+// its page may then hold fewer than the limit, or nothing. What they hold is read as they are asked for. ErrInvalid.
+func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
 	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var p fault.Problems
 	checkLine(&p, "search", q.Search, maxSearch)
@@ -66,42 +67,54 @@ func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery
 	if end != (postgres.Position{}) {
 		next = cursor(end)
 	}
-	if list, err = s.fill(ctx, rows, listedObjects); err != nil {
-		return nil, "", err
-	}
-	return list, next, nil
+	return s.seen(ctx, rows), next, nil
 }
 
-// fill adds recipients and objects, and takes away what the caller may not see.
+// seen fills rows as they are asked for: as many at once as hold objectsBatch objects, or one more.
+func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.Seq2[SeenTransfer, error] {
+	return func(yield func(SeenTransfer, error) bool) {
+		for rest := rows; len(rest) > 0; {
+			n := 0
+			for objects := int32(0); n < len(rest) && objects < objectsBatch; n++ {
+				if rest[n].ObjectCount <= listedObjects {
+					objects += rest[n].ObjectCount
+				}
+			}
+			list, err := s.fill(ctx, rest[:n], listedObjects)
+			if err != nil {
+				yield(SeenTransfer{}, err)
+				return
+			}
+			for _, t := range list {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// fill adds recipients, and objects where there are up to maxObjects, and takes away what the caller may not see.
 func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObjects int32) ([]SeenTransfer, error) {
 	out := make([]SeenTransfer, len(rows))
 	var all, shown []id.Transfer
-	var objectsShown int32
 	for i, r := range rows {
-		out[i] = SeenTransfer{
-			Transfer: r.Transfer,
-			Locked:   r.Locked(),
-			Brief:    maxObjects > 0 && r.ObjectCount > maxObjects,
-		}
+		out[i] = SeenTransfer{Transfer: r.Transfer, Locked: r.Locked(), Brief: r.ObjectCount > maxObjects}
 		all = append(all, r.UID)
-		if !out[i].Locked && !out[i].Brief {
+		if !out[i].Locked && !out[i].Brief && r.ObjectCount > 0 {
 			shown = append(shown, r.UID)
-			objectsShown += r.ObjectCount
 		}
-	}
-	if len(all) == 0 {
-		return out, nil
 	}
 	deliveries, err := s.Store.DeliveriesOfTransfers(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.listed.makeRoom(ctx, objectsShown); err != nil {
-		return nil, err
-	}
-	objects, err := s.Store.ObjectsOfTransfers(ctx, shown)
-	if err != nil {
-		return nil, err
+	var objects map[id.Transfer][]transfer.Object
+	if len(shown) > 0 {
+		if objects, err = s.Store.ObjectsOfTransfers(ctx, shown); err != nil {
+			return nil, err
+		}
 	}
 	for i, r := range rows {
 		out[i].Objects = objects[r.UID]
@@ -125,30 +138,30 @@ func hide(t *transfer.Transfer) {
 	t.ObjectCount, t.TotalBytes = 0, 0
 }
 
-// Transfer returns one of the caller's transfers, with its link to whom it is from: the answer to the confirm may have been lost.
-// Looking at a transfer without files is its first access. ErrNotFound.
-func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, error) {
+// Transfer returns one of the caller's transfers, with its link to whom it is from: the answer to the confirm may have been lost. Its
+// objects come apart, where it is not locked. Looking at a transfer without files is its first access. ErrNotFound.
+func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
 	row, err := s.Store.TransferOf(ctx, uid, c.Person, s.scope(c))
 	if err != nil {
-		return SeenTransfer{}, err
+		return SeenTransfer{}, nil, err
 	}
 	list, err := s.fill(ctx, []postgres.SeenTransfer{row}, 0)
 	if err != nil {
-		return SeenTransfer{}, err
+		return SeenTransfer{}, nil, err
 	}
 	if !row.AsSender && row.ObjectCount == 0 && row.State == transfer.Delivered && !list[0].Locked {
 		if err := s.recordAccess(ctx, c, row.Delivery); err != nil {
-			return SeenTransfer{}, err
+			return SeenTransfer{}, nil, err
 		}
 	}
 	if row.AsSender && !row.State.Ended() {
 		link, err := s.Store.SenderLink(ctx, uid)
 		if err != nil {
-			return SeenTransfer{}, err
+			return SeenTransfer{}, nil, err
 		}
 		list[0].Link = s.linkAgain(link)
 	}
-	return list[0], nil
+	return list[0], s.objects(ctx, row.Reservation), nil
 }
 
 // DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended

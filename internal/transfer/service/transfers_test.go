@@ -93,9 +93,12 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 	if held, reserved := volume(); held != 10_000 || reserved != 0 {
 		t.Fatalf("held %d, reserved %d", held, reserved)
 	}
-	got, err := w.Reservation(t.Context(), c, r)
-	if err != nil || !got.VolumeLimitExceeded || len(got.Objects) != 50 {
-		t.Errorf("%v %v", got.VolumeLimitExceeded, err)
+	got, objects, err := w.Reservation(t.Context(), c, r)
+	if err != nil || !got.VolumeLimitExceeded {
+		t.Fatalf("%v %v", got.VolumeLimitExceeded, err)
+	}
+	if list, err := all(objects); err != nil || len(list) != 50 {
+		t.Errorf("%d objects, %v", len(list), err)
 	}
 	m, err := w.PublicMailbox(t.Context(), w.at(token.Caller{}), "ann")
 	if err != nil || !errors.Is(m.Rejection(), transfer.ErrPersonalVolume) {
@@ -154,13 +157,13 @@ func TestExpiry(t *testing.T) {
 	}
 	run(w.ExpireTransfers)
 	w.until(func() bool { run(w.RemoveBytes); return w.blobsLeft() == 0 })
-	left, err := w.Transfer(t.Context(), owner, done.UID)
+	left, err := w.seen(owner, done.UID)
 	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
 	}
 	w.advance(91 * 24 * time.Hour)
 	run(w.Purge, w.ReleaseVolumes, w.SweepOrphans)
-	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if n := w.count(`SELECT count(*) FROM transfer.objects`); n != 0 {
@@ -187,7 +190,7 @@ func TestDeletingATransfer(t *testing.T) {
 	if err := w.Begin(t.Context(), d, 0); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := w.Transfer(t.Context(), owner, done.UID)
+	seen, err := w.seen(owner, done.UID)
 	if err != nil || seen.State != transfer.Accessed || !seen.AccessedAt.Equal(w.now()) || seen.Objects[0].Downloads != 1 {
 		t.Errorf("%+v, %v", seen, err)
 	}
@@ -197,7 +200,7 @@ func TestDeletingATransfer(t *testing.T) {
 	if err := w.DeleteTransfer(t.Context(), owner, done.UID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Transfer(t.Context(), owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
+	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	w.until(func() bool {
@@ -225,7 +228,7 @@ func TestPagesOfTransfers(t *testing.T) {
 	var got []id.Transfer
 	q := service.TransferQuery{Received: true, Sent: true, Limit: 3}
 	for {
-		page, next, err := w.Transfers(t.Context(), owner, q)
+		page, next, err := w.page(owner, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,15 +243,15 @@ func TestPagesOfTransfers(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for search, n := range map[string]int{"STRANGER": 7, "nobody": 0, "%": 0, "example.org": 7} {
-		page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Sent: true, Limit: 50, Search: search})
+		page, _, err := w.page(owner, service.TransferQuery{Received: true, Sent: true, Limit: 50, Search: search})
 		if err != nil || len(page) != n {
 			t.Errorf("search %q: %d, %v", search, len(page), err)
 		}
 	}
-	if page, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Sent: true, Limit: 50}); err != nil || len(page) != 0 {
+	if page, _, err := w.page(owner, service.TransferQuery{Sent: true, Limit: 50}); err != nil || len(page) != 0 {
 		t.Errorf("sent: %d, %v", len(page), err)
 	}
-	if _, _, err := w.Transfers(t.Context(), owner, service.TransferQuery{Received: true, Limit: 50, Cursor: "x"}); !errors.Is(err, fault.ErrInvalid) {
+	if _, _, err := w.page(owner, service.TransferQuery{Received: true, Limit: 50, Cursor: "x"}); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a wrong cursor: %v", err)
 	}
 }

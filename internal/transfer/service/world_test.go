@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"iter"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -44,6 +45,36 @@ type world struct {
 }
 
 const home = "localhost"
+
+// all reads a list to its end.
+func all[T any](items iter.Seq2[T, error]) (list []T, err error) {
+	for item, err := range items {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, nil
+}
+
+// page is a page of a person's transfers.
+func (w *world) page(p token.Caller, q service.TransferQuery) ([]service.SeenTransfer, string, error) {
+	items, next, err := w.Transfers(w.t.Context(), p, q)
+	if err != nil {
+		return nil, "", err
+	}
+	list, err := all(items)
+	return list, next, err
+}
+
+// seen is a person's look at a transfer, with all its objects.
+func (w *world) seen(p token.Caller, uid id.Transfer) (service.SeenTransfer, error) {
+	t, objects, err := w.Transfer(w.t.Context(), p, uid)
+	if err == nil {
+		t.Objects, err = all(objects)
+	}
+	return t, err
+}
 
 func newWorld(t *testing.T) *world {
 	t.Helper()

@@ -1,0 +1,119 @@
+package handler_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// attachMany announces n empty files, which are complete at once.
+func (d draft) attachMany(n int) {
+	d.Server.T.Helper()
+	files := make([]object, n)
+	for i := range files {
+		files[i] = object{"clientId": fmt.Sprint(i), "name": fmt.Sprint("sheet ", i), "intendedSize": 0}
+	}
+	d.Post(d.path+"/objects", object{"objects": files}).Want(http.StatusCreated)
+}
+
+// wantSheets checks that an answer lists what attachMany announced, each once and in order.
+func wantSheets(t *testing.T, where string, list any, n int) {
+	t.Helper()
+	objects, _ := list.([]any)
+	if len(objects) != n {
+		t.Errorf("%s: %d objects, want %d", where, len(objects), n)
+		return
+	}
+	for i, o := range objects {
+		if name := o.(map[string]any)["name"]; name != fmt.Sprint("sheet ", i) {
+			t.Errorf("%s: object %d is %v", where, i, name)
+			return
+		}
+	}
+}
+
+// TestLongLists: answers that are read from the database in several parts are whole, whatever the length of the last part.
+func TestLongLists(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	for _, n := range []int{0, 1, 249, 250, 251, 500, 613} {
+		where := fmt.Sprintf("%d objects", n)
+		d, _ := begin(ann, nil)
+		if n > 0 {
+			d.attachMany(n)
+		}
+		wantSheets(t, where, d.Get(d.path).Want(http.StatusOK).Value("objects"), n)
+		patched := d.Patch(d.path, object{"subject": where}).Want(http.StatusOK)
+		wantSheets(t, where, patched.Value("objects"), n)
+		if patched.String("subject") != where {
+			t.Errorf("%s: %s", where, patched.Body)
+		}
+		done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
+		wantSheets(t, where, done.Value("objects"), n)
+		seen := ann.Get(s.Transfer + "/transfers/" + done.String("uid")).Want(http.StatusOK)
+		wantSheets(t, where, seen.Value("objects"), n)
+		if seen.Value("objectCount") != float64(n) || seen.String("link") != done.String("link") {
+			t.Errorf("%s: %s", where, seen.Body)
+		}
+		public := s.Stranger().Get(s.Transfer + "/public/transfers/" + linkKey(t, s, done.String("link"))).Want(http.StatusOK)
+		wantSheets(t, where, public.Value("objects"), n)
+	}
+}
+
+// TestPagesOfManyObjects: a page lists the objects of each transfer that has up to a hundred, however many they come to; an operator's
+// export lists all.
+func TestPagesOfManyObjects(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	sizes := []int{100, 0, 101, 99, 100, 1, 100, 100, 2}
+	for _, n := range sizes {
+		d, _ := begin(ann, object{"subject": fmt.Sprint(n)})
+		if n > 0 {
+			d.attachMany(n)
+		}
+		d.confirm()
+		s.Clock.Advance(time.Second)
+	}
+	list := ann.Get(s.Transfer + "/transfers?location=sent").Want(http.StatusOK)
+	slices.Reverse(sizes) // newest first
+	for i, n := range sizes {
+		at := fmt.Sprintf("transfers.%d.", i)
+		if list.String(at+"subject") != fmt.Sprint(n) || list.Value(at+"objectCount") != float64(n) {
+			t.Fatalf("%s is %s", at, list.String(at+"subject"))
+		}
+		if n > 100 {
+			if list.Value(at+"objects") != nil {
+				t.Errorf("%d objects are listed", n)
+			}
+			continue
+		}
+		wantSheets(t, at, list.Value(at+"objects"), n)
+	}
+	part := ann.Get(s.Transfer + "/transfers?location=sent&limit=8").Want(http.StatusOK)
+	rest := ann.Get(s.Transfer + "/transfers?location=sent&limit=8&cursor=" + part.String("next")).Want(http.StatusOK)
+	if got := rest.Value("transfers").([]any); len(got) != 1 {
+		t.Errorf("%d transfers on the last page", len(got))
+	}
+	i := 0
+	for exported, err := range s.App.Transfer.PersonTransfers(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(ann))}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(exported.Objects) != sizes[i] || exported.Brief {
+			t.Errorf("%d of %d objects are exported", len(exported.Objects), sizes[i])
+		}
+		i++
+	}
+	if i != len(sizes) {
+		t.Errorf("%d transfers are exported", i)
+	}
+}
