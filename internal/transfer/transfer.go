@@ -97,6 +97,7 @@ type Transfer struct {
 	Fields      []byte // JSON object of strings, or nil
 	ObjectCount int32
 	TotalBytes  int64
+	Archives    int64 // downloads of all objects at once, which the objects' own do not count
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +73,35 @@ func TestArchive(t *testing.T) {
 	nothing := deliver(ann, object{"recipients": []object{to("bob@example.com")}})
 	if empty := bob.Get(nothing.path + "/archive").Want(http.StatusOK); len(empty.Body) != 22 {
 		t.Errorf("%d bytes", len(empty.Body))
+	}
+}
+
+// TestParallelArchives: an archive of many files is downloaded by several at once, and counted for each file as often.
+func TestParallelArchives(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	d, _ := begin(ann, object{"recipients": []object{to("bob@example.com")}})
+	d.attachMany(1000)
+	path := s.Transfer + "/transfers/" + d.confirm()
+	one := bob.Get(path).Want(http.StatusOK).String("objects.7.uid")
+	bob.Get(path + "/objects/" + one + "/content").Want(http.StatusOK)
+	const readers = 12
+	var reading sync.WaitGroup
+	for range readers {
+		reading.Go(func() {
+			got := bob.Get(path + "/archive").Want(http.StatusOK)
+			if read, err := zip.NewReader(bytes.NewReader(got.Body), int64(len(got.Body))); err != nil || len(read.File) != 1000 {
+				t.Errorf("%d bytes, %v", len(got.Body), err)
+			}
+		})
+	}
+	reading.Wait()
+	seen := ann.Get(path).Want(http.StatusOK)
+	for at, want := range map[string]float64{"0": readers, "7": readers + 1, "999": readers} {
+		if got := seen.Value("objects." + at + ".downloads"); got != want {
+			t.Errorf("object %s was downloaded %v times, not %v", at, got, want)
+		}
 	}
 }
 

@@ -18,9 +18,9 @@ func (s *Store) CountDownload(ctx context.Context, o id.Object) error {
 	return nil
 }
 
-// CountArchive counts that all objects of a transfer were downloaded.
-func (s *Store) CountArchive(ctx context.Context, r id.Reservation) error {
-	if _, err := s.q.Exec(ctx, `UPDATE transfer.objects SET downloads = downloads + 1 WHERE reservation = $1`, r); err != nil {
+// CountArchive counts that all objects of a transfer were downloaded at once.
+func (s *Store) CountArchive(ctx context.Context, t id.Transfer) error {
+	if _, err := s.q.Exec(ctx, `UPDATE transfer.transfers SET archives = archives + 1 WHERE uid = $1`, t); err != nil {
 		return fmt.Errorf("count download: %w", err)
 	}
 	return nil

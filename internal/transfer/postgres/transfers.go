@@ -14,7 +14,7 @@ import (
 
 const transferColumns = `t.uid, t.reservation, t.type, t.state, t.owner, t.sender, t.sender_managed, t.subject, t.message, t.sender_name,
 	t.sender_email, t.sender_locale, t.delivery_notification, t.priority, t.protection, t.fields, t.object_count, t.total_bytes,
-	t.created_at, t.expires_at, t.accessed_at`
+	t.archives, t.created_at, t.expires_at, t.accessed_at`
 
 type transferRow struct {
 	UID                     id.Transfer
@@ -32,6 +32,7 @@ type transferRow struct {
 	Fields                  []byte
 	ObjectCount             int32
 	TotalBytes              int64
+	Archives                int64
 	CreatedAt, ExpiresAt    time.Time
 	AccessedAt              *time.Time
 }
@@ -42,7 +43,7 @@ func (r transferRow) transfer() transfer.Transfer {
 		Subject: or(r.Subject), Message: or(r.Message),
 		Sender:   transfer.Sender{Name: or(r.SenderName), Email: or(r.SenderEmail), Person: r.Sender},
 		Priority: or(r.Priority), Protection: transfer.Protection(r.Protection), Fields: r.Fields,
-		ObjectCount: r.ObjectCount, TotalBytes: r.TotalBytes, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AccessedAt: or(r.AccessedAt),
+		ObjectCount: r.ObjectCount, TotalBytes: r.TotalBytes, Archives: r.Archives, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AccessedAt: or(r.AccessedAt),
 	}
 }
 

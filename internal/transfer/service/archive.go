@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"io"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/archive"
@@ -57,24 +59,124 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, w Way, link string) (Ar
 	return s.archive(ctx, c, key, opening)
 }
 
-// archive lays out the zip. Its objects are opened one after the other while it is read.
+// archive opens the zip. Its objects are opened one after the other while it is read.
 func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) (Archive, error) {
-	objects, err := s.Store.Objects(ctx, o.Reservation)
+	l, release, err := s.layouts.take(ctx, o.Reservation, func() (layout, error) { return s.layOut(ctx, o) })
 	if err != nil {
 		return Archive{}, err
 	}
-	names := make([]string, len(objects))
+	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) { return s.openObject(ctx, l.files[i].object, l.files[i].size) })
+	return Archive{Transfer: o.Transfer, CreatedAt: o.CreatedAt, Size: l.zip.Size(), Download: Download{Content: sharedContent{content, release}, start: start{
+		caller: c, opening: o, key: key,
+		count: func(ctx context.Context) error { return s.Store.CountArchive(ctx, o.Transfer) },
+	}}}, nil
+}
+
+// layout is where a transfer's objects lie in its zip.
+type layout struct {
+	zip   *archive.Zip
+	files []storedFile // in the order of the zip
+}
+
+type storedFile struct {
+	object id.Object
+	size   int64
+}
+
+func (s *Service) layOut(ctx context.Context, o postgres.Opening) (layout, error) {
+	objects, err := s.Store.Objects(ctx, o.Reservation)
+	if err != nil {
+		return layout{}, err
+	}
+	names, stored := make([]string, len(objects)), make([]storedFile, len(objects))
 	for i, object := range objects {
-		names[i] = object.Name
+		names[i], stored[i] = object.Name, storedFile{object.UID, object.IntendedSize}
 	}
 	files := make([]archive.File, len(objects))
 	for i, name := range archive.Names(names) {
 		files[i] = archive.File{Name: name, Size: objects[i].Held, CRC32: objects[i].CRC32}
 	}
-	zip := archive.New(files, o.CreatedAt)
-	content := zip.Open(func(i int) (io.ReadSeekCloser, error) { return s.openObject(ctx, objects[i]) })
-	return Archive{Transfer: o.Transfer, CreatedAt: o.CreatedAt, Size: zip.Size(), Download: Download{Content: content, start: start{
-		caller: c, opening: o, key: key,
-		count: func(ctx context.Context) error { return s.Store.CountArchive(ctx, o.Reservation) },
-	}}}, nil
+	return layout{archive.New(files, o.CreatedAt), stored}, nil
+}
+
+// layouts are those of the archives that are being read, each once however many read it: with ten thousand long names it takes six
+// megabytes, and twice as many more while it is made.
+type layouts struct {
+	making chan struct{} // holds one for each that is being made
+
+	mu   sync.Mutex
+	held map[id.Reservation]*heldLayout
+}
+
+type heldLayout struct {
+	readers int           // guarded by layouts.mu
+	turn    chan struct{} // holds one while somebody makes the layout or looks whether it is made
+	layout  *layout
+}
+
+func newLayouts() *layouts {
+	return &layouts{making: make(chan struct{}, runtime.GOMAXPROCS(0)), held: map[id.Reservation]*heldLayout{}}
+}
+
+// take gives the layout of a transfer, which makeIt makes where nobody reads it yet. release must be called, once.
+func (l *layouts) take(ctx context.Context, r id.Reservation, makeIt func() (layout, error)) (_ *layout, release func(), err error) {
+	l.mu.Lock()
+	h := l.held[r]
+	if h == nil {
+		h = &heldLayout{turn: make(chan struct{}, 1)}
+		l.held[r] = h
+	}
+	h.readers++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if h.readers--; h.readers == 0 {
+			delete(l.held, r)
+		}
+	}
+	defer func() {
+		if err != nil {
+			leave()
+		}
+	}()
+	if err := enqueue(ctx, h.turn); err != nil {
+		return nil, nil, err
+	}
+	defer func() { <-h.turn }()
+	if h.layout != nil {
+		return h.layout, leave, nil
+	}
+	if err := enqueue(ctx, l.making); err != nil {
+		return nil, nil, err
+	}
+	defer func() { <-l.making }()
+	made, err := makeIt()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.layout = &made
+	return h.layout, leave, nil
+}
+
+// enqueue waits for room in a queue, as long as ctx allows.
+func enqueue(ctx context.Context, queue chan<- struct{}) error {
+	select {
+	case queue <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sharedContent releases a layout when its reader closes.
+type sharedContent struct {
+	*archive.Reader
+	release func()
+}
+
+// Close implements io.Closer.
+func (c sharedContent) Close() error {
+	c.release()
+	return c.Reader.Close()
 }

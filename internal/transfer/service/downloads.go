@@ -99,7 +99,7 @@ func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) 
 
 // download opens the bytes of what was found.
 func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
-	content, err := s.openObject(ctx, found.Object)
+	content, err := s.openObject(ctx, found.UID, found.IntendedSize)
 	if err != nil {
 		return Download{}, err
 	}
@@ -110,20 +110,20 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 }
 
 // openObject opens a complete object's bytes.
-func (s *Service) openObject(ctx context.Context, o transfer.Object) (io.ReadSeekCloser, error) {
-	if o.IntendedSize == 0 {
+func (s *Service) openObject(ctx context.Context, o id.Object, size int64) (io.ReadSeekCloser, error) {
+	if size == 0 {
 		return nothing{bytes.NewReader(nil)}, nil // never written
 	}
-	key := blob.ObjectKey(o.UID)
+	key := blob.ObjectKey(o)
 	content, err := s.Blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		// All bytes are held, but the server went down between the row and the store's last step.
-		if err = s.Blobs.Finish(ctx, key, o.IntendedSize); err == nil {
+		if err = s.Blobs.Finish(ctx, key, size); err == nil {
 			content, err = s.Blobs.Open(ctx, key)
 		}
 	}
 	if err != nil {
-		return nil, storageError("open object "+o.UID.String(), err)
+		return nil, storageError("open object "+o.String(), err)
 	}
 	return content, nil
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Objects are those of a reservation or of the transfer that it became, in the order they were attached. They are read as they are asked
-// for.
+// Objects are those of a reservation, or of the transfer that it became with all downloads counted, in the order they were attached. They
+// are read as they are asked for.
 type Objects = iter.Seq2[transfer.Object, error]
 
 // objectsBatch is how many objects are read at once: between batches a client may be slow, and no connection waits for it. Their names
 // may have a kilobyte each.
 const objectsBatch = 250
 
-func (s *Service) objects(ctx context.Context, r id.Reservation) Objects {
+func (s *Service) objects(ctx context.Context, r id.Reservation, archives int64) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		var after int64
 		for more := true; more; {
@@ -31,6 +31,7 @@ func (s *Service) objects(ctx context.Context, r id.Reservation) Objects {
 				return
 			}
 			for _, o := range batch {
+				o.Downloads += archives
 				if !yield(o, nil) {
 					return
 				}

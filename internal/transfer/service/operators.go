@@ -85,8 +85,12 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 
 // whole adds the objects that a list leaves out.
 func (s *Service) whole(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
-	var err error
-	t.Objects, err = s.Store.Objects(ctx, t.Reservation)
+	for o, err := range s.objects(ctx, t.Reservation, t.Archives) {
+		if err != nil {
+			return t, err
+		}
+		t.Objects = append(t.Objects, o)
+	}
 	t.Brief = false
-	return t, err
+	return t, nil
 }

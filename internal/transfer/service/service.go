@@ -60,6 +60,7 @@ type Service struct {
 	Options
 	writers   writers
 	removals  removals
+	layouts   *layouts
 	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
 }
 
@@ -78,7 +79,7 @@ func New(o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{Options: o, mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
+	s := &Service{Options: o, layouts: newLayouts(), mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
 	s.registerJobs()
 	return s
 }

@@ -118,6 +118,9 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	}
 	for i, r := range rows {
 		out[i].Objects = objects[r.UID]
+		for j := range out[i].Objects {
+			out[i].Objects[j].Downloads += r.Archives
+		}
 		for _, d := range deliveries[r.UID] {
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
@@ -161,7 +164,7 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		}
 		list[0].Link = s.linkAgain(link)
 	}
-	return list[0], s.objects(ctx, row.Reservation), nil
+	return list[0], s.objects(ctx, row.Reservation, row.Archives), nil
 }
 
 // DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended

@@ -1,0 +1,93 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// TestLayoutsAreShared: one layout is made for all who read an archive at once, also when the first could not make it or went, and none
+// is kept when the last has gone.
+func TestLayoutsAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, r := newLayouts(), id.New[id.Reservation]()
+		var made, failed atomic.Int32
+		broken, done := errors.New("the database has gone"), make(chan struct{})
+		var reading, have sync.WaitGroup
+		have.Add(19)
+		for i := range 20 {
+			reading.Go(func() {
+				got, release, err := l.take(t.Context(), r, func() (layout, error) {
+					<-done
+					if made.Add(1) == 1 {
+						return layout{}, broken
+					}
+					return layout{files: make([]storedFile, 3)}, nil
+				})
+				if err != nil {
+					if failed.Add(1); !errors.Is(err, broken) {
+						t.Error(err)
+					}
+					return
+				}
+				if len(got.files) != 3 {
+					t.Errorf("reader %d has %d files", i, len(got.files))
+				}
+				have.Done()
+				have.Wait()
+				release()
+			})
+		}
+		synctest.Wait()
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if _, _, err := l.take(gone, r, nil); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(done)
+		reading.Wait()
+		if made.Load() != 2 || failed.Load() != 1 || len(l.held) != 0 {
+			t.Errorf("made %d times, %d failed, %d are kept", made.Load(), failed.Load(), len(l.held))
+		}
+	})
+}
+
+// TestLayoutsAreMadeInTurn: different archives wait for each other while they are laid out, which takes memory, and no longer.
+func TestLayoutsAreMadeInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLayouts()
+		var making, most atomic.Int32
+		step := make(chan struct{})
+		var reading sync.WaitGroup
+		for range 4 * cap(l.making) {
+			reading.Go(func() {
+				_, release, err := l.take(t.Context(), id.New[id.Reservation](), func() (layout, error) {
+					most.Store(max(most.Load(), making.Add(1)))
+					<-step
+					making.Add(-1)
+					return layout{}, nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer release()
+			})
+		}
+		for range 4 * cap(l.making) {
+			synctest.Wait()
+			step <- struct{}{}
+		}
+		reading.Wait()
+		if int(most.Load()) != cap(l.making) {
+			t.Errorf("%d were made at once", most.Load())
+		}
+	})
+}
