@@ -27,8 +27,8 @@ type fact struct{ Label, Value string }
 // listed is a file as it is shown.
 type listed struct{ Name, Size, SHA256 string }
 
-// maxListed bounds the files listed in one mail: with names of usual length it stays far below what servers take.
-const maxListed = 1000
+// MaxFiles is how many of Data["files"] a mail lists at most: with names of usual length it stays far below what servers take.
+const MaxFiles = 1000
 
 // composer writes one mail.
 type composer struct {

@@ -59,16 +59,20 @@ func uploadConfirmation(c *composer) {
 	mailbox := c.data.line("mailbox")
 	c.out.Subject = c.F("Your files have reached %s", mailbox)
 	c.say(c.F("%s has received these files through %s.", mailbox, c.product))
-	files, total := c.data.files(), int64(0)
-	for i, f := range files {
-		total += f.Size
-		if i < maxListed {
-			c.out.Files = append(c.out.Files, listed{inert(line(f.Name, maxFile)), c.Bytes(f.Size), line(f.SHA256, 64)})
+	files := c.data.files()
+	for _, f := range files[:min(len(files), MaxFiles)] {
+		c.out.Files = append(c.out.Files, listed{inert(line(f.Name, maxFile)), c.Bytes(f.Size), line(f.SHA256, 64)})
+	}
+	count, total := int(c.data.number("fileCount")), c.data.number("totalBytes")
+	if count == 0 { // queued by a version before 2026-11-22, with all files
+		count = len(files)
+		for _, f := range files {
+			total += f.Size
 		}
 	}
 	c.fact(c.T("Received"), c.moment("at"))
-	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", len(files), c.Bytes(total)))
-	if rest := len(files) - maxListed; rest > 0 {
+	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", count, c.Bytes(total)))
+	if rest := count - len(c.out.Files); rest > 0 {
 		c.out.More = c.N("and %d more file", "and %d more files", rest)
 	}
 	c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))

@@ -33,7 +33,7 @@ func full() map[string]any {
 		"clientAddress": "2001:db8::7", "type": "totp", "name": "Phone", "organization": "Muster AG", "inviter": "Ann",
 		"sender": "Bob", "senderEmail": "bob@example.com", "subject": "The plans", "message": "Dear Ann,\n\n<b>here</b> they are.",
 		"fileCount": 3, "totalBytes": 104_857_600, "protection": "none", "mailbox": "Ann Example",
-		"files":     []File{{"plan.pdf", 1_500_000, strings.Repeat("ab", 32)}, {"größe 図面.dwg", 0, strings.Repeat("cd", 32)}},
+		"files":     []File{{"plan.pdf", 1_500_000, strings.Repeat("ab", 32)}, {"größe 図面.dwg", 0, strings.Repeat("cd", 32)}, {"model.ifc", 103_357_600, strings.Repeat("ef", 32)}},
 		"recipient": "cleo@example.net", "role": "recipient", "answer": "550 5.1.1 no such user", "vanityLink": "ann",
 		"host": "files.example.org", "link": "https://files.example.org/mailbox",
 	}
@@ -271,7 +271,7 @@ func TestUploadConfirmation(t *testing.T) {
 Ann Example hat über Consign diese Dateien erhalten.
 
 Empfangen: 20. November 2026, 10:30 (Europe/Berlin, UTC+01:00)
-Inhalt: 2 Dateien, 1,5 MB
+Inhalt: 3 Dateien, 104,85 MB
 
 - plan.pdf
   1,5 MB
@@ -279,6 +279,9 @@ Inhalt: 2 Dateien, 1,5 MB
 - größe 図面.dwg
   0 B
   SHA-256 ` + strings.Repeat("cd", 32) + `
+- model.ifc
+  103,35 MB
+  SHA-256 ` + strings.Repeat("ef", 32) + `
 
 Mit den SHA-256-Werten können Sie prüfen, dass die Dateien unverändert angekommen sind.
 
@@ -301,21 +304,27 @@ https://example.org/
 func TestUploadConfirmationOfManyFiles(t *testing.T) {
 	t.Parallel()
 	msg := message1(UploadConfirmation, "en_US")
-	files := make([]File, maxListed+2)
+	files := make([]File, MaxFiles+2)
 	for i := range files {
 		files[i] = File{Name: "scan.tif", Size: 10, SHA256: strings.Repeat("0", 64)}
 	}
-	msg.Data["files"] = files
-	e := rendered(t, renderer(t), msg)
-	p := parse(t, e.Bytes)
-	if n := strings.Count(p.text, "- scan.tif\n"); n != maxListed {
-		t.Errorf("%d files listed", n)
-	}
-	if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") {
-		t.Error("the rest is not mentioned")
-	}
-	if len(e.Bytes) > 2_000_000 {
-		t.Errorf("the mail has %d bytes", len(e.Bytes))
+	for _, data := range []map[string]any{
+		{"files": files[:MaxFiles], "fileCount": MaxFiles + 2, "totalBytes": 10_020},
+		{"files": files}, // from the queue of an older version
+	} {
+		data["mailbox"], data["at"] = msg.Data["mailbox"], msg.Data["at"]
+		msg.Data = data
+		e := rendered(t, renderer(t), msg)
+		p := parse(t, e.Bytes)
+		if n := strings.Count(p.text, "- scan.tif\n"); n != MaxFiles {
+			t.Errorf("%d files listed", n)
+		}
+		if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") || !strings.Contains(p.text, "Content: 1002 files, 10.02\u00a0kB\n") {
+			t.Errorf("the rest is not mentioned: %.300s", p.text)
+		}
+		if len(e.Bytes) > 2_000_000 {
+			t.Errorf("the mail has %d bytes", len(e.Bytes))
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	// message and figures are left out unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
-	// files ([]File). It has no link, no subject and no message (contract 4.10).
+	// files ([]File, MaxFiles of them at most), fileCount, totalBytes. It has no link, no subject and no message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// TransferAccessed tells a sender of the first access: [recipient] (none: whoever had the link), [subject], at.
 	TransferAccessed = "transfer-accessed"

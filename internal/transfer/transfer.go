@@ -101,8 +101,7 @@ type Transfer struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
-	Objects     []Object
-	Link        string // for the sender of a p2p or drop transfer, only in the answer to the confirm
+	Link        string    // for the sender of a p2p or drop transfer, only in the answer to the confirm
 }
 
 // Delivery is a transfer's way to one addressee.

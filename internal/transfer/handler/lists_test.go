@@ -20,7 +20,9 @@ func (d draft) attachMany(n int) {
 	for i := range files {
 		files[i] = object{"clientId": fmt.Sprint(i), "name": fmt.Sprint("sheet ", i), "intendedSize": 0}
 	}
-	d.Post(d.path+"/objects", object{"objects": files}).Want(http.StatusCreated)
+	for part := range slices.Chunk(files, 1000) {
+		d.Post(d.path+"/objects", object{"objects": part}).Want(http.StatusCreated)
+	}
 }
 
 // wantSheets checks that an answer lists what attachMany announced, each once and in order.
@@ -44,7 +46,7 @@ func TestLongLists(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	for _, n := range []int{0, 1, 249, 250, 251, 500, 613} {
+	for _, n := range []int{0, 1, 249, 250, 251, 500, 613, 1000, 1250} {
 		where := fmt.Sprintf("%d objects", n)
 		d, _ := begin(ann, nil)
 		if n > 0 {

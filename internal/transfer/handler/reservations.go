@@ -221,11 +221,11 @@ func (h *Handler) confirmReservation(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	t, err := h.service.Confirm(r.Context(), caller(r), uid)
+	t, objects, err := h.service.Confirm(r.Context(), caller(r), uid)
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, transferFrom(service.SeenTransfer{Transfer: t}))
+	return httpapi.List(w, transferFrom(service.SeenTransfer{Transfer: t, Brief: true}), "objects", objects, deliveredObjectFrom)
 }
 
 type openReservationBody struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -18,8 +19,10 @@ import (
 
 // Confirm closes a reservation and delivers it. Of parallel confirms one succeeds, the others get ErrConfirmed with the
 // transfer's uid. ErrNotFound, ErrUnconfirmable with one detail for each condition that is not met.
-func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, error) {
+func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
+	var first []transfer.Object // of what was delivered: nearly always all, so that the answer is known before it is promised
+	var last int64
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
 		if err != nil {
@@ -42,7 +45,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 			return err
 		}
 		t = seen.Transfer
-		if t.Objects, err = tx.Objects(ctx, uid); err != nil {
+		if first, last, err = tx.ObjectsAfter(ctx, uid, 0, mail.MaxFiles); err != nil {
 			return err
 		}
 		for _, d := range n.Deliveries {
@@ -52,12 +55,12 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 				t.Link = s.newLink(r.Facts.Host, d.UID)
 			}
 		}
-		return s.announce(ctx, tx, c, r, t)
+		return s.announce(ctx, tx, c, r, t, first)
 	})
 	if err != nil {
-		return transfer.Transfer{}, err
+		return transfer.Transfer{}, nil, err
 	}
-	return t, nil
+	return t, s.continued(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
 }
 
 // checkConfirmable returns ErrUnconfirmable with everything that is missing.
@@ -120,20 +123,20 @@ func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID))}
 }
 
-// announce queues everything that a delivery causes: mails to the recipients, the upload confirmation, the audit entry
-// and, last since it locks feeds, the event.
-func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Caller, r postgres.HeldReservation, t transfer.Transfer) error {
+// announce queues everything that a delivery causes: mails to the recipients, the upload confirmation with the first files, the audit
+// entry and, last since it locks feeds, the event.
+func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Caller, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
 	if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
 		return err
 	}
 	if r.Kind == transfer.KindMailbox {
-		if err := s.mailUploadConfirmation(ctx, tx, r, t); err != nil {
+		if err := s.mailUploadConfirmation(ctx, tx, r, t, first); err != nil {
 			return err
 		}
 	}
 	err := s.audit(ctx, tx, c, audit.Entry{
 		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
-		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(len(t.Objects)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
+		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
 	})
 	if err != nil {
 		return err

@@ -56,13 +56,13 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 
 // mailUploadConfirmation queues what the uploader of a mailbox gets at once, up to so many a day and address: anybody can
 // name any address (contract 4.10).
-func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
+func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
 	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.Now().UTC().Truncate(day), s.UploadConfirmations)
 	if err != nil || !within {
 		return err
 	}
-	files := make([]mail.File, len(t.Objects))
-	for i, o := range t.Objects {
+	files := make([]mail.File, len(first))
+	for i, o := range first {
 		files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
 	}
 	owner := r.Recipients[0]
@@ -72,7 +72,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	}
 	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: t.Sender.Email, ToName: t.Sender.Name, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
-		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files},
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	})
 	return err

@@ -23,20 +23,32 @@ const objectsBatch = 250
 
 func (s *Service) objects(ctx context.Context, r id.Reservation, archives int64) Objects {
 	return func(yield func(transfer.Object, error) bool) {
-		var after int64
-		for more := true; more; {
-			batch, last, err := s.Store.ObjectsAfter(ctx, r, after, objectsBatch)
-			if err != nil {
-				yield(transfer.Object{}, err)
+		for o, err := range s.continued(ctx, r, nil, 0, true) {
+			o.Downloads += archives
+			if !yield(o, err) {
 				return
 			}
+		}
+	}
+}
+
+// continued gives objects that are there already, and where there are more, those behind the place of the last.
+func (s *Service) continued(ctx context.Context, r id.Reservation, batch []transfer.Object, last int64, more bool) Objects {
+	return func(yield func(transfer.Object, error) bool) {
+		for batch, last, more := batch, last, more; ; more = len(batch) == objectsBatch {
 			for _, o := range batch {
-				o.Downloads += archives
 				if !yield(o, nil) {
 					return
 				}
 			}
-			after, more = last, len(batch) == objectsBatch
+			if !more {
+				return
+			}
+			var err error
+			if batch, last, err = s.Store.ObjectsAfter(ctx, r, last, objectsBatch); err != nil {
+				yield(transfer.Object{}, err)
+				return
+			}
 		}
 	}
 }

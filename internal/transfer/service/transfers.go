@@ -21,8 +21,9 @@ import (
 // SeenTransfer is a transfer as the caller may see it.
 type SeenTransfer struct {
 	transfer.Transfer
-	Locked bool // protected, and not from its sender: what it holds is not shown here
-	Brief  bool // its objects are left out
+	Objects []transfer.Object // unless it is Locked or Brief
+	Locked  bool              // protected, and not from its sender: what it holds is not shown here
+	Brief   bool              // its objects are left out
 }
 
 // TransferQuery asks for a part of the caller's transfers.
@@ -137,7 +138,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 
 // hide takes away what a protection hides.
 func hide(t *transfer.Transfer) {
-	t.Subject, t.Message, t.Fields, t.Objects = "", "", nil, nil
+	t.Subject, t.Message, t.Fields = "", "", nil
 	t.ObjectCount, t.TotalBytes = 0, 0
 }
 

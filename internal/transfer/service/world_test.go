@@ -57,6 +57,16 @@ func all[T any](items iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
+// Confirm is the service's, with all objects.
+func (w *world) Confirm(ctx context.Context, c token.Caller, r id.Reservation) (service.SeenTransfer, error) {
+	t, objects, err := w.Service.Confirm(ctx, c, r)
+	if err != nil {
+		return service.SeenTransfer{}, err
+	}
+	list, err := all(objects)
+	return service.SeenTransfer{Transfer: t, Objects: list}, err
+}
+
 // page is a page of a person's transfers.
 func (w *world) page(p token.Caller, q service.TransferQuery) ([]service.SeenTransfer, string, error) {
 	items, next, err := w.Transfers(w.t.Context(), p, q)
