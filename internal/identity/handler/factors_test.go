@@ -1,0 +1,117 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func TestDeleteFactor(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	totp := enrol(t, ann)
+	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
+	s.SignUp("bob@example.com").Delete(totp).WantError(identity.ErrAuthenticatorNotFound)
+	if claimsOf(t, ann.Access)["authLevel"] != 2.0 {
+		t.Errorf("access is %v", claimsOf(t, ann.Access))
+	}
+	ann.Delete(totp).Want(http.StatusNoContent)
+	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	ann.Refresh()
+	if claimsOf(t, ann.Access)["authLevel"] != 1.0 {
+		t.Errorf("without the factor access is %v", claimsOf(t, ann.Access))
+	}
+	ann.Get(totp).WantError(identity.ErrAuthenticatorNotFound)
+	s.Mail.Wait(t, "ann@example.com", "authenticator app was removed", 1)
+	if c := claimsOf(t, ann.Login().ID); c["scope"] != "idtoken" {
+		t.Errorf("a login gives %v", c)
+	}
+	recovery := ann.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+	ann.Delete(s.Identity + "/profile/authenticators/" + recovery.String("uid")).Want(http.StatusNoContent)
+	s.Mail.Wait(t, "ann@example.com", "recovery codes of your account were removed", 1)
+}
+
+// TestFactorsTakeBothFactors: a session that has presented the password only, begun before there was a second factor, can neither take
+// that away nor make recovery codes in its place.
+func TestFactorsTakeBothFactors(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	eve := ann.Login() // somebody else who knows the password
+	all := s.Identity + "/profile/authenticators"
+	recovery := all + "/" + ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated).String("uid")
+	ann.Refresh()
+	totp := enrol(t, ann)
+	eve.Refresh()
+	for _, factor := range []string{totp, recovery} {
+		eve.Delete(factor).WantError(identity.ErrFactorFirst)
+	}
+	eve.Post(all, map[string]any{"type": "recovery"}).WantError(identity.ErrFactorFirst)
+	eve.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
+	ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+	ann.Refresh()
+	ann.Delete(totp).Want(http.StatusNoContent)
+	eve.Refresh()
+	eve.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
+}
+
+// TestSecondFactorComesMeanwhile: recovery codes that were asked for with the password alone are refused also if the second factor comes
+// while they are made.
+func TestSecondFactorComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	eve := ann.Login()
+	all := s.Identity + "/profile/authenticators"
+	ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
+	verification := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
+	answer := start(t, eve, "POST", all, map[string]any{"type": "recovery"})
+	eventually(t, "the registration waits", func() bool { return waiting(t, s) })
+	if _, err := verification.Exec(t.Context(), `UPDATE identity.authenticators SET verified = true`); err != nil {
+		t.Fatal(err)
+	}
+	if err := verification.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	(<-answer).WantError(identity.ErrFactorFirst)
+}
+
+// TestFactorRequired is a member of an organization that demands two factors: registering one is what is open to it.
+func TestFactorRequired(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	found(ann, "Vault")
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.organizations SET mfa_required = true WHERE NOT free`); err != nil {
+		t.Fatal(err)
+	}
+	ann.Refresh()
+	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+	for _, path := range []string{"/profile/emails", "/profile/avatar", "/invitations"} {
+		ann.Get(s.Identity + path).WantError(token.ErrFactorRequired)
+	}
+	ann.Put(s.Identity+"/profile", map[string]any{}).WantError(token.ErrFactorRequired)
+	ann.Delete(s.Identity + "/profile").WantError(token.ErrFactorRequired)
+	totp := enrol(t, ann)
+	ann.Get(s.Identity + "/profile/emails").Want(http.StatusOK)
+	ann.Delete(totp).Want(http.StatusNoContent)
+	ann.Refresh()
+	ann.Get(s.Identity + "/profile/emails").WantError(token.ErrFactorRequired)
+}
+
+func TestFactorMailSpeaksTheLanguage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Identity+"/profile", map[string]any{"locale": "fr_FR"}).Want(http.StatusOK)
+	enrol(t, ann)
+	if m := s.Mail.Wait(t, "ann@example.com", "authentification", 1); strings.Contains(m.Subject, "added") {
+		t.Errorf("the subject is %q", m.Subject)
+	}
+}

@@ -1,0 +1,109 @@
+package handler_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	other := ann.Login()
+	one := password(t, ann)
+	const next = "quiet-heron-17-lagoon"
+	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the present password") {
+		t.Errorf("who left it out is told: %s", got)
+	}
+	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)
+	for _, bad := range []any{"", "short", "password123", 1, strings.Repeat("quiet ", 13)} {
+		ann.Put(one, map[string]any{"pubKey": bad, "authKey": testkit.Password}).WantError(fault.ErrInvalid)
+	}
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	before := ann.Get(one)
+	s.Clock.Advance(time.Minute)
+	after := ann.Put(one, map[string]any{"pubKey": next, "authKey": testkit.Password, "name": "New"}).Want(http.StatusOK)
+	if after.String("name") != "New" || after.String("updatedAt") == before.String("updatedAt") || after.String("uid") != before.String("uid") {
+		t.Errorf("from %s to %s", before.Body, after.Body)
+	}
+	for _, p := range []*testkit.Person{ann, other} {
+		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	}
+	other.As(other.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	ann.Refresh()
+	s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).WantError(identity.ErrKeyNotFound)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
+	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", next)).Want(http.StatusOK)
+	s.Mail.Wait(t, "ann@example.com", "Your password was changed", 1)
+	ann.Delete(one).WantError(identity.ErrCannotUnregister)
+}
+
+func TestSetPasswordAfterReset(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	one := password(t, ann)
+	reset := func(n int) *testkit.Person {
+		s.Clock.Advance(time.Minute)
+		s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+		key := s.Mail.Wait(t, "ann@example.com", "/reset/", n).Key(t, "/reset/")
+		p := s.Stranger().As("")
+		p.Email, p.ID = ann.Email, s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK).String("token")
+		p.Refresh()
+		return p
+	}
+	p := reset(1)
+	if claimsOf(t, p.Access)["setPassword"] != true {
+		t.Fatalf("the access token says %v", claimsOf(t, p.Access))
+	}
+	answers := make(chan int, 8)
+	for range 8 {
+		go func() {
+			r, err := p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
+			if err != nil {
+				t.Error(err)
+				answers <- 0
+				return
+			}
+			answers <- r.Status
+		}()
+	}
+	set := 0
+	for range 8 {
+		switch status := <-answers; status {
+		case http.StatusOK:
+			set++
+		case http.StatusForbidden, http.StatusUnauthorized:
+		default:
+			t.Errorf("status %d", status)
+		}
+	}
+	if set != 1 {
+		t.Errorf("the password was set %d times", set)
+	}
+	p.Refresh()
+	if claimsOf(t, p.Access)["setPassword"] == true {
+		t.Error("setPassword outlives its use")
+	}
+	s.Clock.Advance(time.Minute)
+	p.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
+
+	// An access token that says setPassword may outlive the time for it.
+	late := reset(2)
+	s.Clock.Advance(9 * time.Minute)
+	late.Refresh()
+	s.Clock.Advance(6*time.Minute + time.Second)
+	if claimsOf(t, late.Access)["setPassword"] != true {
+		t.Fatal("the token was to say setPassword")
+	}
+	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
+	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour", "authKey": "quiet-heron-17-lagoon"}).Want(http.StatusOK)
+}
