@@ -136,7 +136,7 @@ func (l *layouts) take(ctx context.Context, r id.Reservation, makeIt func() (lay
 		}
 	}
 	defer func() {
-		if err != nil {
+		if release == nil { // also after a panic
 			leave()
 		}
 	}()

@@ -58,6 +58,24 @@ func TestLayoutsAreShared(t *testing.T) {
 	})
 }
 
+// TestLayoutThatPanics: who cannot make a layout, whatever the reason, does not read it: it is not kept for the others for ever.
+func TestLayoutThatPanics(t *testing.T) {
+	t.Parallel()
+	l, r := newLayouts(), id.New[id.Reservation]()
+	func() {
+		defer func() { _ = recover() }()
+		_, _, _ = l.take(t.Context(), r, func() (layout, error) { panic("a name that nobody thought of") })
+	}()
+	_, release, err := l.take(t.Context(), r, func() (layout, error) { return layout{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if len(l.held) != 0 {
+		t.Errorf("%d layouts are kept", len(l.held))
+	}
+}
+
 // TestLayoutsAreMadeInTurn: different archives wait for each other while they are laid out, which takes memory, and no longer.
 func TestLayoutsAreMadeInTurn(t *testing.T) {
 	t.Parallel()
