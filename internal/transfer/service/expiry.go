@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,10 +105,16 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 		if err != nil || n < expireBatch {
 			return err
 		}
-		if end, limited := ctx.Deadline(); limited && time.Until(end) < jobMargin {
+		if late(ctx) {
 			return jobs.Again(0)
 		}
 	}
+}
+
+// late reports whether ctx has its deadline shortly.
+func late(ctx context.Context) bool {
+	end, limited := ctx.Deadline()
+	return limited && time.Until(end) < jobMargin
 }
 
 // WarnExpiring mails recipients and senders of transfers that will expire soon, once each.
@@ -178,6 +185,8 @@ func (s *Service) removeAsked(ctx context.Context) error {
 	}
 }
 
+// removeDiscarded removes what it finds until nothing is left, or returns jobs.Again as inBatches does: in a bucket each object takes
+// several requests.
 func (s *Service) removeDiscarded(ctx context.Context) error {
 	for {
 		keys, err := s.Store.DiscardedObjects(ctx, bytesBatch)
@@ -194,6 +203,9 @@ func (s *Service) removeDiscarded(ctx context.Context) error {
 				return errors.Join(fmt.Errorf("remove bytes of %s: %w", o, err), s.Store.ForgetDiscarded(ctx, removed))
 			}
 			removed = append(removed, o)
+			if late(ctx) {
+				return cmp.Or(s.Store.ForgetDiscarded(ctx, removed), jobs.Again(0))
+			}
 		}
 		if err := s.Store.ForgetDiscarded(ctx, removed); err != nil {
 			return err

@@ -1,0 +1,60 @@
+package service_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/consign-dev/consign/internal/blob"
+)
+
+// slowBucket takes a minute for each deletion, by the clock of whoever asks it to remove something.
+type slowBucket struct {
+	blob.Store
+	deleted int
+	elapse  func(time.Duration)
+}
+
+// Delete implements blob.Store.
+func (s *slowBucket) Delete(context.Context, blob.Key) error {
+	s.deleted++
+	s.elapse(time.Minute)
+	return nil
+}
+
+// shortening is a context whose deadline comes nearer while others work.
+type shortening struct {
+	context.Context
+	left time.Duration
+}
+
+// Deadline implements context.Context.
+func (s *shortening) Deadline() (time.Time, bool) { return time.Now().Add(s.left), true }
+
+// TestRemovingBytesGoesOn: who takes back thousands of files that lie in a bucket has them removed in as many runs as that takes. None of
+// them fails, and each goes on where the one before stopped.
+func TestRemovingBytesGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT gen_random_uuid(), now() FROM generate_series(1, 25)`)
+	run := &shortening{Context: t.Context()}
+	bucket := &slowBucket{Store: w.blobs, elapse: func(d time.Duration) { run.left -= d }}
+	service := w.serve(bucket)
+	var again *river.JobSnoozeError
+	for _, left := range []int64{15, 5} {
+		run.left = 10*time.Minute + 10*time.Second
+		if err := service.RemoveBytes(run); !errors.As(err, &again) {
+			t.Errorf("a run that could not remove all ended with %v", err)
+		}
+		if n := w.count(`SELECT count(*) FROM transfer.discarded_objects`); n != left {
+			t.Errorf("%d are noted, not %d", n, left)
+		}
+	}
+	run.left = 10 * time.Minute
+	if err := service.RemoveBytes(run); err != nil || bucket.deleted != 25 {
+		t.Errorf("%d deletions, %v", bucket.deleted, err)
+	}
+}
