@@ -178,7 +178,6 @@ func (s *Service) removeAsked(ctx context.Context) error {
 	for {
 		asked := s.removals.asked.Load()
 		err := s.removeDiscarded(ctx)
-		s.removals.Unlock()
 		if err != nil || s.removals.asked.Load() == asked || !s.removals.TryLock() {
 			return err
 		}
@@ -186,8 +185,9 @@ func (s *Service) removeAsked(ctx context.Context) error {
 }
 
 // removeDiscarded removes what it finds until nothing is left, or returns jobs.Again as inBatches does: in a bucket each object takes
-// several requests.
+// several requests. It unlocks removals, also when it panics.
 func (s *Service) removeDiscarded(ctx context.Context) error {
+	defer s.removals.Unlock()
 	for {
 		keys, err := s.Store.DiscardedObjects(ctx, bytesBatch)
 		if err != nil {

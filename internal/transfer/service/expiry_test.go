@@ -58,3 +58,39 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 		t.Errorf("%d deletions, %v", bucket.deleted, err)
 	}
 }
+
+// brokenBucket panics at the first deletion.
+type brokenBucket struct {
+	blob.Store
+	deleted int
+}
+
+// Delete implements blob.Store.
+func (s *brokenBucket) Delete(context.Context, blob.Key) error {
+	if s.deleted++; s.deleted == 1 {
+		panic("an answer that nobody thought of")
+	}
+	return nil
+}
+
+// TestRemovingBytesAfterPanic: jobs recover from panics, and the next one removes what is left.
+func TestRemovingBytesAfterPanic(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES (gen_random_uuid(), now())`)
+	service := w.serve(&brokenBucket{Store: w.blobs})
+	func() {
+		defer func() { _ = recover() }()
+		_ = service.RemoveBytes(t.Context())
+	}()
+	done := make(chan error, 1)
+	go func() { done <- service.RemoveBytes(t.Context()) }()
+	select {
+	case err := <-done:
+		if err != nil || w.count(`SELECT count(*) FROM transfer.discarded_objects`) != 0 {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the next one waits for ever")
+	}
+}
