@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -64,6 +66,9 @@ func TestArchive(t *testing.T) {
 	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 || seen.Value("objects.7.downloads") != 1.0 || seen.String("state") != "accessed" {
 		t.Errorf("%s", seen.Body)
 	}
+	if list := ann.Get(s.Transfer + "/transfers"); list.Value("transfers.0.objects.7.downloads") != 1.0 {
+		t.Errorf("%s", list.Body)
+	}
 	ann.Get(x.path + "/archive").Want(http.StatusOK) // the sender's look does not count
 	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 {
 		t.Errorf("%s", seen.Body)
@@ -98,9 +103,17 @@ func TestParallelArchives(t *testing.T) {
 	}
 	reading.Wait()
 	seen := ann.Get(path).Want(http.StatusOK)
+	public := s.Stranger().Get(linkTo(s, "bob@example.com")).Want(http.StatusOK)
 	for at, want := range map[string]float64{"0": readers, "7": readers + 1, "999": readers} {
-		if got := seen.Value("objects." + at + ".downloads"); got != want {
-			t.Errorf("object %s was downloaded %v times, not %v", at, got, want)
+		for _, list := range []*testkit.Response{seen, public} {
+			if got := list.Value("objects." + at + ".downloads"); got != want {
+				t.Errorf("object %s was downloaded %v times, not %v", at, got, want)
+			}
+		}
+	}
+	for exported, err := range s.App.Transfer.PersonTransfers(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(ann))}) {
+		if err != nil || exported.Objects[7].Downloads != readers+1 {
+			t.Errorf("the export counts %d downloads, %v", exported.Objects[7].Downloads, err)
 		}
 	}
 }

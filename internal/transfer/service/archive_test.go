@@ -1,13 +1,17 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/id"
 )
 
@@ -56,6 +60,34 @@ func TestLayoutsAreShared(t *testing.T) {
 			t.Errorf("made %d times, %d failed, %d are kept", made.Load(), failed.Load(), len(l.held))
 		}
 	})
+}
+
+// closing notes that it was closed.
+type closing struct {
+	io.ReadSeeker
+	closed *bool
+}
+
+// Close implements io.Closer.
+func (c closing) Close() error {
+	*c.closed = true
+	return nil
+}
+
+// TestArchiveLetsGo: who stops in the middle of an archive leaves neither its layout nor a file behind.
+func TestArchiveLetsGo(t *testing.T) {
+	t.Parallel()
+	released, closed := false, false
+	zip := archive.New([]archive.File{{Name: "plan.pdf", Size: 1000}}, time.Now())
+	content := sharedContent{zip.Open(func(int) (io.ReadSeekCloser, error) {
+		return closing{bytes.NewReader(make([]byte, 1000)), &closed}, nil
+	}), func() { released = true }}
+	if _, err := io.CopyN(io.Discard, content, 500); err != nil || released || closed {
+		t.Fatal(err, released, closed)
+	}
+	if err := content.Close(); err != nil || !released || !closed {
+		t.Error(err, released, closed)
+	}
 }
 
 // TestLayoutThatPanics: who cannot make a layout, whatever the reason, does not read it: it is not kept for the others for ever.
