@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,5 +118,24 @@ func TestPagesOfManyObjects(t *testing.T) {
 	}
 	if i != len(sizes) {
 		t.Errorf("%d transfers are exported", i)
+	}
+}
+
+// TestConfirmingManyFiles: the uploader's mail lists a thousand files, and it and the audit record count all.
+func TestConfirmingManyFiles(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	d := reserve(s)
+	d.attachMany(1001)
+	d.send("plan", []byte("1234567890"))
+	uid := d.confirm()
+	text := s.Mail.Wait(t, "sam@example.com", "sheet 999", 1).Text
+	if !strings.Contains(text, "Content: 1002 files, 10\u00a0B\n") || !strings.Contains(text, "\nand 2 more files\n") || strings.Contains(text, "plan.bin") {
+		t.Errorf("%.300s … %s", text, text[max(0, len(text)-300):])
+	}
+	var objects, bytes string
+	err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT details->>'objects', details->>'bytes' FROM audit WHERE action = 'transfer.deliver' AND object = $1`, uid).Scan(&objects, &bytes)
+	if err != nil || objects != "1002" || bytes != "10" {
+		t.Errorf("the audit record has %s objects, %s bytes, %v", objects, bytes, err)
 	}
 }
