@@ -17,10 +17,10 @@ import (
 // It hands a handler a record made here, which spares each request the look-up of its line in the source.
 func (a *API) logRequest(x *exchange, f Finished) {
 	level := slog.LevelInfo
-	switch {
-	case x.stack != nil || f.Status == http.StatusInternalServerError:
+	switch status := max(f.Status, x.torn); {
+	case x.stack != nil || status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case f.Status > http.StatusInternalServerError && f.Status != 509:
+	case status > http.StatusInternalServerError && status != 509:
 		level = slog.LevelWarn
 	case x.probe:
 		level = slog.LevelDebug

@@ -52,12 +52,16 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 // fail answers with err. If the answer has begun, or nobody is there to read it, the connection is cut instead.
 func (x *exchange) fail(r *http.Request, err error) {
 	x.err = err
+	if ended := r.Context().Err(); x.status != 0 && ended != nil { // net/http ends it when it cannot write
+		err = ended
+	}
 	f, err := x.api.public(r.Context(), err)
 	if errors.Is(err, errClientGone) {
 		x.status = statusClientGone
 		panic(http.ErrAbortHandler)
 	}
 	if x.status != 0 {
+		x.torn = int(f.Kind)
 		panic(http.ErrAbortHandler)
 	}
 	writeFault(x, x.style.refusal(f))

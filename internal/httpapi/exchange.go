@@ -25,6 +25,7 @@ type exchange struct {
 	probe   bool
 
 	status int // 0 until the header is written
+	torn   int // the status that an answer should have had which failed after it had begun
 	bytes  int64
 	err    error  // why the request failed, for the log
 	stack  []byte // where it panicked

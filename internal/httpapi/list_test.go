@@ -3,8 +3,10 @@ package httpapi_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -67,6 +69,35 @@ func TestLists(t *testing.T) {
 		}
 	}()
 	f.do("GET", "/api/late", "")
+}
+
+// TestListOfOneWhoLeft: a client that goes in the middle of a long list is no failure of ours.
+func TestListOfOneWhoLeft(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "GET", Pattern: "/endless", Handler: func(w http.ResponseWriter, _ *http.Request) error {
+		endless := func(yield func(int, error) bool) {
+			for yield(0, nil) {
+			}
+		}
+		return httpapi.List(w, struct{}{}, "lines", endless, func(int) string { return strings.Repeat("x", 100) })
+	}})
+	server := httptest.NewServer(f.api.Handler())
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/endless", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "consign.test"
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.CopyN(io.Discard, answer.Body, 100_000)
+	_ = answer.Body.Close() // closes the connection: there is more
+	server.Close()          // waits for the request
+	lines := f.log.lines(t, "request")
+	if len(lines) != 1 || lines[0]["level"] != "INFO" || lines[0]["status"] != 499.0 {
+		t.Errorf("logged %v", lines)
+	}
 }
 
 // tally counts the bytes that leave.

@@ -287,6 +287,11 @@ func TestPanics(t *testing.T) {
 	if len(lines) != 4 || lines[0]["stack"] == nil || lines[0]["error"] != "panic: boom" || lines[2]["error"] != "disk read failed" || lines[2]["aborted"] != true {
 		t.Errorf("logged %v", lines)
 	}
+	for i, want := range []string{"ERROR", "ERROR", "ERROR", "INFO"} { // what failed here is worth a look, whatever had left by then
+		if lines[i]["level"] != want {
+			t.Errorf("logged %v", lines[i])
+		}
+	}
 }
 
 func TestAccessLine(t *testing.T) {
