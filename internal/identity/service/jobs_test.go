@@ -26,7 +26,15 @@ func TestCleaning(t *testing.T) {
 		t.Errorf("%d persons, %d deleted, addresses %+v", n, k.deleted.Load(), p.Emails)
 	}
 	k.advance(31 * 24 * time.Hour)
+	_, err = k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
+		SELECT $1, n || '@example.com', false, $2::timestamptz + interval '7 days', $2, sha256(n::text::bytea), $2::timestamptz + n * interval '1 hour' FROM unnest('{-1,1}'::int[]) n`, ann.Person.UUID, k.now())
+	must(t, err)
 	must(t, k.Clean(t.Context()))
+	var addresses, keys int
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*), count(key_hash) FROM identity.addresses`).Scan(&addresses, &keys))
+	if addresses != 3 || keys != 1 {
+		t.Errorf("%d addresses and %d keys are left", addresses, keys)
+	}
 	var tokens, persons int
 	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM identity.id_tokens), (SELECT count(*) FROM identity.persons)`).Scan(&tokens, &persons))
 	if tokens != 0 || persons != 1 {

@@ -134,7 +134,13 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); err != nil {
 		t.Fatalf("the link is free on the old host: %v", err)
 	}
+	group := id.New[id.Group]()
+	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`, group, org)
+	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, 'sales', $2)`, w.free, group)
 	join(bob.Person)
+	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox_group = $1 AND host_organization = $2`, group, org) != 1 {
+		t.Error("a taken link kept those of the organization's groups back")
+	}
 	if link(bob.Person) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
 		t.Error("a taken link was not cleared, or its owner not told")
 	}
