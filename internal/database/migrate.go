@@ -27,7 +27,10 @@ import (
 const (
 	migrationLock = 0x636f6e7369676e // "consign": the advisory lock that one migrating process holds
 	lockPoll      = 100 * time.Millisecond
+	lockPatience  = "2s"            // how long a file waits for a lock, and with it whoever wants the same table after it
+	lockRetry     = 3 * time.Second // after which it tries again
 
+	lockNotAvailable                = "55P03"
 	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE of a database that was never migrated, or with an old River
 )
 
@@ -95,18 +98,38 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() err
 	}
 }
 
+// migrateFiles applies what is missing. A table that somebody has for long, as a backup has all of them, is waited for in turns, between
+// which servers that are running get theirs.
 func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) error {
 	return withGoose(cfg, func(provider *goose.Provider) error {
-		results, err := provider.Up(ctx)
-		for _, r := range results {
-			log.Info("migrated", "file", path.Base(r.Source.Path), "micros", r.Duration.Microseconds())
+		for {
+			results, err := provider.Up(ctx)
+			var partial *goose.PartialError
+			if errors.As(err, &partial) {
+				results = partial.Applied
+			}
+			for _, r := range results {
+				log.Info("migrated", "file", path.Base(r.Source.Path), "micros", r.Duration.Microseconds())
+			}
+			var refused *pgconn.PgError
+			if !errors.As(err, &refused) || refused.Code != lockNotAvailable {
+				return err
+			}
+			log.Warn("a migration waits for whoever uses its table, as a backup does", "error", err)
+			select {
+			case <-ctx.Done():
+				return errors.Join(err, context.Cause(ctx))
+			case <-time.After(lockRetry):
+			}
 		}
-		return err
 	})
 }
 
 func withGoose(cfg *pgx.ConnConfig, do func(*goose.Provider) error) error {
-	db := stdlib.OpenDB(*cfg)
+	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SET lock_timeout = '"+lockPatience+"'")
+		return err
+	}))
 	defer func(db *sql.DB) { _ = db.Close() }(db)
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithDisableGlobalRegistry(true))
 	if err != nil {

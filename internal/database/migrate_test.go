@@ -118,6 +118,46 @@ func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 
 // Domain errors are found by constraint names, so none may be left to Postgres' own naming of anonymous ones: a name
 // that a migration chose begins with its table's name and is written in a file of ours.
+// TestMigrateKeepsNobodyWaiting: a backup that runs, which has all tables for hours, delays a migration and not those who read while
+// that waits.
+func TestMigrateKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	url := pgtest.EmptyURL(t)
+	if err := database.MigrateFilesTo(t.Context(), url, 10); err != nil {
+		t.Fatal(err)
+	}
+	backup, err := connect(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Exec(t.Context(), `LOCK TABLE transfer.transfers IN ACCESS SHARE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	migrated := make(chan error, 1)
+	go func() { migrated <- database.Migrate(t.Context(), url, discard()) }()
+	reader, waits := connect(t, url), false
+	for deadline := time.Now().Add(10 * time.Second); !waits && time.Now().Before(deadline); {
+		if err := reader.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+			WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock' AND NOT l.granted)`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !waits {
+		t.Fatal("the migration did not wait for the backup")
+	}
+	short, cancel := context.WithTimeout(t.Context(), 8*time.Second) // less than a statement of a server may take
+	defer cancel()
+	if _, err := reader.Exec(short, `SELECT FROM transfer.transfers`); err != nil {
+		t.Errorf("a reader has to wait for the migration: %v", err)
+	}
+	if err := backup.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEveryConstraintIsNamed(t *testing.T) {
 	t.Parallel()
 	hash, err := database.SchemaHash()
