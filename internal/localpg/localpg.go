@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -124,7 +125,8 @@ func (c *Cluster) prepare(ctx context.Context) error {
 // URL returns the connection URL of a database of this cluster; it needs no password.
 func (c *Cluster) URL(dbname string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + dbname}
-	u.RawQuery = url.Values{"host": {c.socket}, "port": {port}, "sslmode": {"disable"}}.Encode()
+	query := url.Values{"host": {c.socket}, "port": {port}, "sslmode": {"disable"}}.Encode()
+	u.RawQuery = strings.ReplaceAll(query, "+", "%20") // as in libpq, a + is one
 	return u.String()
 }
 

@@ -308,6 +308,25 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
+// TestOddPath: a directory may be called anything; what would part a list of hosts gets its socket under /tmp.
+func TestOddPath(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Müllers Dateien+50% #1?", "one,two"} {
+		c := start(t, Options{Dir: filepath.Join(newDir(t), name)})
+		if got := ask(t, c, "SELECT 'odd'"); got != "odd" {
+			t.Errorf("in %q: %s", name, got)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if strings.HasPrefix(c.socket, "/tmp/consign-") {
+			if err := os.RemoveAll(c.socket); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestFailuresAreExplained(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)

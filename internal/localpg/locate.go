@@ -144,14 +144,14 @@ func (c *Cluster) reportPlace() error {
 }
 
 // makeSocketDir makes the private directory of the socket: beside the data, or, where that name would be longer than a
-// socket address can hold, under /tmp.
+// socket address can hold or have a comma, which parts the hosts of a URL, under /tmp.
 func (c *Cluster) makeSocketDir() error {
 	c.socket = filepath.Join(c.dir, "socket")
 	longest := 103
 	if runtime.GOOS == "linux" {
 		longest = 107
 	}
-	if len(filepath.Join(c.socket, ".s.PGSQL."+port)) > longest {
+	if len(filepath.Join(c.socket, ".s.PGSQL."+port)) > longest || strings.Contains(c.socket, ",") {
 		sum := sha256.Sum256([]byte(c.dir))
 		c.socket = filepath.Join("/tmp", "consign-"+hex.EncodeToString(sum[:8]))
 	}
