@@ -140,7 +140,7 @@ func formatDuration(d time.Duration) string {
 func parseURL(s string) (url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return url.URL{}, errors.New("is not a URL")
+		return url.URL{}, errors.New("must be a scheme, a host and perhaps a port, like https://files.example.com")
 	}
 	return *u, nil
 }

@@ -107,7 +107,7 @@ func (k *checks) serving(c *Config) {
 
 func (k *checks) storage(c *Config, publicGiven bool) {
 	for name, value := range map[string]string{"DATABASE_URL": c.DatabaseURL, "LISTEN_DATABASE_URL": c.ListenDatabaseURL} {
-		k.must(value == "" || hasScheme(value, "postgres", "postgresql"), name, "must be a URL like postgres://user:password@host/name")
+		k.service(name, value, "a URL like postgres://user:password@host/name", func(u *url.URL) bool { return hasScheme(u, "postgres", "postgresql") })
 	}
 	if c.DatabaseURL != "" {
 		k.must(publicGiven, "PUBLIC_URL", "is missing: with CONSIGN_DATABASE_URL there is no default for it")
@@ -115,13 +115,23 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	} else {
 		k.must(c.ListenDatabaseURL == "", "LISTEN_DATABASE_URL", "is of no use without CONSIGN_DATABASE_URL")
 	}
-	u, err := url.Parse(c.StorageURL)
-	disk := err == nil && u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path)
-	s3 := err == nil && u.Scheme == "s3" && u.Host != ""
-	k.must(c.StorageURL == "" || disk || s3, "STORAGE_URL", "must be file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME")
-	k.must(c.RedisURL == "" || hasScheme(c.RedisURL, "redis", "rediss", "unix"), "REDIS_URL", "must be a URL like redis://host:6379/0")
-	smtp, err := url.Parse(c.SMTPURL)
-	k.must(c.SMTPURL == "" || err == nil && smtp.Host != "" && hasScheme(c.SMTPURL, "smtp", "smtps"), "SMTP_URL", "must be a URL like smtp://user:password@host:587 or smtps://host")
+	k.service("STORAGE_URL", c.StorageURL, "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
+		return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
+	})
+	k.service("REDIS_URL", c.RedisURL, "a URL like redis://host:6379/0", func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
+	k.service("SMTP_URL", c.SMTPURL, "a URL like smtp://user:password@host:587 or smtps://host", func(u *url.URL) bool {
+		return hasScheme(u, "smtp", "smtps") && u.Host != ""
+	})
+}
+
+// service judges the URL of a service, which may hold a password: one with a / or # in it as it is makes no URL.
+func (k *checks) service(name, value, form string, good func(u *url.URL) bool) {
+	u, err := url.Parse(value)
+	sentence := "must be " + form
+	if err != nil && strings.Contains(value, "@") {
+		sentence += "; in user and password all but letters and digits must be percent-encoded"
+	}
+	k.must(value == "" || err == nil && good(u), name, sentence)
 }
 
 var colour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
@@ -156,9 +166,8 @@ func webURL(s string) *url.URL {
 	return u
 }
 
-func hasScheme(s string, schemes ...string) bool {
-	u, err := url.Parse(s)
-	return err == nil && slices.Contains(schemes, u.Scheme) && u.Opaque == ""
+func hasScheme(u *url.URL, schemes ...string) bool {
+	return slices.Contains(schemes, u.Scheme) && u.Opaque == ""
 }
 
 func listenAddress(s string) bool {
