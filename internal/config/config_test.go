@@ -122,6 +122,8 @@ func TestProblems(t *testing.T) {
 		{[]string{"CONSIGN_IDENTITY_BASE_PATH=/a/../b", "CONSIGN_TRANSFER_BASE_PATH=x"}, []string{"CONSIGN_IDENTITY_BASE_PATH must", "CONSIGN_TRANSFER_BASE_PATH must"}},
 		{[]string{"CONSIGN_STORAGE_URL=ftp://x", "CONSIGN_SMTP_URL=smtp:host", "CONSIGN_REDIS_URL=host:6379"}, []string{"CONSIGN_STORAGE_URL must", "CONSIGN_SMTP_URL must", "CONSIGN_REDIS_URL must"}},
 		{[]string{"CONSIGN_AVAILABLE_TTL=1,2", "CONSIGN_MAIL_FROM=nobody", "CONSIGN_SIGNING_KEY_LEAD=60d"}, []string{"CONSIGN_DEFAULT_TTL must", "CONSIGN_MAIL_FROM must", "CONSIGN_SIGNING_KEY_LEAD must"}},
+		{[]string{"CONSIGN_TLS_CERT=-----BEGIN CERTIFICATE-----\nhid", "CONSIGN_TLS_KEY=LS0tLS1CRUdJTiBhid", `CONSIGN_OIDC_CLIENTS= [{"clientSecret":"hid"}]`},
+			[]string{"CONSIGN_OIDC_CLIENTS must be the name of a file", "CONSIGN_TLS_CERT must be the name of a file", "CONSIGN_TLS_KEY must be the name of a file"}},
 		{[]string{"CONSIGN_SMTP_URL=smtp://me:hid/den@mail", "CONSIGN_REDIS_URL=redis://:hid#den@cache", "CONSIGN_STORAGE_URL=s3://key:hid%zz@bucket", "CONSIGN_LISTEN_DATABASE_URL=postgres://me:hid?den@db/x",
 			"CONSIGN_DATABASE_URL=postgres://me:hid/den@db/x", "CONSIGN_PUBLIC_URL=http://localhost", "CONSIGN_SECRET_KEY=" + key},
 			[]string{"CONSIGN_DATABASE_URL must be a URL like postgres://user:password@host/name; in user and password all but letters and digits must be percent-encoded.",

@@ -35,6 +35,9 @@ func (c *Config) validate(publicGiven bool) []error {
 	k.tags(c)
 	k.serving(c)
 	k.storage(c, publicGiven)
+	for name, value := range map[string]string{"TLS_CERT": c.TLSCert, "TLS_KEY": c.TLSKey, "OIDC_CLIENTS": c.OIDCClients} {
+		k.must(!content.MatchString(value), name, "must be the name of a file, not what is in it")
+	}
 	_, err := mail.ParseAddress(c.MailFrom)
 	k.must(c.MailFrom == "" || err == nil, "MAIL_FROM", "must be a mail address like Consign <noreply@example.com>")
 	k.must(c.BaseDomain == "" || hostname(c.BaseDomain), "BASE_DOMAIN", "must be a domain in lower case, like example.com")
@@ -133,6 +136,9 @@ func (k *checks) service(name, value, form string, good func(u *url.URL) bool) {
 	}
 	k.must(value == "" || err == nil && good(u), name, sentence)
 }
+
+// content is what a file of PEM or JSON begins with, plain or in base64. The error of opening a file by that name would tell it.
+var content = regexp.MustCompile(`^\s*(?:-----BEGIN|LS0tLS1|[\[{])`)
 
 var colour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
