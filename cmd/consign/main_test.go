@@ -174,6 +174,9 @@ func TestUnreachable(t *testing.T) {
 		setting string
 	}{
 		{nowhere, "serve", "CONSIGN_DATABASE_URL"}, {nowhere, "serve --migrate", "CONSIGN_DATABASE_URL"}, {nowhere, "migrate status", "CONSIGN_DATABASE_URL"}, {nowhere, "audit", "CONSIGN_DATABASE_URL"},
+		{external(t, pgtest.URL(t)+"&default_query_exec_mode=exec"), "serve --migrate", "CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec"},
+		{append(slices.Clip(here), "CONSIGN_DATA_DIR="+file), "serve", "CONSIGN_DATA_DIR"},
+		{append(slices.Clip(here), "CONSIGN_SMTP_URL=smtp://ann:hunter2@127.0.0.1:99999"), "serve", "CONSIGN_SMTP_URL"},
 		{append(slices.Clip(here), "CONSIGN_STORAGE_URL=file://"+file+"/objects"), "serve", "CONSIGN_STORAGE_URL"},
 		{append(slices.Clip(here), "CONSIGN_STORAGE_URL=s3://ann:hunter2@bucket?endpoint=http://127.0.0.1:1"), "serve", "CONSIGN_STORAGE_URL"},
 	} {

@@ -61,7 +61,11 @@ func (a *App) mailTransport() (mail.Transport, error) {
 	if a.config.SMTPURL != "" {
 		return mail.NewSMTP(a.config.SMTPURL)
 	}
-	return mail.NewDirectory(filepath.Join(a.config.DataDir, "mail"), a.log)
+	directory, err := mail.NewDirectory(filepath.Join(a.config.DataDir, "mail"), a.log)
+	if err != nil {
+		return nil, fmt.Errorf("CONSIGN_DATA_DIR: %w", err)
+	}
+	return directory, nil
 }
 
 // blobStore opens the store that CONSIGN_STORAGE_URL names; nil with Options.NoStorage.

@@ -48,7 +48,7 @@ const (
 
 // errGuessing is for the modes in which pgx guesses the Postgres types of parameters by their Go types. It cannot for all of
 // ours, and is built without the tables for it (the tag nopgxregisterdefaulttypes), which take 1.4 MB.
-var errGuessing = errors.New("database URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
+var errGuessing = errors.New("CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
 
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
@@ -60,17 +60,26 @@ func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
 }
 
-func unreached(err error) error {
-	return fmt.Errorf("reach the database (CONSIGN_DATABASE_URL): %w", err)
-}
-
-func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
+// readURL reads what CONSIGN_DATABASE_URL holds; the parameters that are pgx's own are not Postgres' to see.
+func readURL(url string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
 	}
 	if m := cfg.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
 		return nil, errGuessing
+	}
+	return cfg, nil
+}
+
+func unreached(err error) error {
+	return fmt.Errorf("reach the database (CONSIGN_DATABASE_URL): %w", err)
+}
+
+func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, error) {
+	cfg, err := readURL(url)
+	if err != nil {
+		return nil, err
 	}
 	if cfg.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		cfg.ConnConfig.DescriptionCacheCapacity = 0 // that of another mode, which would take 20 kB for each connection

@@ -45,16 +45,16 @@ type Migration struct {
 // transaction, then River's tables. Of several processes one migrates while the others wait; ctx bounds that. A failed
 // file leaves those before it applied, and the next call goes on from there.
 func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := readURL(url)
 	if err != nil {
-		return fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
+		return err
 	}
-	unlock, err := lockMigrations(ctx, cfg)
+	unlock, err := lockMigrations(ctx, cfg.ConnConfig)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := migrateFiles(ctx, cfg, log); err != nil {
+	if err := migrateFiles(ctx, cfg.ConnConfig, log); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	if err := migrateRiver(ctx, url, log); err != nil {
@@ -169,16 +169,16 @@ func riverName(version int) string { return fmt.Sprintf("river %03d", version) }
 // MigrationStatus lists every step this program knows in order of application, and whether the database has it. It
 // changes nothing.
 func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := readURL(url)
 	if err != nil {
-		return nil, fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
+		return nil, err
 	}
-	applied, err := appliedFiles(ctx, cfg)
+	applied, err := appliedFiles(ctx, cfg.ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read migration status: %w", err)
 	}
 	var steps []Migration
-	err = withGoose(cfg, func(provider *goose.Provider) error {
+	err = withGoose(cfg.ConnConfig, func(provider *goose.Provider) error {
 		for _, source := range provider.ListSources() {
 			at, ok := applied[source.Version]
 			steps = append(steps, Migration{Name: path.Base(source.Path), Applied: ok, AppliedAt: at})

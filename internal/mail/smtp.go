@@ -33,7 +33,7 @@ const (
 	farewellTimeout = time.Second // for the answer to QUIT
 )
 
-var errSMTPURL = errors.New("SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
+var errSMTPURL = errors.New("CONSIGN_SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
 
 // NewSMTP reads the form of CONSIGN_SMTP_URL:
 //
