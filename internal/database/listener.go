@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -157,10 +158,11 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 
 // dial makes a connection.
 func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
-	cfg, err := pgconn.ParseConfig(l.url)
+	pool, err := pgxpool.ParseConfig(l.url) // the parameters that are pgx's own are not Postgres' to see
 	if err != nil {
 		return nil, fmt.Errorf("read CONSIGN_LISTEN_DATABASE_URL: %w", err)
 	}
+	cfg := &pool.ConnConfig.Config
 	cfg.RuntimeParams["application_name"] = "consign listener"
 	// Called while a reply is read, so that a completed ping has delivered everything that was sent before its answer.
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.dispatch(n) }

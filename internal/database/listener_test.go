@@ -66,6 +66,14 @@ func TestListenerConnectsEarly(t *testing.T) {
 	eventually(t, "closed", func() bool { return slices.Equal(listeners(), before) })
 }
 
+// TestListenerTakesThePoolsURL: what only the pool makes something of is not passed on to Postgres, which would refuse it.
+func TestListenerTakesThePoolsURL(t *testing.T) {
+	t.Parallel()
+	l := database.NewListener(pgtest.EmptyURL(t)+"&default_query_exec_mode=cache_describe&pool_max_conns=4", discard(), time.Now)
+	run(t, l)
+	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+}
+
 func TestListenerDelivers(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
