@@ -105,7 +105,7 @@ func (a *App) waitForListener(ctx context.Context) error {
 	for !a.listener.ConfirmedWithin(time.Second) {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("LISTEN on the database (CONSIGN_LISTEN_DATABASE_URL): %w", ctx.Err())
+			return fmt.Errorf("LISTEN on the database (CONSIGN_LISTEN_DATABASE_URL): %w: %w", ctx.Err(), a.listener.Trouble())
 		case <-tick.C:
 		}
 	}

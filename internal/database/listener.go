@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,8 @@ const (
 	firstBackoff  = 100 * time.Millisecond
 	longestPause  = 2 * time.Second
 	farewellLimit = time.Second
+	proofPatience = 2 * time.Second
+	proofChannel  = "listener_proof"
 )
 
 // Listener receives notifications on a connection of its own, which it makes anew whenever it is lost, and knows how
@@ -29,11 +32,14 @@ type Listener struct {
 	log      *slog.Logger
 	now      func() time.Time
 	handlers []handler
+	proof    string                         // the last payload on proofChannel
+	prover   Querier                        // publishes there; nil: nothing is proved
 	first    func() (*pgconn.PgConn, error) // the connection that Connect began to make; nil once it is taken
 
 	mu        sync.Mutex
 	confirmed time.Time // when the last completed round trip began; zero while there is no connection
 	heard     time.Time // the same, also of a connection that is lost; at first when the listener was made
+	trouble   error     // why the last connection failed or was lost
 }
 
 type handler struct {
@@ -45,7 +51,7 @@ type handler struct {
 // NewListener makes a Listener for the database at url, which must lead to Postgres itself and not to a pooler that
 // shares sessions. now must go on with real time, for ConfirmedWithin measures a connection's silence with it.
 func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
-	return &Listener{url: url, log: log, now: now, heard: now()}
+	return &Listener{url: url, log: log, now: now, heard: now(), trouble: errors.New("no answer yet")}
 }
 
 // Handle subscribes to a channel; call it before Run. After each connect, when the channel is already listened to, onConnect
@@ -53,6 +59,44 @@ func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
 // are called one after the other on the goroutine of Run and hold up all channels, so they must be quick; either may be nil.
 func (l *Listener) Handle(channel string, onNotify func(payload string), onConnect func(ctx context.Context) error) {
 	l.handlers = append(l.handlers, handler{channel, onNotify, onConnect})
+}
+
+// Prove has each connection hear something that q publishes before it counts: one to another database, or through a pooler that
+// shares sessions, answers pings as well and would never tell of a revocation. Call it before Run.
+func (l *Listener) Prove(q Querier) {
+	l.prover = q
+	l.Handle(proofChannel, func(payload string) { l.proof = payload }, nil)
+}
+
+func (l *Listener) prove(ctx context.Context, conn *pgconn.PgConn) error {
+	if l.prover == nil {
+		return nil
+	}
+	payload := rand.Text()
+	if err := Notify(ctx, l.prover, proofChannel, payload); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, proofPatience)
+	defer cancel()
+	for l.proof != payload {
+		if err := conn.WaitForNotification(ctx); err != nil {
+			return fmt.Errorf("this connection does not hear what is published: it leads to another database than CONSIGN_DATABASE_URL, or through a pooler: %w", err)
+		}
+	}
+	return nil
+}
+
+// Trouble returns why the last connection failed or was lost.
+func (l *Listener) Trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.trouble
+}
+
+func (l *Listener) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.confirmed, l.trouble = time.Time{}, err
 }
 
 // ConfirmedWithin reports whether every notification that was committed longer than d ago has been handled: a round
@@ -66,10 +110,7 @@ func (l *Listener) ConfirmedWithin(d time.Duration) bool {
 func (l *Listener) confirm(began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirmed = began
-	if !began.IsZero() {
-		l.heard = began
-	}
+	l.confirmed, l.heard = began, began
 }
 
 // Silence returns how long ago the last completed round trip began, on whatever connection.
@@ -107,7 +148,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	backoff := firstBackoff
 	for lost := false; ; {
 		connected, err := l.session(ctx, lost)
-		l.confirm(time.Time{})
+		l.fail(err)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -141,6 +182,9 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 		if err := h.onConnect(ctx); err != nil {
 			return false, fmt.Errorf("load after connecting, for %s: %w", h.channel, err)
 		}
+	}
+	if err := l.prove(ctx, conn); err != nil {
+		return false, err
 	}
 	for {
 		if err := l.ping(ctx, conn); err != nil {

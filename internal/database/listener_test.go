@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,6 +73,27 @@ func TestListenerTakesThePoolsURL(t *testing.T) {
 	l := database.NewListener(pgtest.EmptyURL(t)+"&default_query_exec_mode=cache_describe&pool_max_conns=4", discard(), time.Now)
 	run(t, l)
 	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+}
+
+// TestListenerOfAnotherDatabase: one that hears nothing of what is published here never counts as listening, and says why.
+func TestListenerOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	here := pgtest.EmptyURL(t)
+	db, err := database.New(t.Context(), here, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	right, wrong := database.NewListener(here, discard(), time.Now), database.NewListener(pgtest.EmptyURL(t), discard(), time.Now)
+	for _, l := range []*database.Listener{right, wrong} {
+		l.Prove(db.Pool)
+		run(t, l)
+	}
+	eventually(t, "confirmed", func() bool { return right.ConfirmedWithin(time.Second) })
+	eventually(t, "refused", func() bool { return strings.Contains(wrong.Trouble().Error(), "another database") })
+	if wrong.ConfirmedWithin(time.Hour) {
+		t.Error("a listener of another database counts as listening")
+	}
 }
 
 func TestListenerDelivers(t *testing.T) {
