@@ -33,8 +33,12 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit i
 // subject, message, fields, names, digests and passwords go; uids, times, sizes and addresses stay (contract 4.9).
 // Transfers that have ended already are left alone. It returns how many there were.
 func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
-	var n int
-	err := s.q.QueryRow(ctx, `
+	type endedRow struct {
+		Transfers          int
+		LimitsOrganization id.Organization
+		Held               int64
+	}
+	rows, err := all[endedRow](s.q.Query(ctx, `
 		WITH t AS (
 			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
@@ -48,18 +52,21 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 		), noted AS (
 			INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT uid, $3 FROM o
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
-		), stored AS (
-			UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - s.bytes, 0)
-			FROM (SELECT limits_organization, sum(held) AS bytes FROM o GROUP BY limits_organization) s
-			WHERE v.organization = s.limits_organization
 		), keys AS (
 			DELETE FROM transfer.one_time_keys k USING t WHERE k.transfer = t.uid
 		)
-		SELECT count(*) FROM t`, uuids(uids), string(final), now).Scan(&n)
+		SELECT count(*)::int AS transfers, limits_organization,
+			(SELECT coalesce(sum(held), 0) FROM o WHERE o.limits_organization = t.limits_organization)::bigint AS held
+		FROM t GROUP BY limits_organization`, uuids(uids), string(final), now))
 	if err != nil {
 		return 0, fmt.Errorf("end transfers: %w", err)
 	}
-	return n, nil
+	n, charges := 0, make([]charge, len(rows))
+	for i, r := range rows {
+		n += r.Transfers
+		charges[i] = charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held}
+	}
+	return n, s.giveBack(ctx, charges)
 }
 
 // DeliveriesTo returns a transfer's deliveries to a person that are in that person's sight.

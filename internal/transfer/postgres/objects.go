@@ -133,37 +133,23 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 
 // DiscardObjects removes the objects of unconfirmed reservations, all of them or only the one that the client calls
 // clientID, gives their volume back to the months it was charged to, and notes their bytes for removal. It returns how
-// many there were. The reservations are locked by the caller. Volumes are locked person first, then organization.
+// many there were. The reservations are locked by the caller.
 func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservation, clientID string, now time.Time) (int, error) {
+	const gone = ` FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation
+		WHERE r.uid = ANY ($1) AND r.state = 'open' AND ($2 = '' OR o.client_id = $2)`
 	// Locked by a statement of its own, so that the next one sees what a writer that had to be waited for has charged.
-	_, err := s.q.Exec(ctx, `SELECT FROM transfer.objects WHERE reservation = ANY ($1) AND ($2 = '' OR client_id = $2) FOR UPDATE`, uuids(reservations), clientID)
+	tag, err := s.q.Exec(ctx, `SELECT`+gone+` FOR UPDATE OF o`, uuids(reservations), clientID)
 	if err != nil {
 		return 0, fmt.Errorf("lock objects: %w", err)
 	}
-	var n int
-	err = s.q.QueryRow(ctx, `
+	charges, err := all[charge](s.q.Query(ctx, `
 		WITH gone AS (
-			SELECT o.uid, o.reservation, o.held, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization
-			FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation
-			WHERE r.uid = ANY ($1) AND r.state = 'open' AND ($2 = '' OR o.client_id = $2)
+			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization`+gone+`
 		), parts AS (
-			SELECT g.owner, g.organization, c.month, c.bytes AS held, 0 AS reserved FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
+			SELECT g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
+			FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
 			UNION ALL
-			SELECT g.owner, g.organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
-		), persons AS (
-			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
-			FROM (SELECT owner, month, sum(held) AS held, sum(reserved) AS reserved FROM parts GROUP BY owner, month) t
-			WHERE v.subject = t.owner AND v.month = t.month
-			RETURNING v.subject
-		), organizations AS (
-			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
-			FROM (SELECT organization, month, sum(held) AS held, sum(reserved) AS reserved FROM parts
-				WHERE organization IS NOT NULL AND (SELECT count(*) FROM persons) >= 0 GROUP BY organization, month) t
-			WHERE v.subject = t.organization AND v.month = t.month
-		), stored AS (
-			UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0)
-			FROM (SELECT limits_organization, sum(held) AS held FROM gone GROUP BY limits_organization) t
-			WHERE v.organization = t.limits_organization
+			SELECT g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
 		), counted AS (
 			UPDATE transfer.reservations r SET object_count = r.object_count - t.n
 			FROM (SELECT reservation, count(*) AS n FROM gone GROUP BY reservation) t
@@ -174,11 +160,12 @@ func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservatio
 		), deleted AS (
 			DELETE FROM transfer.objects o USING gone g WHERE o.uid = g.uid
 		)
-		SELECT count(*) FROM gone`, uuids(reservations), clientID, now).Scan(&n)
+		SELECT owner, organization, limits_organization, month, sum(held)::bigint AS held, sum(reserved)::bigint AS reserved
+		FROM parts GROUP BY owner, organization, limits_organization, month`, uuids(reservations), clientID, now))
 	if err != nil {
 		return 0, fmt.Errorf("discard objects: %w", err)
 	}
-	return n, nil
+	return int(tag.RowsAffected()), s.giveBack(ctx, charges)
 }
 
 // DiscardedObjects returns up to limit keys whose bytes are to be removed and that nobody can be writing any more.

@@ -84,40 +84,30 @@ func leaseUntil(left *time.Duration) time.Time {
 }
 
 // ResetObject takes an object back to no bytes: what it held and what its former writer had set aside is given back.
-// With keepBytes only the latter. The caller has it locked. Volumes are locked person first, then organization.
+// With keepBytes only the latter. The caller has it locked.
 func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
-	_, err := s.q.Exec(ctx, `
+	charges, err := all[charge](s.q.Query(ctx, `
 		WITH o AS (
-			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1
-		), parts AS (
-			SELECT c.month, c.bytes AS held, 0 AS reserved FROM transfer.object_charges c WHERE c.object = $1 AND NOT $5
-			UNION ALL
-			SELECT o.reserved_month, 0, o.reserved FROM o WHERE o.reserved > 0
-		), totals AS (
-			SELECT month, sum(held) AS held, sum(reserved) AS reserved FROM parts GROUP BY month
-		), person AS (
-			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
-			FROM totals t WHERE v.subject = $2 AND v.month = t.month RETURNING v.subject
-		), organization AS (
-			UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
-			FROM totals t WHERE v.subject = $3 AND v.month = t.month AND (SELECT count(*) FROM person) >= 0
-		), stored AS (
-			UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - o.held, 0) FROM o WHERE v.organization = $4 AND NOT $5
+			SELECT reserved, reserved_month FROM transfer.objects WHERE uid = $1
 		), uncharged AS (
-			DELETE FROM transfer.object_charges WHERE object = $1 AND NOT $5
+			DELETE FROM transfer.object_charges WHERE object = $1 AND NOT $5 RETURNING month, bytes
+		), reset AS (
+			UPDATE transfer.objects SET reserved = 0, reserved_month = NULL,
+				held = CASE WHEN $5 THEN held ELSE 0 END,
+				sha_state = CASE WHEN $5 THEN sha_state END,
+				head = CASE WHEN $5 THEN head END,
+				sha256 = CASE WHEN $5 THEN sha256 END,
+				crc32 = CASE WHEN $5 THEN crc32 ELSE 0 END,
+				mime_type = CASE WHEN $5 THEN mime_type END
+			WHERE uid = $1
 		)
-		UPDATE transfer.objects SET reserved = 0, reserved_month = NULL,
-			held = CASE WHEN $5 THEN held ELSE 0 END,
-			sha_state = CASE WHEN $5 THEN sha_state END,
-			head = CASE WHEN $5 THEN head END,
-			sha256 = CASE WHEN $5 THEN sha256 END,
-			crc32 = CASE WHEN $5 THEN crc32 ELSE 0 END,
-			mime_type = CASE WHEN $5 THEN mime_type END
-		WHERE uid = $1`, u.UID, u.Owner, opt(u.Organization), u.LimitsOrganization, keepBytes)
+		SELECT $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
+		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0) c`,
+		u.UID, u.Owner, opt(u.Organization), u.LimitsOrganization, keepBytes))
 	if err != nil {
 		return fmt.Errorf("reset object: %w", err)
 	}
-	return nil
+	return s.giveBack(ctx, charges)
 }
 
 // Turn is a writer's hold on an object.
@@ -210,29 +200,17 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 // ReleaseVolumes gives back what writers had set aside that vanished with their server at least so long after their leases, and
 // returns for how many.
 func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, error) {
-	var n int
-	err := s.q.QueryRow(ctx, `
+	charges, err := all[charge](s.q.Query(ctx, `
 		WITH o AS (
 			UPDATE transfer.objects n SET reserved = 0, reserved_month = NULL, lease_until = NULL, writer_epoch = n.writer_epoch + 1
 			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < clock_timestamp() - $1::interval LIMIT 1000 FOR UPDATE SKIP LOCKED) old
 			WHERE n.uid = old.uid
 			RETURNING n.reservation, old.reserved, old.reserved_month
-		), totals AS (
-			SELECT r.owner, r.organization, o.reserved_month AS month, sum(o.reserved) AS reserved
-			FROM o JOIN transfer.reservations r ON r.uid = o.reservation GROUP BY r.owner, r.organization, o.reserved_month
-		), persons AS (
-			UPDATE transfer.volumes v SET reserved = greatest(v.reserved - t.reserved, 0)
-			FROM (SELECT owner, month, sum(reserved) AS reserved FROM totals GROUP BY owner, month) t
-			WHERE v.subject = t.owner AND v.month = t.month RETURNING v.subject
-		), organizations AS (
-			UPDATE transfer.volumes v SET reserved = greatest(v.reserved - t.reserved, 0)
-			FROM (SELECT organization, month, sum(reserved) AS reserved FROM totals
-				WHERE (SELECT count(*) FROM persons) >= 0 GROUP BY organization, month) t
-			WHERE v.subject = t.organization AND v.month = t.month
 		)
-		SELECT count(*) FROM o`, after).Scan(&n)
+		SELECT r.owner, r.organization, r.limits_organization, o.reserved_month AS month, 0 AS held, o.reserved
+		FROM o JOIN transfer.reservations r ON r.uid = o.reservation`, after))
 	if err != nil {
 		return 0, fmt.Errorf("release volumes: %w", err)
 	}
-	return n, nil
+	return len(charges), s.giveBack(ctx, charges)
 }

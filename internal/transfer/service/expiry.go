@@ -218,8 +218,12 @@ func (s *Service) removeDiscarded(ctx context.Context) error {
 
 // ReleaseVolumes gives back the volume that writers had set aside who vanished with their server.
 func (s *Service) ReleaseVolumes(ctx context.Context) error {
-	n, err := s.Store.ReleaseVolumes(ctx, time.Minute)
-	if n > 0 {
+	var n int
+	err := s.Store.InTx(ctx, func(tx *postgres.Store) (err error) {
+		n, err = tx.ReleaseVolumes(ctx, time.Minute)
+		return err
+	})
+	if err == nil && n > 0 {
 		s.Log.Info("volume of vanished uploads given back", "uploads", n)
 	}
 	return err
