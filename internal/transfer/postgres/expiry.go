@@ -22,11 +22,19 @@ func transferIDs(rows []transferIDRow, err error) ([]id.Transfer, error) {
 	return out, nil
 }
 
-// LockExpiredTransfers returns up to limit transfers whose time is over and that still have their content, locked;
+// bounded are the longest due of a table expression due that have ten thousand objects together, or little more: a single one may have as
+// many, and what a transaction has begun others may have to wait for.
+const bounded = `(SELECT *, sum(object_count) OVER (ORDER BY since, uid) - object_count AS before FROM due) d WHERE before < 10000`
+
+// LockExpiredTransfers returns up to limit transfers whose time is over and that still have their content, as few as bounded takes, locked;
 // others' locks are passed by.
 func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit int) ([]id.Transfer, error) {
-	return transferIDs(all[transferIDRow](s.q.Query(ctx, `SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $1
-		ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, now, limit)))
+	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+		WITH due AS (
+			SELECT uid, object_count, expires_at AS since FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $1
+			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		)
+		SELECT uid FROM `+bounded, now, limit)))
 }
 
 // EndTransfers erases the content of locked transfers and gives them their final state: bytes are noted for removal, and
@@ -108,13 +116,16 @@ func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfe
 			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uuids(uids))))
 }
 
-// HideDeliveriesOf takes deliveries of up to limit transfers out of the sight of a person who is gone, and returns the transfers,
-// which it locks first, with those that somebody forgets meanwhile.
+// HideDeliveriesOf takes deliveries of up to limit transfers, as few as bounded takes, out of the sight of a person who is gone, and
+// returns the transfers, which it locks first, with those that somebody forgets meanwhile.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
 	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
-		WITH found AS (
-			SELECT transfer AS uid FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL
-			GROUP BY created_at, transfer ORDER BY created_at, transfer LIMIT $2
+		WITH due AS (
+			SELECT t.uid, t.object_count, f.created_at AS since
+			FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2) f
+			JOIN transfer.transfers t ON t.uid = f.transfer
+		), found AS (
+			SELECT uid FROM `+bounded+`
 		), t AS (
 			SELECT t.uid FROM transfer.transfers t WHERE t.uid IN (SELECT uid FROM found) ORDER BY t.uid FOR UPDATE
 		), hidden AS (
@@ -142,13 +153,16 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (n 
 	return n, nil
 }
 
-// PurgeTransfers forgets up to limit transfers that ended before the time given, with everything that hung on them, and
-// returns how many. Objects whose bytes are still to be removed stay noted.
+// PurgeTransfers forgets up to limit transfers that ended before the time given, as few as bounded takes, with everything that hung on them,
+// and returns how many. Objects whose bytes are still to be removed stay noted.
 func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
 	type reservationRow struct{ Reservation id.Reservation }
 	rows, err := all[reservationRow](s.q.Query(ctx, `
-		WITH t AS (
-			SELECT uid, reservation FROM transfer.transfers WHERE ended_at < $1 ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		WITH due AS (
+			SELECT uid, reservation, object_count, ended_at AS since FROM transfer.transfers WHERE ended_at < $1
+			ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), t AS (
+			SELECT uid, reservation FROM `+bounded+`
 		), gone AS (
 			DELETE FROM transfer.transfers x USING t WHERE x.uid = t.uid
 		), o AS (

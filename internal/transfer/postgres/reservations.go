@@ -244,16 +244,28 @@ func (s *Store) DeleteReservations(ctx context.Context, uids []id.Reservation) e
 	return nil
 }
 
-// LockExpiredReservations returns up to limit open reservations whose time is over, locked; others' locks are passed by.
+// LockExpiredReservations returns up to limit open reservations whose time is over, as few as bounded takes, locked; others' locks are
+// passed by.
 func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limit int) ([]id.Reservation, error) {
-	return s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND expires_at <= $1
-		ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, now, limit)
+	return s.reservationIDs(ctx, `
+		WITH due AS (
+			SELECT uid, object_count, expires_at AS since FROM transfer.reservations WHERE state = 'open' AND expires_at <= $1
+			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		)
+		SELECT uid FROM `+bounded, now, limit)
 }
 
-// LockMailboxReservations returns the open reservations on a person's mailbox, locked.
-func (s *Store) LockMailboxReservations(ctx context.Context, owner id.Person) ([]id.Reservation, error) {
-	return s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
-		ORDER BY uid FOR UPDATE`, owner)
+// EndReservations ends the time of the open reservations that use a person's volume, or only of those on the person's mailbox: nobody
+// finds them any more, and LockExpiredReservations does.
+func (s *Store) EndReservations(ctx context.Context, owner id.Person, mailboxOnly bool) error {
+	_, err := s.q.Exec(ctx, `
+		UPDATE transfer.reservations SET expires_at = created_at WHERE uid IN (
+			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' OR NOT $2) ORDER BY uid FOR NO KEY UPDATE)`,
+		owner, mailboxOnly)
+	if err != nil {
+		return fmt.Errorf("end reservations: %w", err)
+	}
+	return nil
 }
 
 // OpenReservation is a stranger's reservation on a mailbox as the mailbox's owner sees it.
@@ -287,12 +299,6 @@ func (s *Store) LockMailboxReservation(ctx context.Context, owner id.Person, uid
 		return transfer.ErrNotFound
 	}
 	return err
-}
-
-// LockReservationsOf returns every open reservation that uses a person's volume, locked.
-func (s *Store) LockReservationsOf(ctx context.Context, owner id.Person) ([]id.Reservation, error) {
-	return s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1
-		ORDER BY uid FOR UPDATE`, owner)
 }
 
 func (s *Store) reservationIDs(ctx context.Context, sql string, args ...any) ([]id.Reservation, error) {

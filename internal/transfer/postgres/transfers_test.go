@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -130,3 +131,61 @@ func TestSearchIsBounded(t *testing.T) {
 		t.Errorf("%d calls for 3,000 transfers, want 4", calls)
 	}
 }
+
+// TestBatchesAreBounded: what one transaction of a job takes up has some ten thousand objects together, however many each has.
+func TestBatchesAreBounded(t *testing.T) {
+	t.Parallel()
+	db, err := database.New(t.Context(), pgtest.URL(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	var ann id.Person
+	for _, sql := range []string{
+		exchange,
+		`UPDATE transfer.transfers SET object_count = CASE WHEN uid = (SELECT min(uid::text)::uuid FROM transfer.transfers) THEN 20000 ELSE 4000 END, expires_at = created_at`,
+		`UPDATE transfer.reservations SET state = 'open', transfer = NULL, max_files = 4000, object_count = 4000`,
+	} {
+		if _, err := db.Pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Pool.QueryRow(t.Context(), `SELECT uid FROM identity.persons WHERE name = 'Ann'`).Scan(&ann); err != nil {
+		t.Fatal(err)
+	}
+	s, now := New(db), time.Now()
+	for name, batch := range map[string]struct {
+		prepare string
+		take    func(s *Store) (int, error)
+	}{
+		"expired reservations": {`SELECT`, func(s *Store) (int, error) {
+			list, err := s.LockExpiredReservations(t.Context(), now, 100)
+			return len(list), err
+		}},
+		"expired transfers": {`SELECT`, func(s *Store) (int, error) {
+			list, err := s.LockExpiredTransfers(t.Context(), now, 100)
+			return len(list), err
+		}},
+		"deliveries to who is gone": {`SELECT`, func(s *Store) (int, error) {
+			list, err := s.HideDeliveriesOf(t.Context(), ann, 100, now)
+			return len(list), err
+		}},
+		"transfers ended long ago": {`UPDATE transfer.transfers SET state = 'expired', ended_at = created_at`, func(s *Store) (int, error) {
+			return s.PurgeTransfers(t.Context(), now, 100)
+		}},
+	} {
+		if err := s.InTx(t.Context(), func(tx *Store) error {
+			if _, err := tx.q.Exec(t.Context(), batch.prepare); err != nil {
+				return err
+			}
+			if n, err := batch.take(tx); err != nil || n < 1 || n > 3 {
+				t.Errorf("%s: %d, %v; want at most 3 of 4,000 objects each", name, n, err)
+			}
+			return errRolledBack
+		}); !errors.Is(err, errRolledBack) {
+			t.Error(err)
+		}
+	}
+}
+
+var errRolledBack = errors.New("rolled back")

@@ -108,17 +108,10 @@ func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 	if err != nil {
 		return err
 	}
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
-		uids, err := tx.LockReservationsOf(ctx, p)
-		if err != nil {
-			return err
-		}
-		if len(uids) > 0 {
-			return s.discard(ctx, tx, uids)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := s.Store.EndReservations(ctx, p, false); err != nil {
+		return err
+	}
+	if err := s.ExpireReservations(ctx); err != nil {
 		return err
 	}
 	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.DisownTransfers(ctx, p, expireBatch) }); err != nil {

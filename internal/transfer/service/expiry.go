@@ -17,7 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// How many things one transaction of a job handles.
+// How many things one transaction of a job handles at most.
 const (
 	expireBatch = 100
 	bytesBatch  = 500
@@ -67,7 +67,7 @@ func (s *Service) removeBytesSoon(ctx context.Context, tx *postgres.Store) error
 	return nil
 }
 
-// ExpireReservations removes open reservations whose 48 hours are over, with their objects and bytes, and gives their
+// ExpireReservations removes open reservations whose 48 hours are over, or that were ended, with their objects and bytes, and gives their
 // volume back.
 func (s *Service) ExpireReservations(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
@@ -93,7 +93,7 @@ func (s *Service) ExpireTransfers(ctx context.Context) error {
 // jobMargin is how much of its time a job leaves when there is more to do than it can finish: it goes on as a new run, and has not failed.
 const jobMargin = 20 * time.Second
 
-// inBatches repeats a transaction until it has less to do than a batch. Shortly before ctx has its deadline it returns jobs.Again.
+// inBatches repeats a transaction until it finds nothing to do. Shortly before ctx has its deadline it returns jobs.Again.
 func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
 	for {
 		var n int
@@ -102,7 +102,7 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 			n, err = batch(tx)
 			return err
 		})
-		if err != nil || n < expireBatch {
+		if err != nil || n == 0 {
 			return err
 		}
 		if late(ctx) {

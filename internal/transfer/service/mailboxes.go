@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -159,7 +158,8 @@ func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 	return nil
 }
 
-// DeleteMailbox removes the caller's mailbox and the open reservations on it. ErrNotFound.
+// DeleteMailbox removes the caller's mailbox and ends the open reservations on it; as strangers may have announced any number of files,
+// ExpireReservations removes these. ErrNotFound.
 func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 	if _, err := s.Store.Owner(ctx, c.Person, s.scope(c)); err != nil {
 		return err
@@ -168,20 +168,11 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
 			return err
 		}
-		if err := s.cancelMailboxReservations(ctx, tx, c.Person); err != nil {
+		if err := tx.EndReservations(ctx, c.Person, true); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "mailbox.delete", Object: c.Person.String()})
 	})
-}
-
-// cancelMailboxReservations ends what strangers have begun on a mailbox that goes away.
-func (s *Service) cancelMailboxReservations(ctx context.Context, tx *postgres.Store, owner id.Person) error {
-	uids, err := tx.LockMailboxReservations(ctx, owner)
-	if err != nil || len(uids) == 0 {
-		return err
-	}
-	return s.discard(ctx, tx, uids)
 }
 
 // MailboxAvatar returns the picture of a mailbox's owner in the stored size closest to height, the largest for 0.

@@ -2,11 +2,13 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
 // TestUploadBesideRemovals: what removes thousands of files holds the volumes, which every upload of the organization needs, not before
@@ -61,5 +63,41 @@ func TestUploadBesideRemovals(t *testing.T) {
 				t.Errorf("%d bytes are stored, want the other's 3", n)
 			}
 		})
+	}
+}
+
+// TestMailboxDeletedWithStrangersFiles: whoever deletes a mailbox does not wait until all that strangers have begun on it is removed. It is
+// found no more at once, also if there is a mailbox again, and its volume comes back.
+func TestMailboxDeletedWithStrangersFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	stranger, r := w.reserve()
+	w.attach(stranger, r, "a", 3)
+	mustUpload(w, stranger, r, "a", whole([]byte("abc")))
+	release := w.hold(`SELECT FROM transfer.objects FOR UPDATE`) // as a removal has them that takes its time
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := w.DeleteMailbox(ctx, ann); err != nil {
+		t.Fatal(err)
+	}
+	release()
+	if _, _, err := w.PutMailbox(t.Context(), ann, transfer.Mailbox{VanityLink: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.Reservation(t.Context(), stranger, r); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("the reservation answers %v", err)
+	}
+	if _, err := w.Upload(t.Context(), stranger, r, "a", whole([]byte("abc"))); !errors.Is(err, transfer.ErrNotFound) {
+		t.Errorf("an upload answers %v", err)
+	}
+	if list, err := w.OpenReservations(t.Context(), ann); err != nil || len(list) != 0 {
+		t.Errorf("open reservations: %v, %v", list, err)
+	}
+	if err := w.ExpireReservations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.reservations) + (SELECT sum(held) FROM transfer.volumes) + (SELECT sum(bytes) FROM transfer.stored_volumes)`); n != 0 {
+		t.Errorf("%d things are left", n)
 	}
 }
