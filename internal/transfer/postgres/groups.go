@@ -151,6 +151,11 @@ func (s *Store) UpdateGroup(ctx context.Context, g transfer.MailboxGroup, now ti
 // SetGroupMailboxes replaces the mailboxes of a group, in that order, and returns how many of them are mailboxes of the
 // group's organization: when they are fewer, the caller rolls back.
 func (s *Store) SetGroupMailboxes(ctx context.Context, g transfer.MailboxGroup, mailboxes []id.Person) (int, error) {
+	// A mailbox that is being removed is none. Locked before the places in the group, as by whoever removes a mailbox.
+	_, err := s.q.Exec(ctx, `SELECT FROM transfer.mailboxes WHERE person = ANY ($1) ORDER BY person FOR KEY SHARE`, uuids(mailboxes))
+	if err != nil {
+		return 0, fmt.Errorf("lock mailboxes: %w", err)
+	}
 	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.mailbox_group_members WHERE mailbox_group = $1`, g.UID); err != nil {
 		return 0, fmt.Errorf("clear mailbox group: %w", err)
 	}
@@ -158,8 +163,7 @@ func (s *Store) SetGroupMailboxes(ctx context.Context, g transfer.MailboxGroup, 
 		INSERT INTO transfer.mailbox_group_members (mailbox_group, mailbox, position)
 		SELECT $1, m.person, n.nr FROM unnest($3::uuid[]) WITH ORDINALITY AS n (person, nr)
 		JOIN transfer.mailboxes m ON m.person = n.person
-		JOIN directory.persons p ON p.person = m.person AND p.organization = $2
-		FOR KEY SHARE OF m`, g.UID, g.Organization, uuids(mailboxes)) // a mailbox that is being removed is none
+		JOIN directory.persons p ON p.person = m.person AND p.organization = $2`, g.UID, g.Organization, uuids(mailboxes))
 	if err != nil {
 		return 0, fmt.Errorf("fill mailbox group: %w", err)
 	}

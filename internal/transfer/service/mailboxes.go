@@ -165,6 +165,9 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockHomes(ctx, true); err != nil { // or the groups of an organization that goes would be locked in another order
+			return err
+		}
 		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
 			return err
 		}
