@@ -38,7 +38,10 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 	return table(env.stdout, func(row func(...any)) {
 		for _, m := range all {
 			applied := "pending"
-			if m.Applied {
+			switch {
+			case m.Applied && m.AppliedAt.IsZero(): // River's tables do not tell when
+				applied = "applied"
+			case m.Applied:
 				applied = m.AppliedAt.UTC().Format("2006-01-02 15:04:05Z")
 			}
 			row(m.Name, applied)

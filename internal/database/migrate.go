@@ -38,7 +38,7 @@ const (
 type Migration struct {
 	Name      string    // file name, or "river NNN"
 	Applied   bool      // whether this database has it
-	AppliedAt time.Time // zero when it has not
+	AppliedAt time.Time // zero when it has not, and of River's
 }
 
 // Migrate brings the database at url to this program's version: first the files of package migrations, each in a
