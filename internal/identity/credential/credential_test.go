@@ -94,6 +94,16 @@ func TestTOTPImage(t *testing.T) {
 	}
 }
 
+// TestTOTPURI: apps take the query as RFC 3986 has it, where a + is one, and would show "My+Files".
+func TestTOTPURI(t *testing.T) {
+	t.Parallel()
+	uri := credential.TOTPURI([]byte("12345678901234567890"), "My Files", "ann+x@example.com")
+	const want = "otpauth://totp/My%20Files:ann+x@example.com?algorithm=SHA1&digits=6&issuer=My%20Files&period=30&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
+	if uri != want {
+		t.Errorf("got  %s\nwant %s", uri, want)
+	}
+}
+
 func TestRecoveryCodes(t *testing.T) {
 	t.Parallel()
 	codes, salt := credential.NewRecoveryCodes()

@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pquerna/otp"
@@ -64,17 +65,19 @@ func TOTPCode(secret []byte, step int64) string {
 	return fmt.Sprintf("%0*d", totpDigits, number%1_000_000)
 }
 
-// TOTPImage draws the secret as the QR code of its otpauth URI, a PNG in a data URI. issuer is the product's name,
-// account the person's address.
+// TOTPURI returns the otpauth URI by which an app takes the secret. issuer is the product's name, account the person's address.
+func TOTPURI(secret []byte, issuer, account string) string {
+	query := url.Values{
+		"secret": {TOTPKey(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"},
+		"digits": {strconv.Itoa(totpDigits)}, "period": {strconv.Itoa(totpPeriod)},
+	}.Encode()
+	uri := url.URL{Scheme: "otpauth", Host: "totp", Path: "/" + issuer + ":" + account, RawQuery: strings.ReplaceAll(query, "+", "%20")}
+	return uri.String()
+}
+
+// TOTPImage draws TOTPURI as a QR code, a PNG in a data URI.
 func TOTPImage(secret []byte, issuer, account string) (string, error) {
-	uri := url.URL{
-		Scheme: "otpauth", Host: "totp", Path: "/" + issuer + ":" + account,
-		RawQuery: url.Values{
-			"secret": {TOTPKey(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"},
-			"digits": {strconv.Itoa(totpDigits)}, "period": {strconv.Itoa(totpPeriod)},
-		}.Encode(),
-	}
-	key, err := otp.NewKeyFromURL(uri.String())
+	key, err := otp.NewKeyFromURL(TOTPURI(secret, issuer, account))
 	if err != nil {
 		return "", fmt.Errorf("build otpauth URI: %w", err)
 	}
