@@ -24,7 +24,11 @@ import (
 var version = "dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		ends = append(ends, syscall.SIGHUP) // the terminal was closed
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	// The first signal asks for a graceful end; from then on the default holds again, so that a second one kills.
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)

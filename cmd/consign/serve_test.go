@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -134,6 +135,42 @@ func TestStopDuringStart(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Errorf("while it made its Postgres: %v\n%s", err, log.String())
+	}
+}
+
+// With this variable the test program is consign: something to send signals to.
+const mainVariable = "TEST_CONSIGN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(mainVariable) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestHangUp: who closes the terminal ends the server as by SIGTERM, with its Postgres, unless it was started by nohup.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	dir, port := passableDir(t), freePort(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
+	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+freePort(t))
+	var log output
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "ready", func() bool { return get(t, "http://localhost:"+port+"/readyz") == http.StatusOK })
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v\n%s", err, log.String())
+	}
+	pidFile := filepath.Join(dir, "postgres", "data", "postmaster.pid")
+	if _, err := os.Stat(pidFile); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its Postgres goes on: %v", err)
+		killPostgres(t, pidFile)
 	}
 }
 
