@@ -49,7 +49,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	unlock, err := lockMigrations(ctx, cfg.ConnConfig)
+	unlock, err := lockMigrations(ctx, cfg.ConnConfig, log)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
@@ -66,7 +66,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 // lockMigrations refuses a database of another encoding than UTF-8, and waits for the advisory lock by asking again and again, since a
 // statement that waits inside Postgres would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which
 // goose's own would not.
-func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() error, err error) {
+func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, unreached(err)
@@ -76,7 +76,7 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() err
 		defer cancel()
 		return conn.Close(ctx) // the lock ends with its session
 	}
-	for {
+	for told := false; ; told = true {
 		var got bool
 		var encoding string
 		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1), current_setting('server_encoding')", int64(migrationLock)).Scan(&got, &encoding)
@@ -89,6 +89,9 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig) (unlock func() err
 		}
 		if got {
 			return closing, nil
+		}
+		if !told {
+			log.Info("waiting for another migration, whose connection holds an advisory lock")
 		}
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package database_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"strings"
@@ -111,8 +112,12 @@ func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if err := database.Migrate(ctx, url, discard()); err == nil {
+	var log bytes.Buffer
+	if err := database.Migrate(ctx, url, slog.New(slog.NewTextHandler(&log, nil))); err == nil {
 		t.Error("migrated although another process holds the lock")
+	}
+	if strings.Count(log.String(), "waiting for another migration") != 1 {
+		t.Errorf("who waits is not told why:\n%s", log.String())
 	}
 }
 
