@@ -54,7 +54,7 @@ var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
 // New makes a pool of at most maxConns connections to the database at url; it connects when it is used. A statement that takes
 // longer than ten seconds fails, unless its context is Unhurried, and so does waiting five seconds for a connection: Classify makes
-// fault.ErrUnavailable of both.
+// fault.ErrUnavailable of both. One client address (ClientKey) uses three of four connections at most.
 // maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
 func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
@@ -95,6 +95,7 @@ func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, er
 	}
 	cfg.ConnConfig.DialFunc = marked(cfg.ConnConfig.DialFunc)
 	cfg.PingTimeout = pingTimeout
+	p.shares = newShares(cfg.MaxConns)
 	cfg.ConnConfig.Tracer = p
 	cfg.AfterConnect = registerUUID
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -16,7 +15,10 @@ const (
 // patience bounds how long a statement may take and how long one waits for a connection. A Postgres that is stopped, or behind a
 // network that swallows everything, closes no connection: without a bound requests would wait for it as long as their clients do.
 // It is a tracer because pgx lets tracers replace the context of a call.
-type patience struct{ statement, acquire time.Duration }
+type patience struct {
+	statement, acquire time.Duration
+	shares             *shares
+}
 
 type (
 	unhurriedKey struct{}
@@ -62,15 +64,5 @@ func (patience) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryD
 
 // TraceBatchEnd implements pgx.BatchTracer.
 func (p patience) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchEndData) {
-	release(ctx)
-}
-
-// TraceAcquireStart implements pgxpool.AcquireTracer.
-func (p patience) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
-	return p.bound(ctx, p.acquire)
-}
-
-// TraceAcquireEnd implements pgxpool.AcquireTracer.
-func (p patience) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireEndData) {
 	release(ctx)
 }

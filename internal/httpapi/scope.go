@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -28,6 +29,8 @@ func (s *scope) Value(key any) any {
 		return s.id
 	case token.CallerKey{}:
 		return &s.caller
+	case database.ClientKey{}:
+		return &s.caller.Client.Address
 	}
 	return s.Context.Value(key)
 }
