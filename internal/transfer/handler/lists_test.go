@@ -2,7 +2,11 @@ package handler_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -138,4 +142,65 @@ func TestConfirmingManyFiles(t *testing.T) {
 	if err != nil || objects != "1002" || bytes != "10" {
 		t.Errorf("the audit record has %s objects, %s bytes, %v", objects, bytes, err)
 	}
+}
+
+// TestPageOfLongFields: a stranger's fields may come to a megabyte, and a page may have two hundred of them. It shows all, and its reader
+// may be slow: they are not in memory all at once. Not parallel, since it looks at the memory of the process.
+func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memory
+	s := testkit.New(t, testkit.Demo(), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "100,1/s"))
+	const transfers = 24
+	password, err := os.ReadFile(filepath.Join(s.DataDir, "demo.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, _ := strings.Cut(string(password), "password: ")
+	olivia := s.Stranger()
+	olivia.ID = olivia.Post(s.Identity+"/auth/login", object{"email": "owner@example.com", "type": "bcrypt", "key": strings.TrimSpace(key)}).Want(http.StatusOK).String("token")
+	olivia.Refresh()
+	fields := map[string]string{}
+	for i := range 250 {
+		fields[fmt.Sprint(i)] = strings.Repeat("x", 4000)
+	}
+	for i := range transfers {
+		r := s.Stranger().Post(s.Transfer+"/public/mailbox/demo", object{"anonSender": "Sam", "anonEmail": "sam@example.com", "message": strings.Repeat("m", i*100)}).Want(http.StatusCreated)
+		sam := s.Stranger().As(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		reservation := s.Transfer + "/reservations/" + r.String("uid")
+		if i != 3 && i != 22 {
+			sam.Patch(reservation, object{"fields": fields}).Want(http.StatusOK)
+		}
+		sam.Post(reservation+"/confirm", nil).Want(http.StatusOK)
+	}
+	list, _ := olivia.Get(s.Transfer + "/transfers").Want(http.StatusOK).Value("transfers").([]any)
+	if len(list) != transfers {
+		t.Fatalf("%d transfers, want %d", len(list), transfers)
+	}
+	for n, one := range list {
+		i := transfers - 1 - n
+		shown, _ := one.(map[string]any)["fields"].(map[string]any)
+		if message, _ := one.(map[string]any)["message"].(string); len(message) != i*100 || (len(shown) == 250) == (i == 3 || i == 22) {
+			t.Errorf("transfer %d: message of %d bytes and %d fields", i, len(message), len(shown))
+		}
+	}
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	before := heap()
+	fmt.Fprintf(conn, "GET %s/transfers HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", s.Transfer, olivia.Access)
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if held := heap() - before; held > 8<<20 {
+		t.Errorf("the answer to a slow reader holds %d MB", held>>20)
+	}
+}
+
+// heap is what is in use of the process's memory.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

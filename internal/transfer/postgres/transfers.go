@@ -12,9 +12,13 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-const transferColumns = `t.uid, t.reservation, t.type, t.state, t.owner, t.sender, t.sender_managed, t.subject, t.message, t.sender_name,
-	t.sender_email, t.sender_locale, t.delivery_notification, t.priority, t.protection, t.fields, t.object_count, t.total_bytes,
+// transferColumns are transferFacts with what is said in a transfer, which may be a megabyte.
+const (
+	transferColumns = transferFacts + `, t.message, t.fields`
+	transferFacts   = `t.uid, t.reservation, t.type, t.state, t.owner, t.sender, t.sender_managed, t.subject, t.sender_name,
+	t.sender_email, t.sender_locale, t.delivery_notification, t.priority, t.protection, t.object_count, t.total_bytes,
 	t.archives, t.created_at, t.expires_at, t.accessed_at`
+)
 
 type transferRow struct {
 	UID                     id.Transfer
@@ -121,6 +125,7 @@ type SeenTransfer struct {
 	Proven       bool        // the person holds the address of the delivery, as recipientAuthentication asks
 	Notify       bool        // the sender wishes to know of the first access
 	SenderLocale string
+	LeftOut      int // bytes of message and fields that a page leaves out: Contents has them
 }
 
 // Locked reports whether a protection keeps the content from the person, also what is left of it once the transfer has ended.
@@ -149,8 +154,18 @@ const seenDelivery = `LEFT JOIN LATERAL (
 		ORDER BY 3 DESC, d.position LIMIT 1
 	) d ON true`
 
-const seenColumns = transferColumns + `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
+const (
+	seenColumns = transferColumns + seenAs
+	seenAs      = `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	coalesce(d.proven, false) AS proven`
+
+	// pageColumns leave out message and fields of more than two kilobytes together: two hundred on a page may have a megabyte each.
+	pageColumns = transferFacts + seenAs + `, CASE WHEN c.bytes <= 2000 THEN t.message END AS message,
+	CASE WHEN c.bytes <= 2000 THEN t.fields END AS fields, CASE WHEN c.bytes <= 2000 THEN 0 ELSE c.bytes END AS left_out`
+	contentBytes = `CROSS JOIN LATERAL (
+		SELECT coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.fields::text), 0) AS bytes OFFSET 0
+	) c`
+)
 
 // atHome holds where one of the parties is at home on host $2. Each is looked up by itself: the planner would read every person there
 // is to find those that are among several.
@@ -243,7 +258,7 @@ func searchedHalf(all, found string) string {
 		) c WHERE found OR last ORDER BY created_at DESC, uid DESC LIMIT $4)`
 }
 
-// Transfers returns a page of a person's transfers, without objects, and where the next page goes on, the zero position when there is none.
+// Transfers returns a page of a person's transfers, without objects and long contents, and where the next page goes on, the zero position when there is none.
 // A search returns what it found among the candidates, be it nothing. Somebody who is at home on another host than the scope's has none there.
 func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
 	var after *time.Time
@@ -265,7 +280,7 @@ func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope)
 	}
 	rows, err := all[pageRow](s.q.Query(ctx, `
 		WITH page AS (SELECT created_at, uid, bool_or(found) AS found, bool_or(last) AS last FROM (`+halves+`) h GROUP BY created_at, uid)
-		SELECT page.found, page.last, `+seenColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+`
+		SELECT page.found, page.last, `+pageColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+` `+contentBytes+`
 		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, args...))
 	if err != nil {
 		return nil, Position{}, fmt.Errorf("list transfers: %w", err)
@@ -277,6 +292,7 @@ func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope)
 type pageRow struct {
 	seenRow
 	Found, Last bool
+	LeftOut     int
 }
 
 func (r pageRow) position() Position { return Position{At: r.CreatedAt, UID: r.UID} }
@@ -289,13 +305,31 @@ func cut(rows []pageRow, limit int) (seen []SeenTransfer, next Position) {
 			if len(seen) == limit {
 				return seen, last
 			}
-			seen, last = append(seen, r.seen()), r.position()
+			one := r.seen()
+			one.LeftOut = r.LeftOut
+			seen, last = append(seen, one), r.position()
 		}
 		if r.Last {
 			return seen, r.position()
 		}
 	}
 	return seen, Position{}
+}
+
+// Content is what is said in a transfer.
+type Content struct {
+	UID     id.Transfer
+	Message *string
+	Fields  []byte
+}
+
+// Contents returns what a page has left out of transfers.
+func (s *Store) Contents(ctx context.Context, uids []id.Transfer) ([]Content, error) {
+	rows, err := all[Content](s.q.Query(ctx, `SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uuids(uids)))
+	if err != nil {
+		return nil, fmt.Errorf("read contents of transfers: %w", err)
+	}
+	return rows, nil
 }
 
 // ObjectsOfTransfers returns the objects of several transfers by transfer, in order.

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +41,8 @@ const (
 	DefaultPage   = 50
 	MaxPage       = 200
 	maxSearch     = 255
-	listedObjects = 100 // a transfer in a list shows its objects only up to so many
+	listedObjects = 100      // a transfer in a list shows its objects only up to so many
+	contentBatch  = 64 << 10 // bytes of what is said in transfers that are read at once, unless one has more
 
 	// searchCandidates is how many transfers a search looks at, of those received and of those sent each, before it answers what it has
 	// found: well within the time that a statement may take.
@@ -71,12 +74,13 @@ func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery
 	return s.seen(ctx, rows), next, nil
 }
 
-// seen fills rows as they are asked for: as many at once as hold objectsBatch objects, or one more.
+// seen fills rows as they are asked for: as many at once as hold objectsBatch objects or contentBatch bytes, or one more.
 func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.Seq2[SeenTransfer, error] {
 	return func(yield func(SeenTransfer, error) bool) {
 		for rest := rows; len(rest) > 0; {
 			n := 0
-			for objects := int32(0); n < len(rest) && objects < objectsBatch; n++ {
+			for objects, bytes := int32(0), 0; n < len(rest) && objects < objectsBatch && bytes < contentBatch; n++ {
+				bytes += rest[n].LeftOut
 				if rest[n].ObjectCount <= listedObjects {
 					objects += rest[n].ObjectCount
 				}
@@ -96,7 +100,7 @@ func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.S
 	}
 }
 
-// fill adds recipients, and objects where there are up to maxObjects, and takes away what the caller may not see.
+// fill adds recipients, contents that were left out, and objects where there are up to maxObjects, and takes away what the caller may not see.
 func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObjects int32) ([]SeenTransfer, error) {
 	out := make([]SeenTransfer, len(rows))
 	var all, shown []id.Transfer
@@ -106,6 +110,9 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 		if !out[i].Locked && !out[i].Brief && r.ObjectCount > 0 {
 			shown = append(shown, r.UID)
 		}
+	}
+	if err := s.fillContents(ctx, out, rows); err != nil {
+		return nil, err
 	}
 	deliveries, err := s.Store.DeliveriesOfTransfers(ctx, all)
 	if err != nil {
@@ -134,6 +141,28 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 		}
 	}
 	return out, nil
+}
+
+// fillContents adds what a page has left out of its rows.
+func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []postgres.SeenTransfer) error {
+	places := map[id.Transfer]int{}
+	for i, r := range rows {
+		if r.LeftOut > 0 {
+			places[r.UID] = i
+		}
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	contents, err := s.Store.Contents(ctx, slices.Collect(maps.Keys(places)))
+	for _, c := range contents {
+		t := &out[places[c.UID]]
+		t.Fields = c.Fields
+		if c.Message != nil {
+			t.Message = *c.Message
+		}
+	}
+	return err
 }
 
 // hide takes away what a protection hides.
