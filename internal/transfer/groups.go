@@ -13,7 +13,13 @@ type MailboxGroup struct {
 	Name         string
 	Description  string
 	VanityLink   string // lower case, or empty
-	Mailboxes    []PublicMailbox
+	Members      []GroupMember
+}
+
+// GroupMember is a mailbox of a group.
+type GroupMember struct {
+	Mailbox id.Person
+	Bytes   int // of what the mailbox says of itself, which is read apart
 }
 
 // Usage is what a person and the person's organization have uploaded in a calendar month (UTC). Limits are negative where

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -11,33 +12,34 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
+// groupBody is all of a mailbox group but its mailboxes.
 type groupBody struct {
-	UID         string        `json:"uid"`
-	Name        string        `json:"name"`
-	Description string        `json:"description,omitempty"`
-	VanityLink  string        `json:"vanityLink,omitempty"`
-	Mailboxes   []mailboxBody `json:"mailboxes"`
-	MailboxUIDs *[]string     `json:"mailboxUids,omitempty"` // for administrators, so that an answer can be sent back
+	UID         string    `json:"uid"`
+	Name        string    `json:"name"`
+	Description string    `json:"description,omitempty"`
+	VanityLink  string    `json:"vanityLink,omitempty"`
+	MailboxUIDs *[]string `json:"mailboxUids,omitempty"` // for administrators, so that an answer can be sent back
 }
 
 // groupFrom is a mailbox group as everybody may see it.
 func groupFrom(g transfer.MailboxGroup) groupBody {
-	b := groupBody{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink, Mailboxes: make([]mailboxBody, len(g.Mailboxes))}
-	for i, m := range g.Mailboxes {
-		b.Mailboxes[i] = mailboxFrom(m)
-	}
-	return b
+	return groupBody{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink}
 }
 
 // ownGroupFrom is a mailbox group as its administrators see it.
 func ownGroupFrom(g transfer.MailboxGroup) groupBody {
 	b := groupFrom(g)
-	uids := make([]string, len(g.Mailboxes))
-	for i, m := range g.Mailboxes {
-		uids[i] = m.Person.String()
+	uids := make([]string, len(g.Members))
+	for i, m := range g.Members {
+		uids[i] = m.Mailbox.String()
 	}
 	b.MailboxUIDs = &uids
 	return b
+}
+
+// mailboxes are those of a group.
+func (h *Handler) mailboxes(r *http.Request, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
+	return h.service.GroupMailboxes(r.Context(), caller(r), g)
 }
 
 // getPublicGroup handles GET /public/mailboxgroup/{key}.
@@ -46,7 +48,7 @@ func (h *Handler) getPublicGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, groupFrom(g))
+	return httpapi.List(w, groupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
 }
 
 // listGroups handles GET /mailboxgroups.
@@ -55,13 +57,8 @@ func (h *Handler) listGroups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		MailboxGroups []groupBody `json:"mailboxgroups"`
-	}{make([]groupBody, len(list))}
-	for i, g := range list {
-		body.MailboxGroups[i] = ownGroupFrom(g)
-	}
-	return httpapi.JSON(w, http.StatusOK, body)
+	mailboxes := func(g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] { return h.mailboxes(r, g) }
+	return httpapi.Lists(w, "mailboxgroups", list, ownGroupFrom, "mailboxes", mailboxes, mailboxFrom)
 }
 
 type groupRequest struct {
@@ -111,7 +108,7 @@ func (h *Handler) createGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, h.url(caller(r), "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g))
+	return httpapi.CreatedList(w, h.url(caller(r), "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
 }
 
 // getGroup handles GET /mailboxgroups/{uid}.
@@ -124,7 +121,7 @@ func (h *Handler) getGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, ownGroupFrom(g))
+	return httpapi.List(w, ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
 }
 
 // putGroup handles PUT /mailboxgroups/{uid}.
@@ -141,7 +138,7 @@ func (h *Handler) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, ownGroupFrom(g))
+	return httpapi.List(w, ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
 }
 
 // deleteGroup handles DELETE /mailboxgroups/{uid}.

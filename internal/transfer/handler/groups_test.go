@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -292,5 +293,61 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	}
 	if link := s.Mail.Wait(t, "eve@example.com", "/t/", 1).Link(t, "/t/"); !strings.HasPrefix(link, "http://files.acme.test:") {
 		t.Errorf("the mail's link is %s", link)
+	}
+}
+
+// TestGroupOfLongMailboxes: a thousand mailboxes of a group may have schemas of 128 kB each. An answer shows all, in their order, and its
+// reader may be slow: they are not in memory all at once. Not parallel, since it looks at the memory of the process.
+func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures memory
+	s, acme, ann, bob, _ := office(t)
+	const members = 100
+	padding := strings.Repeat("x", 60<<10)
+	uids := []string{uidOf(bob)}
+	for i := range members {
+		address := fmt.Sprintf("p%d@example.com", i)
+		p, err := s.App.Identity.CreatePerson(t.Context(), service.NewAccount{Address: address, Password: testkit.Password, Name: "P"}, true)
+		if err == nil {
+			err = s.App.Identity.SetMember(t.Context(), acme.uid, address, []string{use})
+		}
+		if err == nil {
+			_, _, err = s.App.Transfer.SetMailbox(t.Context(), transfer.Mailbox{
+				Person:       p.UID,
+				FieldsSchema: []byte(`{"type":"object","title":"` + padding + `","properties":{},"required":[]}`),
+				UISchema:     []byte(`{"ui:order":["a"],"a":{"ui:widget":"text","ui:title":"` + padding + `","ui:options":{}}}`),
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		uids = append(uids, p.UID.String())
+	}
+	groups := s.Transfer + "/mailboxgroups"
+	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"mailboxGroups=2"}); err != nil {
+		t.Fatal(err)
+	}
+	made := ann.Post(groups, object{"name": "All", "mailboxUids": uids}).Want(http.StatusCreated)
+	ann.Post(groups, object{"name": "None", "mailboxUids": []string{}}).Want(http.StatusCreated)
+	public := s.Transfer + "/public/mailboxgroup/" + made.String("uid")
+	list := ann.Get(groups).Want(http.StatusOK)
+	if list.String("mailboxgroups.0.mailboxUids.7") != uids[7] || len(list.Value("mailboxgroups.1.mailboxes").([]any)) != 0 || len(list.Value("mailboxgroups").([]any)) != 2 {
+		t.Errorf("%.300s", list.Body)
+	}
+	for _, shown := range []any{made.Value("mailboxes"), s.Stranger().Get(public).Value("mailboxes"), list.Value("mailboxgroups.0.mailboxes")} {
+		mailboxes, _ := shown.([]any)
+		if len(mailboxes) != len(uids) {
+			t.Fatalf("%d mailboxes, want %d", len(mailboxes), len(uids))
+		}
+		for i, m := range mailboxes {
+			if m.(map[string]any)["uid"] != uids[i] {
+				t.Fatalf("mailbox %d is not the one that was given", i)
+			}
+		}
+	}
+	made, list = nil, nil
+	if held := heldFor(t, s, s.Stranger(), public); held > 4<<20 {
+		t.Errorf("the answer to a slow reader holds %d MB", held>>20)
+	}
+	if held := heldFor(t, s, ann, groups); held > 4<<20 {
+		t.Errorf("the list for a slow reader holds %d MB", held>>20)
 	}
 }

@@ -71,29 +71,46 @@ func (s *Store) Groups(ctx context.Context, o id.Organization) ([]transfer.Mailb
 	return out, nil
 }
 
-// GroupMailboxes returns the mailboxes of several groups by group, in the order they were given; those of people who are
+// GroupMembers returns the mailboxes of several groups by group, in the order they were given; those of people who are
 // no longer in the group's organization are left out.
-func (s *Store) GroupMailboxes(ctx context.Context, groups []id.Group, sc Scope) (map[id.Group][]transfer.PublicMailbox, error) {
+func (s *Store) GroupMembers(ctx context.Context, groups []id.Group) (map[id.Group][]transfer.GroupMember, error) {
 	type memberRow struct {
-		mailboxRow
+		transfer.GroupMember
 		MailboxGroup id.Group
 	}
-	rows, err := all[memberRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+mailboxColumns+`, x.mailbox_group FROM transfer.mailbox_groups g
+	rows, err := all[memberRow](s.q.Query(ctx, `SELECT x.mailbox_group, x.mailbox, coalesce(octet_length(m.fields_schema::text), 0)
+			+ coalesce(octet_length(m.ui_schema::text), 0) + coalesce(octet_length(m.absence_message), 0) AS bytes
+		FROM transfer.mailbox_groups g
+		JOIN transfer.mailbox_group_members x ON x.mailbox_group = g.uid
+		JOIN transfer.mailboxes m ON m.person = x.mailbox
+		JOIN directory.persons p ON p.person = m.person AND p.organization = g.organization
+		WHERE g.uid = ANY ($1) ORDER BY x.mailbox_group, x.position`, uuids(groups)))
+	if err != nil {
+		return nil, fmt.Errorf("list members of groups: %w", err)
+	}
+	out := make(map[id.Group][]transfer.GroupMember, len(groups))
+	for _, r := range rows {
+		out[r.MailboxGroup] = append(out[r.MailboxGroup], r.GroupMember)
+	}
+	return out, nil
+}
+
+// GroupMailboxes returns those of a group's mailboxes that are named, in the group's order.
+func (s *Store) GroupMailboxes(ctx context.Context, g id.Group, named []id.Person, sc Scope) ([]transfer.PublicMailbox, error) {
+	rows, err := all[mailboxRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+mailboxColumns+` FROM transfer.mailbox_groups g
 		JOIN transfer.mailbox_group_members x ON x.mailbox_group = g.uid
 		JOIN transfer.mailboxes m ON m.person = x.mailbox
 		JOIN directory.persons p ON p.person = m.person AND p.organization = g.organization`+ownerJoins+`
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE g.uid = ANY ($2) ORDER BY x.mailbox_group, x.position`, transfer.Month(sc.Now), uuids(groups)))
+		WHERE g.uid = $2 AND x.mailbox = ANY ($3) ORDER BY x.position`, transfer.Month(sc.Now), g, uuids(named)))
 	if err != nil {
-		return nil, fmt.Errorf("list mailboxes of groups: %w", err)
+		return nil, fmt.Errorf("list mailboxes of group: %w", err)
 	}
-	out := make(map[id.Group][]transfer.PublicMailbox, len(groups))
-	for _, r := range rows {
-		m, err := s.mailbox(ctx, r.mailboxRow, sc)
-		if err != nil {
-			return nil, fmt.Errorf("complete mailboxes of groups: %w", err)
+	out := make([]transfer.PublicMailbox, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.mailbox(ctx, r, sc); err != nil {
+			return nil, fmt.Errorf("complete mailboxes of group: %w", err)
 		}
-		out[r.MailboxGroup] = append(out[r.MailboxGroup], m)
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -32,14 +33,44 @@ func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return s.filled(ctx, s.Store, c, g)
+	return filled(ctx, s.Store, g)
 }
 
-// filled adds a group's mailboxes.
-func (s *Service) filled(ctx context.Context, store *postgres.Store, c token.Caller, g transfer.MailboxGroup) (transfer.MailboxGroup, error) {
-	mailboxes, err := store.GroupMailboxes(ctx, []id.Group{g.UID}, s.scope(c))
-	g.Mailboxes = mailboxes[g.UID]
+// filled adds a group's members.
+func filled(ctx context.Context, store *postgres.Store, g transfer.MailboxGroup) (transfer.MailboxGroup, error) {
+	members, err := store.GroupMembers(ctx, []id.Group{g.UID})
+	g.Members = members[g.UID]
 	return g, err
+}
+
+// What is read at once of a group's mailboxes: so many, or so many bytes of what they say of themselves. Each may say 150 kB.
+const (
+	mailboxesBatch    = 250
+	mailboxBytesBatch = 64 << 10
+)
+
+// GroupMailboxes are those of a group's members. They are read as they are asked for.
+func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
+	return func(yield func(transfer.PublicMailbox, error) bool) {
+		for rest := g.Members; len(rest) > 0; {
+			var batch []id.Person
+			for bytes := 0; len(batch) < min(len(rest), mailboxesBatch) && bytes < mailboxBytesBatch; {
+				next := rest[len(batch)]
+				batch, bytes = append(batch, next.Mailbox), bytes+next.Bytes
+			}
+			rest = rest[len(batch):]
+			mailboxes, err := s.Store.GroupMailboxes(ctx, g.UID, batch, s.scope(c))
+			if err != nil {
+				yield(transfer.PublicMailbox{}, err)
+				return
+			}
+			for _, m := range mailboxes {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Groups returns the mailbox groups of the organization that the caller administers. ErrAdminRole, ErrNotFound.
@@ -56,14 +87,11 @@ func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.Mailbo
 	for i, g := range list {
 		uids[i] = g.UID
 	}
-	mailboxes, err := s.Store.GroupMailboxes(ctx, uids, s.scope(c))
-	if err != nil {
-		return nil, err
-	}
+	members, err := s.Store.GroupMembers(ctx, uids)
 	for i := range list {
-		list[i].Mailboxes = mailboxes[list[i].UID]
+		list[i].Members = members[list[i].UID]
 	}
-	return list, nil
+	return list, err
 }
 
 // Group returns one mailbox group of the organization that the caller administers. ErrAdminRole, ErrNotFound.
@@ -76,7 +104,7 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return s.filled(ctx, s.Store, c, g)
+	return filled(ctx, s.Store, g)
 }
 
 // CreateGroup adds a mailbox group to the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
@@ -104,7 +132,7 @@ func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wi
 	})
 }
 
-// storeGroup checks a wish and stores it as put does, with link and mailboxes.
+// storeGroup checks a wish and stores it as put does, with link and members.
 func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -135,7 +163,7 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 		if n < len(wish.Mailboxes) {
 			return fault.ErrInvalid.With("mailboxUids: must name mailboxes of the organization's members")
 		}
-		if g, err = s.filled(ctx, tx, c, g); err != nil {
+		if g, err = filled(ctx, tx, g); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
