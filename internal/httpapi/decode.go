@@ -39,6 +39,9 @@ func DecodeOptional(r *http.Request, dst any) error {
 	return bind(body, dst)
 }
 
+// maxPromised is for how many bytes of a body there is room before they come: some announce a megabyte and send nothing for a minute.
+const maxPromised = 16 << 10
+
 // readBody returns the body, empty if there is none or nothing but white space. Only a body that is there needs a
 // content type.
 func readBody(r *http.Request) ([]byte, error) {
@@ -49,7 +52,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, tooLarge(maxJSON)
 	}
 	var buffer bytes.Buffer
-	buffer.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	buffer.Grow(int(min(max(0, r.ContentLength), maxPromised)) + bytes.MinRead)
 	if _, err := buffer.ReadFrom(http.MaxBytesReader(nil, r.Body, maxJSON)); err != nil {
 		return nil, bodyError(err)
 	}

@@ -243,3 +243,22 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	}
 }
+
+// room is a body that never comes, and notes how much room there is for it.
+type room int
+
+func (r *room) Read(p []byte) (int, error) {
+	*r = room(len(p))
+	return 0, io.ErrUnexpectedEOF
+}
+
+// TestDecodeAnnounced: what a client announces and does not send takes no memory.
+func TestDecodeAnnounced(t *testing.T) {
+	t.Parallel()
+	var free room
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", &free)
+	r.ContentLength = 1 << 20
+	if err := httpapi.Decode(r, &sample{}); err == nil || free < 1 || free > 64<<10 {
+		t.Errorf("%v, with room for %d bytes", err, free)
+	}
+}
