@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/share"
 )
 
 // MaxPassword is the longest password in bytes: bcrypt reads no further.
@@ -32,9 +33,10 @@ var ErrBusy = fault.ErrUnavailable.With("too many passwords are being checked at
 
 // Hasher hashes and compares passwords. A call waits for its turn, but not for long, nor longer than its context lives.
 type Hasher struct {
-	cost  int
-	turns chan struct{}
-	dummy []byte
+	cost   int
+	turns  chan struct{}
+	shares *share.Shares // of the turns: who asks for hundreds waits for himself
+	dummy  []byte
 }
 
 // New makes a Hasher of that cost (4 to 31). parallel bounds how many run at once; 0 means all cores but one, and
@@ -46,7 +48,7 @@ func New(cost, parallel int) (*Hasher, error) {
 	if parallel <= 0 {
 		parallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Hasher{cost: cost, turns: make(chan struct{}, parallel), dummy: dummyHash(cost)}, nil
+	return &Hasher{cost: cost, turns: make(chan struct{}, parallel), shares: share.New(parallel), dummy: dummyHash(cost)}, nil
 }
 
 // Hash returns the bcrypt hash of password. Errors: ErrTooLong, ErrBusy, or that of ctx when it ends
@@ -95,30 +97,28 @@ func (h *Hasher) Outdated(hash []byte) bool {
 	return err != nil || cost != h.cost
 }
 
-// turn waits for one of the turns, first come, first served. Errors: ErrBusy, or that of ctx when it ends before.
+// turn waits for one of the turns, first come, first served among different clients. Errors: ErrBusy, or that of ctx when it ends before.
 func (h *Hasher) turn(ctx context.Context) (release func(), err error) {
-	if err := ctx.Err(); err != nil {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
+	defer cancel()
+	leave, err := h.shares.Take(waiting)
+	if err != nil {
 		return nil, fmt.Errorf("wait for bcrypt: %w", err)
 	}
-	release = func() { <-h.turns }
-	select {
-	case h.turns <- struct{}{}: // never before others: while they wait there is no room
-		return release, nil
-	default:
-	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
 	select {
 	case h.turns <- struct{}{}:
-		if err := ctx.Err(); err != nil { // both at once
+		release = func() {
+			<-h.turns
+			leave()
+		}
+		if ctx.Err() != nil { // both at once
 			release()
-			return nil, fmt.Errorf("wait for bcrypt: %w", err)
+			return nil, fmt.Errorf("wait for bcrypt: %w", context.Cause(ctx))
 		}
 		return release, nil
-	case <-late.C:
-		return nil, ErrBusy
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for bcrypt: %w", ctx.Err())
+	case <-waiting.Done():
+		leave()
+		return nil, fmt.Errorf("wait for bcrypt: %w", context.Cause(waiting))
 	}
 }
 
