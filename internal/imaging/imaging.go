@@ -19,6 +19,8 @@ import (
 
 	"github.com/disintegration/imaging"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/consign-dev/consign/internal/share"
 )
 
 // The bounds that Options leaves at zero.
@@ -67,6 +69,7 @@ type Processor struct {
 	maxPixels int
 	maxMemory int64
 	turns     chan struct{}
+	shares    *share.Shares // of the turns: who sends hundreds waits for himself
 	memory    *semaphore.Weighted
 }
 
@@ -85,6 +88,7 @@ func New(o Options) *Processor {
 		maxPixels: o.MaxPixels,
 		maxMemory: o.MaxMemory,
 		turns:     make(chan struct{}, o.MaxParallel),
+		shares:    share.New(o.MaxParallel),
 		memory:    semaphore.NewWeighted(o.MaxMemory),
 	}
 }
@@ -137,18 +141,25 @@ func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err e
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
 	}
+	leave, err := p.shares.Take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
+	}
 	select {
 	case p.turns <- struct{}{}:
 	case <-ctx.Done():
+		leave()
 		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", ctx.Err())
 	}
 	if err := p.memory.Acquire(ctx, cost); err != nil {
 		<-p.turns
+		leave()
 		return nil, fmt.Errorf("wait for memory to decode a picture: %w", err)
 	}
 	return func() {
 		p.memory.Release(cost)
 		<-p.turns
+		leave()
 	}, nil
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/consign-dev/consign/internal/share"
 )
 
 // Document is what is to be printed. All texts are in reading order from left to right; a line feed in one starts a
@@ -97,7 +99,8 @@ type Options struct {
 
 // Renderer renders documents, few at a time. It is safe for concurrent use.
 type Renderer struct {
-	turns chan struct{}
+	turns  chan struct{}
+	shares *share.Shares // of the turns: who asks for hundreds waits for himself
 }
 
 // New returns a Renderer.
@@ -105,7 +108,7 @@ func New(o Options) *Renderer {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Renderer{turns: make(chan struct{}, o.MaxParallel)}
+	return &Renderer{turns: make(chan struct{}, o.MaxParallel), shares: share.New(o.MaxParallel)}
 }
 
 // Missing returns the characters of text that cannot be printed, each once, for a check before anything is stored.
@@ -126,6 +129,11 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
 	}
+	leave, err := r.shares.Take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
+	}
+	defer leave()
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
