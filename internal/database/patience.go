@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/share"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 // It is a tracer because pgx lets tracers replace the context of a call.
 type patience struct {
 	statement, acquire time.Duration
-	shares             *shares
+	shares             *share.Shares // of the connections
 }
 
 type (

@@ -25,9 +25,9 @@ type share struct {
 	users  int           // those that wait included
 }
 
-// New gives each client three of four places, at least one.
+// New gives each client seven of eight places: all but one of fewer, and one where there is one.
 func New(places int) *Shares {
-	return &Shares{each: max(1, places*3/4), of: map[netip.Prefix]*share{}}
+	return &Shares{each: max(1, places-max(1, places/8)), of: map[netip.Prefix]*share{}}
 }
 
 // Take waits until the client of ctx has a place. leave must be called, once, unless there is an error: the cause of ctx's end.
