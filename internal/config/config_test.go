@@ -173,6 +173,19 @@ func TestDurations(t *testing.T) {
 	}
 }
 
+// TestNoDuration: whoever fills in a form of settings says 0 where nothing is wanted, which is right where nothing is the default.
+func TestNoDuration(t *testing.T) {
+	t.Parallel()
+	for _, none := range []string{"0", "0s", ""} {
+		if c, err := Parse([]string{"CONSIGN_SHUTDOWN_DELAY=" + none}); err != nil || c.ShutdownDelay != 0 {
+			t.Errorf("%q: %v, %v", none, c.ShutdownDelay, err)
+		}
+		if _, err := Parse([]string{"CONSIGN_ACCESS_TOKEN_LIFETIME=" + none}); none != "" && (err == nil || !strings.Contains(err.Error(), "CONSIGN_ACCESS_TOKEN_LIFETIME must be a duration")) {
+			t.Errorf("%q: %v", none, err)
+		}
+	}
+}
+
 func FuzzDuration(f *testing.F) {
 	f.Add("1d12h")
 	f.Fuzz(func(t *testing.T, s string) {

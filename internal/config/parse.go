@@ -28,7 +28,7 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[[]int]():          parser(parseInts),
 	reflect.TypeFor[[]string]():       parser(parseList),
 	reflect.TypeFor[[]byte]():         parser(parseKey),
-	reflect.TypeFor[time.Duration]():  parser(ParseDuration),
+	reflect.TypeFor[time.Duration]():  parser(parseSpan),
 	reflect.TypeFor[url.URL]():        parser(parseURL),
 	reflect.TypeFor[[]netip.Prefix](): parser(parsePrefixes),
 	reflect.TypeFor[Bucket]():         parser(parseBucket),
@@ -91,16 +91,25 @@ func parseKey(s string) ([]byte, error) {
 	return nil, errors.New("must be 32 bytes in base64, as `openssl rand -base64 32` prints them")
 }
 
+// parseSpan is ParseDuration, with 0 and 0s for none at all: Config.validate knows which settings take that.
+func parseSpan(s string) (time.Duration, error) {
+	if s == "0" || s == "0s" {
+		return 0, nil
+	}
+	return ParseDuration(s)
+}
+
+var errDuration = errors.New("must be a duration like 90s, 15m, 48h or 30d")
+
 // ParseDuration reads what time.ParseDuration reads, and days of 24 hours in front of it: "30d", "1d12h". The result is
 // positive and at most a hundred years.
 func ParseDuration(s string) (time.Duration, error) {
-	wrong := errors.New("must be a duration like 90s, 15m, 48h or 30d")
 	var total time.Duration
 	days, rest, found := strings.Cut(s, "d")
 	if found {
 		n, err := strconv.Atoi(days)
 		if err != nil || n < 0 || n > int(longest/day) {
-			return 0, wrong
+			return 0, errDuration
 		}
 		total = time.Duration(n) * day
 	} else {
@@ -109,12 +118,12 @@ func ParseDuration(s string) (time.Duration, error) {
 	if rest != "" {
 		d, err := time.ParseDuration(rest)
 		if err != nil || d < 0 || d > longest {
-			return 0, wrong
+			return 0, errDuration
 		}
 		total += d
 	}
 	if s == "" || total <= 0 || total > longest {
-		return 0, wrong
+		return 0, errDuration
 	}
 	return total, nil
 }

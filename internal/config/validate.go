@@ -70,7 +70,10 @@ func (k *checks) tags(c *Config) {
 				k.bounds(field, n)
 			}
 		case time.Duration:
-			if least, err := ParseDuration(field.Tag.Get("min")); err == nil {
+			least, err := ParseDuration(field.Tag.Get("min"))
+			if v == 0 {
+				k.must(field.Tag.Get("otherwise") == "none", name, errDuration.Error())
+			} else if err == nil {
 				k.must(v >= least, name, "must be at least "+formatDuration(least))
 			}
 		}
