@@ -64,6 +64,9 @@ func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.
 	})
 }
 
+// maxRanges is how many parts one request may ask for: each is a request to a bucket. Who asks for more gets the whole (RFC 9110, 14.2).
+const maxRanges = 100
+
 // content is how a download presents itself.
 type content struct {
 	name, mimeType, etag string
@@ -82,6 +85,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 		return nil
 	}
 	r.Header.Del("If-None-Match") // decided here: http.ServeContent reads what is half a list otherwise
+	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+		r.Header.Del("Range")
+	}
 	first, ok := firstByte(r, c.etag, c.size)
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))

@@ -63,6 +63,9 @@ func TestDownloading(t *testing.T) {
 	if r := ann.With("Range", "bytes=0-1,10-11").Get(file).Want(http.StatusPartialContent); !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges") {
 		t.Errorf("%v", r.Header)
 	}
+	for ranges, status := range map[int]int{100: http.StatusPartialContent, 101: http.StatusOK} { // of one byte each
+		ann.With("Range", "bytes="+strings.Repeat("7-7,", ranges-1)+"9-9").Get(file).Want(status)
+	}
 	if r := ann.With("Range", "bytes=0-").Get(transferPath + "/objects/" + got.String("objects.1.uid") + "/content").Want(http.StatusOK); len(r.Body) != 0 {
 		t.Errorf("%d bytes", len(r.Body))
 	}
