@@ -21,11 +21,20 @@ type Objects = iter.Seq2[transfer.Object, error]
 // may have a kilobyte each.
 const objectsBatch = 250
 
-func (s *Service) objects(ctx context.Context, r id.Reservation, archives int64) Objects {
+// attached gives those of a reservation.
+func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
+	return s.continued(ctx, r, nil, 0, true)
+}
+
+// delivered gives those of a transfer. One that is ended while they are read loses their names, which is ErrNotFound.
+func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
-		for o, err := range s.continued(ctx, r, nil, 0, true) {
-			o.Downloads += archives
-			if !yield(o, err) {
+		for o, err := range s.attached(ctx, t.Reservation) {
+			o.Downloads += t.Archives
+			if err == nil && o.Name == "" && !t.State.Ended() {
+				err = transfer.ErrNotFound
+			}
+			if !yield(o, err) || err != nil {
 				return
 			}
 		}

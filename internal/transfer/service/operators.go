@@ -85,10 +85,11 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 
 // whole adds the objects that a list leaves out.
 func (s *Service) whole(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
-	for o, err := range s.objects(ctx, t.Reservation, t.Archives) {
+	for o, err := range s.attached(ctx, t.Reservation) { // without their names if the transfer ends meanwhile
 		if err != nil {
 			return t, err
 		}
+		o.Downloads += t.Archives
 		t.Objects = append(t.Objects, o)
 	}
 	t.Brief = false

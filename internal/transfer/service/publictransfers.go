@@ -57,7 +57,7 @@ func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string
 		hide(&t.Transfer)
 		return t, nil, nil
 	}
-	return t, s.objects(ctx, t.Reservation, t.Archives), nil
+	return t, s.delivered(ctx, t.Transfer), nil
 }
 
 // SendCode mails a new code to the recipient that a link is of; the one before stops working. locale is the caller's, for

@@ -145,7 +145,7 @@ func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reserv
 	if err := mayManage(c, uid, r.Creator); err != nil {
 		return transfer.Reservation{}, nil, err
 	}
-	return r.Reservation, s.objects(ctx, uid, 0), nil
+	return r.Reservation, s.attached(ctx, uid), nil
 }
 
 // mayManage lets the reservation's token and its creator pass; to everybody else it does not exist.
@@ -200,7 +200,7 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 	if err != nil {
 		return transfer.Reservation{}, nil, err
 	}
-	return r.Reservation, s.objects(ctx, uid, 0), nil
+	return r.Reservation, s.attached(ctx, uid), nil
 }
 
 // lockOpen locks a reservation that the caller may manage and that is still open.

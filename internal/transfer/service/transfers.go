@@ -194,7 +194,7 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		}
 		list[0].Link = s.linkAgain(link)
 	}
-	return list[0], s.objects(ctx, row.Reservation, row.Archives), nil
+	return list[0], s.delivered(ctx, row.Transfer), nil
 }
 
 // DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended

@@ -256,6 +256,47 @@ func TestPagesOfTransfers(t *testing.T) {
 	}
 }
 
+// TestEndWhileItIsRead: a list of objects is not passed off as whole when the transfer is taken back in its middle.
+func TestEndWhileItIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.mailbox()
+	c, r := w.reserve()
+	files := make([]service.Attachment, 600)
+	for i := range files {
+		files[i] = service.Attachment{ClientID: fmt.Sprint(i), Name: fmt.Sprint(i, ".txt")}
+	}
+	if _, _, err := w.Attach(t.Context(), c, r, files); err != nil {
+		t.Fatal(err)
+	}
+	done, err := w.Confirm(t.Context(), c, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, objects, err := w.Transfer(t.Context(), owner, done.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for o, err := range objects {
+		if err != nil {
+			if !errors.Is(err, transfer.ErrNotFound) || read == len(files) {
+				t.Errorf("after %d objects: %v", read, err)
+			}
+			return
+		}
+		if read++; read == 1 {
+			if err := w.DeleteTransfer(t.Context(), owner, done.UID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o.Name == "" {
+			t.Fatal("an object without a name")
+		}
+	}
+	t.Errorf("%d objects and no error", read)
+}
+
 // TestEndErasesFailedMails: what a mail that nobody took says of a transfer goes with the transfer (contract 4.9).
 func TestEndErasesFailedMails(t *testing.T) {
 	t.Parallel()
