@@ -160,6 +160,7 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request, s *stream, caller t
 	if errors.Is(context.Cause(ctx), errRevoked) {
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), f.closeGrace)
 		defer stop()
+		s.reader.wakes.Add(1) // the revocation may be heard before the event: what was read last is not all
 		_, _ = s.send(last, out, cursor)
 	}
 }

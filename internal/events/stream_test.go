@@ -174,6 +174,34 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 	goesOn.next()
 }
 
+// TestRevocationComesBeforeTheWake: the event of a transaction is told also if its revocation is heard first, when streams still take
+// what was read last for all there is.
+func TestRevocationComesBeforeTheWake(t *testing.T) {
+	t.Parallel()
+	url, c := newDatabase(t)
+	rep := newReplica(t, url, c, false)
+	rep.feed.closeGrace = patience
+	ann, ended := id.New[id.Person](), id.New[id.Session]()
+	stream := rep.connect(ann, ended, "")
+	rep.append(TransferReceived, "before", ann)
+	stream.next() // its page is the reader's now
+	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
+		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
+			return err
+		}
+		_, err := tx.Exec(t.Context(), appendSQL, uuids([]id.Person{ann}), c.now().UnixMicro(), c.now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
+			"unheard", "")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := stream.next(); b.event != PrivilegesUpdated {
+		t.Errorf("got %+v", b)
+	}
+	stream.wantEnd()
+}
+
 func TestStreamEndsWithToken(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
