@@ -33,10 +33,9 @@ var ErrBusy = fault.ErrUnavailable.With("too many passwords are being checked at
 
 // Hasher hashes and compares passwords. A call waits for its turn, but not for long, nor longer than its context lives.
 type Hasher struct {
-	cost   int
-	turns  chan struct{}
-	shares *share.Shares // of the turns: who asks for hundreds waits for himself
-	dummy  []byte
+	cost  int
+	turns *share.Turns
+	dummy []byte
 }
 
 // New makes a Hasher of that cost (4 to 31). parallel bounds how many run at once; 0 means all cores but one, and
@@ -48,7 +47,7 @@ func New(cost, parallel int) (*Hasher, error) {
 	if parallel <= 0 {
 		parallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Hasher{cost: cost, turns: make(chan struct{}, parallel), shares: share.New(parallel), dummy: dummyHash(cost)}, nil
+	return &Hasher{cost: cost, turns: share.NewTurns(parallel), dummy: dummyHash(cost)}, nil
 }
 
 // Hash returns the bcrypt hash of password. Errors: ErrTooLong, ErrBusy, or that of ctx when it ends
@@ -101,25 +100,11 @@ func (h *Hasher) Outdated(hash []byte) bool {
 func (h *Hasher) turn(ctx context.Context) (release func(), err error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
 	defer cancel()
-	leave, err := h.shares.Take(waiting)
+	release, err = h.turns.Take(waiting)
 	if err != nil {
 		return nil, fmt.Errorf("wait for bcrypt: %w", err)
 	}
-	select {
-	case h.turns <- struct{}{}:
-		release = func() {
-			<-h.turns
-			leave()
-		}
-		if ctx.Err() != nil { // both at once
-			release()
-			return nil, fmt.Errorf("wait for bcrypt: %w", context.Cause(ctx))
-		}
-		return release, nil
-	case <-waiting.Done():
-		leave()
-		return nil, fmt.Errorf("wait for bcrypt: %w", context.Cause(waiting))
-	}
+	return release, nil
 }
 
 // dummyHash makes a well-formed hash of no known password without the work of hashing: a comparison costs the same.

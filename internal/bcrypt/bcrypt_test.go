@@ -28,13 +28,25 @@ func TestDummyHash(t *testing.T) {
 	}
 }
 
+// atWork has somebody take the only turn there is, until finish is called.
+func atWork(t *testing.T, b *Hasher) (finish func()) {
+	t.Helper()
+	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	finish, err := b.turns.Take(waiting)
+	if err != nil {
+		t.Fatal("somebody is at work still: ", err)
+	}
+	return finish
+}
+
 func TestWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	b, err := New(bcrypt.MinCost, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.turns <- struct{}{} // somebody is at work
+	finish := atWork(t, b)
 	impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := b.Compare(impatient, nil, "x"); !errors.Is(err, context.DeadlineExceeded) {
@@ -48,7 +60,7 @@ func TestWaitsItsTurn(t *testing.T) {
 		_, err := b.Compare(t.Context(), nil, "x")
 		done <- err
 	}()
-	<-b.turns
+	finish()
 	if err := <-done; err != nil {
 		t.Errorf("Compare once it is its turn: %v", err)
 	}
@@ -72,7 +84,7 @@ func TestWaitIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.turns <- struct{}{} // somebody is at work
+		finish := atWork(t, b)
 		type outcome struct {
 			err   error
 			after time.Duration
@@ -107,10 +119,11 @@ func TestWaitIsBounded(t *testing.T) {
 				t.Errorf("who waited heard %v after %v", refused.err, refused.after)
 			}
 		}
-		<-b.turns
-		if right, err := b.Compare(t.Context(), hash, "x"); !right || err != nil || len(b.turns) != 0 {
-			t.Errorf("once the work is done: %v, %v, %d at work", right, err, len(b.turns))
+		finish()
+		if right, err := b.Compare(t.Context(), hash, "x"); !right || err != nil {
+			t.Errorf("once the work is done: %v, %v", right, err)
 		}
+		atWork(t, b)() // nobody else is any more
 	})
 }
 

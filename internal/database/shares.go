@@ -18,7 +18,7 @@ const leaveName = "consign.leave"
 func (p patience) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	ctx = p.bound(ctx, p.acquire)
 	leave, err := p.shares.Take(ctx)
-	if err != nil || leave == nil {
+	if err != nil {
 		return ctx
 	}
 	return context.WithValue(ctx, leaveKey{}, leave)

@@ -68,8 +68,7 @@ func distance(a, b int) int { return max(a, b) - min(a, b) }
 type Processor struct {
 	maxPixels int
 	maxMemory int64
-	turns     chan struct{}
-	shares    *share.Shares // of the turns: who sends hundreds waits for himself
+	turns     *share.Turns
 	memory    *semaphore.Weighted
 }
 
@@ -87,8 +86,7 @@ func New(o Options) *Processor {
 	return &Processor{
 		maxPixels: o.MaxPixels,
 		maxMemory: o.MaxMemory,
-		turns:     make(chan struct{}, o.MaxParallel),
-		shares:    share.New(o.MaxParallel),
+		turns:     share.NewTurns(o.MaxParallel),
 		memory:    semaphore.NewWeighted(o.MaxMemory),
 	}
 }
@@ -138,27 +136,16 @@ func (p *Processor) inspect(in *input) (header, error) {
 
 // turn waits until the picture may be decoded.
 func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
-	}
-	leave, err := p.shares.Take(ctx)
+	leave, err := p.turns.Take(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
 	}
-	select {
-	case p.turns <- struct{}{}:
-	case <-ctx.Done():
-		leave()
-		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", ctx.Err())
-	}
 	if err := p.memory.Acquire(ctx, cost); err != nil {
-		<-p.turns
 		leave()
 		return nil, fmt.Errorf("wait for memory to decode a picture: %w", err)
 	}
 	return func() {
 		p.memory.Release(cost)
-		<-p.turns
 		leave()
 	}, nil
 }

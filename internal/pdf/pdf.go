@@ -99,8 +99,7 @@ type Options struct {
 
 // Renderer renders documents, few at a time. It is safe for concurrent use.
 type Renderer struct {
-	turns  chan struct{}
-	shares *share.Shares // of the turns: who asks for hundreds waits for himself
+	turns *share.Turns
 }
 
 // New returns a Renderer.
@@ -108,7 +107,7 @@ func New(o Options) *Renderer {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Renderer{turns: make(chan struct{}, o.MaxParallel), shares: share.New(o.MaxParallel)}
+	return &Renderer{turns: share.NewTurns(o.MaxParallel)}
 }
 
 // Missing returns the characters of text that cannot be printed, each once, for a check before anything is stored.
@@ -126,20 +125,11 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	case doc.Date.IsZero():
 		return nil, ErrNoDate
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
-	}
-	leave, err := r.shares.Take(ctx)
+	release, err := r.turns.Take(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
 	}
-	defer leave()
-	select {
-	case r.turns <- struct{}{}:
-		defer func() { <-r.turns }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for a turn to render a document: %w", ctx.Err())
-	}
+	defer release()
 	l := newLayout(newTypesetter(embedded(), doc.Locale))
 	l.document(doc)
 	if l.err != nil {

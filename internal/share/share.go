@@ -11,6 +11,38 @@ import (
 // ClientKey is the key under which a context has the address of the client for whom something is done, a *netip.Addr.
 type ClientKey struct{}
 
+// Turns are had by whoever comes first among different clients.
+type Turns struct {
+	shares *Shares
+	taken  chan struct{} // holds one for each that is
+}
+
+// NewTurns makes so many.
+func NewTurns(n int) *Turns { return &Turns{shares: New(n), taken: make(chan struct{}, n)} }
+
+// Take waits for a turn. release must be called, once, unless there is an error: the cause of ctx's end.
+func (t *Turns) Take(ctx context.Context) (release func(), err error) {
+	leave, err := t.shares.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case t.taken <- struct{}{}:
+		release = func() {
+			<-t.taken
+			leave()
+		}
+		if ctx.Err() != nil { // both at once
+			release()
+			return nil, context.Cause(ctx)
+		}
+		return release, nil
+	case <-ctx.Done():
+		leave()
+		return nil, context.Cause(ctx)
+	}
+}
+
 // Shares gives each client address some of the places there are. Work for no client is not counted.
 type Shares struct {
 	each int

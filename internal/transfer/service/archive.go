@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/share"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -102,7 +103,7 @@ func (s *Service) layOut(ctx context.Context, o postgres.Opening) (layout, error
 // layouts are those of the archives that are being read, each once however many read it: with ten thousand long names it takes six
 // megabytes, and twice as many more while it is made.
 type layouts struct {
-	making chan struct{} // holds one for each that is being made
+	making *share.Turns
 
 	mu   sync.Mutex
 	held map[id.Reservation]*heldLayout
@@ -115,7 +116,7 @@ type heldLayout struct {
 }
 
 func newLayouts() *layouts {
-	return &layouts{making: make(chan struct{}, runtime.GOMAXPROCS(0)), held: map[id.Reservation]*heldLayout{}}
+	return &layouts{making: share.NewTurns(runtime.GOMAXPROCS(0)), held: map[id.Reservation]*heldLayout{}}
 }
 
 // take gives the layout of a transfer, which makeIt makes where nobody reads it yet. release must be called, once.
@@ -140,33 +141,26 @@ func (l *layouts) take(ctx context.Context, r id.Reservation, makeIt func() (lay
 			leave()
 		}
 	}()
-	if err := enqueue(ctx, h.turn); err != nil {
-		return nil, nil, err
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
 	}
-	defer func() { <-h.turn }()
 	if h.layout != nil {
 		return h.layout, leave, nil
 	}
-	if err := enqueue(ctx, l.making); err != nil {
+	done, err := l.making.Take(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { <-l.making }()
+	defer done()
 	made, err := makeIt()
 	if err != nil {
 		return nil, nil, err
 	}
 	h.layout = &made
 	return h.layout, leave, nil
-}
-
-// enqueue waits for room in a queue, as long as ctx allows.
-func enqueue(ctx context.Context, queue chan<- struct{}) error {
-	select {
-	case queue <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // sharedContent releases a layout when its reader closes.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -116,7 +117,7 @@ func TestLayoutsAreMadeInTurn(t *testing.T) {
 		var making, most atomic.Int32
 		step := make(chan struct{})
 		var reading sync.WaitGroup
-		for range 4 * cap(l.making) {
+		for range 4 * runtime.GOMAXPROCS(0) {
 			reading.Go(func() {
 				_, release, err := l.take(t.Context(), id.New[id.Reservation](), func() (layout, error) {
 					most.Store(max(most.Load(), making.Add(1)))
@@ -131,12 +132,12 @@ func TestLayoutsAreMadeInTurn(t *testing.T) {
 				defer release()
 			})
 		}
-		for range 4 * cap(l.making) {
+		for range 4 * runtime.GOMAXPROCS(0) {
 			synctest.Wait()
 			step <- struct{}{}
 		}
 		reading.Wait()
-		if int(most.Load()) != cap(l.making) {
+		if int(most.Load()) != runtime.GOMAXPROCS(0) {
 			t.Errorf("%d were made at once", most.Load())
 		}
 	})
