@@ -101,7 +101,7 @@ type Transfer struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
-	Link        string    // for the sender of a p2p or drop transfer, only in the answer to the confirm
+	Link        string    // for the sender of a p2p or drop transfer that has not ended
 }
 
 // Delivery is a transfer's way to one addressee.

@@ -209,30 +209,15 @@ func TestTenAddresses(t *testing.T) {
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	emails := s.Identity + "/profile/emails"
-	statuses := make(chan int, 30)
+	var calls []func() (*testkit.Response, error)
 	for i := range 30 {
-		go func() {
-			resp, err := ann.Try(t.Context(), "POST", emails, map[string]any{"address": fmt.Sprintf("ann%d@example.org", i)})
-			if err != nil {
-				t.Error(err)
-				statuses <- 0
-				return
-			}
-			statuses <- resp.Status
-		}()
+		calls = append(calls, func() (*testkit.Response, error) {
+			return ann.Try(t.Context(), "POST", emails, map[string]any{"address": fmt.Sprintf("ann%d@example.org", i)})
+		})
 	}
-	added := 0
-	for range 30 {
-		switch status := <-statuses; status {
-		case http.StatusCreated:
-			added++
-		case http.StatusForbidden:
-		default:
-			t.Errorf("status %d", status)
-		}
-	}
-	if n := len(ann.Get(emails).Value("emails").([]any)); added != 9 || n != 10 {
-		t.Errorf("%d were added, %d are there", added, n)
+	statuses := parallel(t, calls...)
+	if n := len(ann.Get(emails).Value("emails").([]any)); statuses[http.StatusCreated] != 9 || statuses[http.StatusForbidden] != 21 || n != 10 {
+		t.Errorf("answers are %v, %d are there", statuses, n)
 	}
 	ann.Post(emails, map[string]any{"address": "more@example.org"}).WantError(identity.ErrTooManyAddresses)
 }
@@ -280,20 +265,12 @@ func TestPrimaryAgainstRemoval(t *testing.T) {
 	for i := range 5 {
 		address := fmt.Sprintf("ann%d@example.com", i)
 		confirm(ann, addEmail(t, ann, address)).Want(http.StatusNoContent)
-		statuses := make(chan int, 2)
-		for _, c := range [][2]string{{"POST", "/primary"}, {"DELETE", ""}} {
-			go func() {
-				resp, err := ann.Try(t.Context(), c[0], emails+"/"+address+c[1], nil)
-				if err != nil {
-					t.Error(err)
-					statuses <- 0
-					return
-				}
-				statuses <- resp.Status
-			}()
-		}
-		if a, b := <-statuses, <-statuses; a+b != http.StatusNoContent+http.StatusForbidden && a+b != http.StatusNoContent+http.StatusNotFound {
-			t.Errorf("they got %d and %d", a, b)
+		statuses := parallel(t,
+			func() (*testkit.Response, error) { return ann.Try(t.Context(), "POST", emails+"/"+address+"/primary", nil) },
+			func() (*testkit.Response, error) { return ann.Try(t.Context(), "DELETE", emails+"/"+address, nil) },
+		)
+		if statuses[http.StatusNoContent] != 1 || statuses[http.StatusForbidden]+statuses[http.StatusNotFound] != 1 {
+			t.Errorf("they got %v", statuses)
 		}
 		if list := ann.Get(emails).Want(http.StatusOK); strings.Count(string(list.Body), `"primary":true`) != 1 {
 			t.Errorf("addresses are %s", list.Body)
@@ -311,30 +288,14 @@ func TestSameAddressAtOnce(t *testing.T) {
 	for i := range crowd {
 		crowd[i] = s.SignUp(fmt.Sprintf("p%d@example.com", i))
 	}
-	statuses := make(chan int, people)
+	var calls []func() (*testkit.Response, error)
 	for _, p := range crowd {
-		go func() {
-			resp, err := p.Try(t.Context(), "POST", s.Identity+"/profile/emails", map[string]any{"address": "shared@example.com"})
-			if err != nil {
-				t.Error(err)
-				statuses <- 0
-				return
-			}
-			statuses <- resp.Status
-		}()
+		calls = append(calls, func() (*testkit.Response, error) {
+			return p.Try(t.Context(), "POST", s.Identity+"/profile/emails", map[string]any{"address": "shared@example.com"})
+		})
 	}
-	got := 0
-	for range people {
-		switch status := <-statuses; status {
-		case http.StatusCreated:
-			got++
-		case http.StatusConflict:
-		default:
-			t.Errorf("status %d", status)
-		}
-	}
-	if got != 1 {
-		t.Errorf("%d people got the address", got)
+	if statuses := parallel(t, calls...); statuses[http.StatusCreated] != 1 || statuses[http.StatusConflict] != people-1 {
+		t.Errorf("answers are %v", statuses)
 	}
 }
 

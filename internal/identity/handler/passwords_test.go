@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,30 +65,11 @@ func TestSetPasswordAfterReset(t *testing.T) {
 	if claimsOf(t, p.Access)["setPassword"] != true {
 		t.Fatalf("the access token says %v", claimsOf(t, p.Access))
 	}
-	answers := make(chan int, 8)
-	for range 8 {
-		go func() {
-			r, err := p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
-			if err != nil {
-				t.Error(err)
-				answers <- 0
-				return
-			}
-			answers <- r.Status
-		}()
+	set := func() (*testkit.Response, error) {
+		return p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
 	}
-	set := 0
-	for range 8 {
-		switch status := <-answers; status {
-		case http.StatusOK:
-			set++
-		case http.StatusForbidden, http.StatusUnauthorized:
-		default:
-			t.Errorf("status %d", status)
-		}
-	}
-	if set != 1 {
-		t.Errorf("the password was set %d times", set)
+	if got := parallel(t, slices.Repeat([]func() (*testkit.Response, error){set}, 8)...); got[http.StatusOK] != 1 || got[http.StatusForbidden]+got[http.StatusUnauthorized] != 7 {
+		t.Errorf("the password was to be set once: %v", got)
 	}
 	p.Refresh()
 	if claimsOf(t, p.Access)["setPassword"] == true {

@@ -99,20 +99,12 @@ func TestDeleteProfileOfAdmin(t *testing.T) {
 	ann.Put(c.member(bob), map[string]any{"roles": []string{identity.RoleOrganizationAdmin}}).Want(http.StatusOK)
 	bob.Refresh()
 	// Both may go now, but not at the same time.
-	statuses := make(chan int, 2)
-	for _, p := range []*testkit.Person{ann, bob} {
-		go func() {
-			resp, err := p.Try(t.Context(), "DELETE", s.Identity+"/profile", nil)
-			if err != nil {
-				t.Error(err)
-				statuses <- 0
-				return
-			}
-			statuses <- resp.Status
-		}()
-	}
-	if a, b := <-statuses, <-statuses; a+b != http.StatusNoContent+http.StatusForbidden {
-		t.Errorf("the two administrators got %d and %d", a, b)
+	statuses := parallel(t,
+		func() (*testkit.Response, error) { return ann.Try(t.Context(), "DELETE", s.Identity+"/profile", nil) },
+		func() (*testkit.Response, error) { return bob.Try(t.Context(), "DELETE", s.Identity+"/profile", nil) },
+	)
+	if statuses[http.StatusNoContent] != 1 || statuses[http.StatusForbidden] != 1 {
+		t.Errorf("the two administrators got %v", statuses)
 	}
 	last := s.SignUp("eve@example.com")
 	works := found(last, "Alone")

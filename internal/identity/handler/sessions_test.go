@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,32 +60,18 @@ func TestLoginBucket(t *testing.T) {
 	s := testkit.New(t)
 	s.SignUp("ann@example.com")
 	login := s.Identity + "/auth/login"
-	statuses := make(chan int, 40)
+	var calls []func() (*testkit.Response, error)
 	for i := range 40 {
-		go func() {
-			email, kind := "ann@example.com", "bcrypt"
-			if i%2 == 0 {
-				email, kind = "ANN@example.com", "totp"
-			}
-			resp, err := s.Stranger().Try(t.Context(), "POST", login, credentials(email, kind, "wrong"))
-			if err != nil {
-				t.Error(err)
-				statuses <- 0
-				return
-			}
-			statuses <- resp.Status
-		}()
-	}
-	admitted := 0
-	for range 40 {
-		if status := <-statuses; status == http.StatusUnauthorized || status == http.StatusBadRequest {
-			admitted++
-		} else if status != 509 {
-			t.Errorf("status %d", status)
+		email, kind := "ann@example.com", "bcrypt"
+		if i%2 == 0 {
+			email, kind = "ANN@example.com", "totp"
 		}
+		calls = append(calls, func() (*testkit.Response, error) {
+			return s.Stranger().Try(t.Context(), "POST", login, credentials(email, kind, "wrong"))
+		})
 	}
-	if admitted != 3 {
-		t.Errorf("%d attempts were admitted", admitted)
+	if statuses := parallel(t, calls...); statuses[http.StatusUnauthorized]+statuses[http.StatusBadRequest] != 3 || statuses[509] != 37 {
+		t.Errorf("answers are %v, want 3 that are no 509", statuses)
 	}
 	resp := s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
 	if resp.Header.Get("Retry-After") != "15" || resp.Header.Get("X-RateLimit-Limit") != "3" {
@@ -190,24 +174,14 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 func TestParallelFailedLogins(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"))
-	var failed, refused atomic.Int64
-	var all sync.WaitGroup
+	var calls []func() (*testkit.Response, error)
 	for i := range 200 {
-		all.Go(func() {
-			r, err := s.Stranger().Try(t.Context(), "POST", s.Identity+"/auth/login", credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city"))
-			switch {
-			case err != nil:
-				t.Error(err)
-			case r.Status == http.StatusUnauthorized:
-				failed.Add(1)
-			case r.Status == int(fault.Overloaded):
-				refused.Add(1)
-			}
+		calls = append(calls, func() (*testkit.Response, error) {
+			return s.Stranger().Try(t.Context(), "POST", s.Identity+"/auth/login", credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city"))
 		})
 	}
-	all.Wait()
-	if failed.Load() != 60 || refused.Load() != 140 {
-		t.Errorf("%d guesses were looked at and %d refused, want 60 and 140", failed.Load(), refused.Load())
+	if got := parallel(t, calls...); got[http.StatusUnauthorized] != 60 || got[int(fault.Overloaded)] != 140 {
+		t.Errorf("answers are %v, want 60 guesses that were looked at and 140 refused", got)
 	}
 }
 

@@ -141,16 +141,16 @@ func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) err
 func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, txMoves) {
 		err := s.follow(ctx, batch, moveLinks)
-		if errors.Is(err, transfer.ErrVanityLink) { // somebody's link is taken, and that has undone the others' moves
-			err = nil
-			for _, p := range batch {
-				if err = s.MoveMailbox(ctx, p); err != nil {
-					break
-				}
-			}
+		if err == nil {
+			continue
 		}
-		if err != nil {
+		if !errors.Is(err, transfer.ErrVanityLink) {
 			return err
+		}
+		for _, p := range batch { // somebody's link is taken, and that has undone the others' moves
+			if err := s.MoveMailbox(ctx, p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

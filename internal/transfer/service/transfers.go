@@ -147,7 +147,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []postgres.SeenTransfer) error {
 	places := map[id.Transfer]int{}
 	for i, r := range rows {
-		if r.LeftOut > 0 {
+		if r.LeftOut > 0 && !out[i].Locked { // what is locked is hidden anyway
 			places[r.UID] = i
 		}
 	}
