@@ -266,7 +266,9 @@ func TestPrimaryAgainstRemoval(t *testing.T) {
 		address := fmt.Sprintf("ann%d@example.com", i)
 		confirm(ann, addEmail(t, ann, address)).Want(http.StatusNoContent)
 		statuses := parallel(t,
-			func() (*testkit.Response, error) { return ann.Try(t.Context(), "POST", emails+"/"+address+"/primary", nil) },
+			func() (*testkit.Response, error) {
+				return ann.Try(t.Context(), "POST", emails+"/"+address+"/primary", nil)
+			},
 			func() (*testkit.Response, error) { return ann.Try(t.Context(), "DELETE", emails+"/"+address, nil) },
 		)
 		if statuses[http.StatusNoContent] != 1 || statuses[http.StatusForbidden]+statuses[http.StatusNotFound] != 1 {
