@@ -181,8 +181,8 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return err
 	}
-	if s.consequences != nil {
-		if err := s.consequences.PersonDeleted(ctx, tx.Tx(), p); err != nil {
+	if s.hooks != nil {
+		if err := s.hooks.PersonDeleted(ctx, tx.Tx(), p); err != nil {
 			return err
 		}
 	}

@@ -216,14 +216,14 @@ func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.O
 	if err := tx.NotifyDirectory(ctx); err != nil {
 		return err
 	}
-	if o.Profile.Hostname != "" || s.consequences == nil {
+	if o.Profile.Hostname != "" || s.hooks == nil {
 		return nil
 	}
 	members, err := tx.MemberUIDs(ctx, o.UID)
 	if err != nil {
 		return err
 	}
-	return s.consequences.MembershipChanged(ctx, tx.Tx(), members...)
+	return s.hooks.MembershipChanged(ctx, tx.Tx(), members...)
 }
 
 // mayChoose applies the limitation changeHostname. own: the name is one that the organization had before.

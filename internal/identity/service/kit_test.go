@@ -49,7 +49,7 @@ type kit struct {
 func (k *kit) now() time.Time          { return time.Unix(0, k.clock.Load()).UTC() }
 func (k *kit) advance(d time.Duration) { k.clock.Add(int64(d)) }
 
-// PersonDeleted, OrganizationDeleted and MembershipChanged are service.Consequences.
+// PersonDeleted, OrganizationDeleted and MembershipChanged implement service.IdentityHooks.
 func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
 	k.deleted.Add(1)
 	return nil
@@ -150,7 +150,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	}, public, time.Minute, k.now)
 	k.Service = service.New(service.Options{
 		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.now), Revocations: revocations, Mailer: mailer,
-		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: hasher, Consequences: k, Settings: settings, Now: k.now, Log: log,
+		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: hasher, Hooks: k, Settings: settings, Now: k.now, Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -315,8 +315,8 @@ func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c p
 			return err
 		}
 	}
-	if c.membership && s.consequences != nil {
-		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), c.person); err != nil {
+	if c.membership && s.hooks != nil {
+		if err := s.hooks.MembershipChanged(ctx, tx.Tx(), c.person); err != nil {
 			return err
 		}
 	}
@@ -347,8 +347,8 @@ func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token
 	if err := tx.EndSessions(ctx, caller.Person, caller.Session, s.now()); err != nil {
 		return nil, err
 	}
-	if s.consequences != nil {
-		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), caller.Person); err != nil {
+	if s.hooks != nil {
+		if err := s.hooks.MembershipChanged(ctx, tx.Tx(), caller.Person); err != nil {
 			return nil, err
 		}
 	}

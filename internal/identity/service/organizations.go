@@ -280,11 +280,11 @@ func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token
 	if err := tx.EndSessions(ctx, caller.Person, caller.Session, s.now()); err != nil {
 		return nil, err
 	}
-	if s.consequences != nil {
-		if err := s.consequences.MembershipChanged(ctx, tx.Tx(), members...); err != nil {
+	if s.hooks != nil {
+		if err := s.hooks.MembershipChanged(ctx, tx.Tx(), members...); err != nil {
 			return nil, err
 		}
-		if err := s.consequences.OrganizationDeleted(ctx, tx.Tx(), o); err != nil {
+		if err := s.hooks.OrganizationDeleted(ctx, tx.Tx(), o); err != nil {
 			return nil, err
 		}
 	}

@@ -32,9 +32,9 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Consequences is what follows elsewhere from changes of identity. Its methods run inside the transaction of the change;
-// package app implements them by enqueueing jobs there.
-type Consequences interface {
+// IdentityHooks are called inside the transaction of a change, so that other domains can react to it. The transfer
+// service implements them: it enqueues jobs in the same transaction.
+type IdentityHooks interface {
 	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
@@ -60,25 +60,25 @@ type Settings struct {
 	Provider          agreement.Facts // what documents say of who runs the installation
 }
 
-// Options are what a Service is built from. All are required, except Consequences: without it nothing follows.
+// Options are what a Service is built from. All are required, except Hooks.
 type Options struct {
-	Store        *postgres.Store
-	Issuer       *token.Issuer
-	Revocations  *token.Revocations
-	Mailer       *mail.Mailer
-	Jobs         *jobs.Runner
-	Sealer       *seal.Sealer
-	Hosts        *hosts.Directory // builds links
-	Bcrypt       *bcrypt.Hasher
-	External     *oidc.Providers                                          // external identity providers; nil: none
-	Imaging      *imaging.Processor                                       // makes avatars
-	LookupTXT    func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
-	Agreements   *agreement.Texts
-	Documents    *pdf.Renderer
-	Consequences Consequences
-	Settings     Settings
-	Now          func() time.Time
-	Log          *slog.Logger
+	Store       *postgres.Store
+	Issuer      *token.Issuer
+	Revocations *token.Revocations
+	Mailer      *mail.Mailer
+	Jobs        *jobs.Runner
+	Sealer      *seal.Sealer
+	Hosts       *hosts.Directory // builds links
+	Bcrypt      *bcrypt.Hasher
+	External    *oidc.Providers                                          // external identity providers; nil: none
+	Imaging     *imaging.Processor                                       // makes avatars
+	LookupTXT   func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
+	Agreements  *agreement.Texts
+	Documents   *pdf.Renderer
+	Hooks       IdentityHooks // nil: none
+	Settings    Settings
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Service is the identity domain. It is safe for concurrent use.
@@ -97,7 +97,7 @@ type Service struct {
 	agreements   *agreement.Texts
 	documents    *pdf.Renderer
 	environments *recent.Copies[id.Organization, Environment]
-	consequences Consequences
+	hooks        IdentityHooks // may be nil
 	settings     Settings
 	now          func() time.Time
 	log          *slog.Logger
@@ -111,7 +111,7 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
-		consequences: o.Consequences, settings: o.Settings, now: o.Now, log: o.Log,
+		hooks: o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: recent.New[id.Organization, Environment](nil),
 	}
 	if s.external == nil {

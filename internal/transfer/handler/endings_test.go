@@ -219,7 +219,7 @@ func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
 			return err
 		}},
 		{"deletion of the recipient", `SELECT FROM transfer.transfers FOR UPDATE`, func() error {
-			return s.App.Transfer.ForgetPerson(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(bob))})
+			return s.App.Transfer.DeletePersonData(t.Context(), id.Person{UUID: uuid.MustParse(uidOf(bob))})
 		}},
 	} {
 		t.Run(step.name, func(t *testing.T) { locksDeliveriesLast(t, s, step.held, step.do) })

@@ -56,7 +56,7 @@ func (s *Service) registerJobs() {
 		}
 		return s.removeAsked(ctx)
 	})
-	s.registerConsequences()
+	s.registerIdentityHooks()
 }
 
 // removeBytesSoon has the bytes of discarded objects removed once tx's transaction is committed.

@@ -56,11 +56,11 @@ const (
 	txMoves  = 50  // and one transaction: whoever stores a mailbox waits for it
 )
 
-func (s *Service) registerConsequences() {
+func (s *Service) registerIdentityHooks() {
 	s.Jobs.AddQueue(homesQueue, 1)
-	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.ForgetPerson(ctx, a.Person) })
+	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.DeletePersonData(ctx, a.Person) })
 	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
-		return s.ForgetOrganization(ctx, a.Organization)
+		return s.DeleteOrganizationData(ctx, a.Organization)
 	})
 	jobs.Register(s.Jobs, func(ctx context.Context, a membershipsChanged) error { return s.MoveMailboxes(ctx, a.Persons) })
 	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.MoveMailbox(ctx, a.Person) })
@@ -93,9 +93,9 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArg
 	return nil
 }
 
-// ForgetPerson removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
+// DeletePersonData removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
 // stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
-func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
+func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
@@ -126,9 +126,9 @@ func (s *Service) ForgetPerson(ctx context.Context, p id.Person) error {
 	})
 }
 
-// ForgetOrganization removes what an organization had decided and grouped. Its members' mailboxes follow them by
+// DeleteOrganizationData removes what an organization had decided and grouped. Its members' mailboxes follow them by
 // MembershipChanged.
-func (s *Service) ForgetOrganization(ctx context.Context, o id.Organization) error {
+func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
 	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err

@@ -34,7 +34,7 @@ func TestPersonDeleted(t *testing.T) {
 		t.Errorf("the owner is gone, the reservation answers %v", err)
 	}
 	for range 2 { // a job may run twice
-		if err := w.ForgetPerson(t.Context(), owner.Person); err != nil {
+		if err := w.DeletePersonData(t.Context(), owner.Person); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- w.ForgetPerson(t.Context(), ann.Person) }()
+	go func() { done <- w.DeletePersonData(t.Context(), ann.Person) }()
 	w.until(func() bool { return w.blocked() == 1 })
 	if err := purge.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -102,13 +102,13 @@ func TestForgettingGoesOn(t *testing.T) {
 	defer cancel()
 	seen := func() int64 { return w.count(`SELECT count(*) FROM transfer.deliveries WHERE hidden_at IS NULL`) }
 	var again *river.JobSnoozeError
-	if err := w.ForgetPerson(short, ann); !errors.As(err, &again) {
+	if err := w.DeletePersonData(short, ann); !errors.As(err, &again) {
 		t.Errorf("250 transfers in too short a time: %v", err)
 	}
 	if n := seen(); n != 150 {
 		t.Errorf("%d are to be seen after a run for a hundred", n)
 	}
-	if err := w.ForgetPerson(t.Context(), ann); err != nil || seen() != 0 {
+	if err := w.DeletePersonData(t.Context(), ann); err != nil || seen() != 0 {
 		t.Errorf("%d are left, %v", seen(), err)
 	}
 }
