@@ -79,15 +79,14 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		return err
 	}
 	c := a.config
-	unit := transferservice.DefaultAdminunit()
-	unit.DefaultTTL = int32(c.DefaultTTL)
-	unit.AvailableTTL = nil
+	var availableTTL []int32
 	for _, days := range c.AvailableTTL {
-		unit.AvailableTTL = append(unit.AvailableTTL, int32(days))
+		availableTTL = append(availableTTL, int32(days))
 	}
+	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: transferpostgres.New(a.DB), Blobs: blobs, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Bcrypt: hasher,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher,
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, OrphanAge: c.OrphanAge, RecordAge: c.TransferRetention,

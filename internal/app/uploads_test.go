@@ -220,7 +220,7 @@ func TestDiskFull(t *testing.T) {
 
 	big.Delete(other).Want(http.StatusNoContent)
 	eventually(t, "there is room again", func() bool {
-		if err := s.App.Jobs.RunOnce(t.Context(), transferservice.JobRemoveBytes); err != nil {
+		if err := s.App.Jobs.RunOnce(t.Context(), transferservice.PurgeBytesJob); err != nil {
 			t.Fatal(err)
 		}
 		got := late.Put(third+"/objects/a/content", bytes.Repeat([]byte("y"), 1000))

@@ -16,6 +16,14 @@ const (
 	maxUnitAddresses = 10_000
 )
 
+// DefaultAdminunit returns the settings of an organization that has stored none (contract 4.2). The TTLs are days.
+func DefaultAdminunit(availableTTL []int32, defaultTTL int32) Adminunit {
+	return Adminunit{
+		AvailableTTL: availableTTL, DefaultTTL: defaultTTL, PriorityEnabled: true, ProtectionLevel: ProtectNone,
+		MaxFiles: 10_000, MaxFileSizeMB: 50_000, MaxRecipients: 100,
+	}
+}
+
 // Rank orders the levels by strength; what is none of them is -1.
 func (p Protection) Rank() int {
 	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)

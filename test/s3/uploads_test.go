@@ -262,7 +262,7 @@ func TestRemoval(t *testing.T) {
 	u := reserve(t, s, "ann-box", random(12*mib))
 	u.put(0, 7*mib).Want(http.StatusOK)
 	u.sam.Delete(u.reservation).Want(http.StatusNoContent)
-	run(t, s, service.JobRemoveBytes)
+	run(t, s, service.PurgeBytesJob)
 	if all := kept(t, where); len(all) != 0 {
 		t.Fatalf("after the reservation was cancelled the bucket holds %+v", all)
 	}
@@ -277,12 +277,12 @@ func TestRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(6 * 24 * time.Hour)
-	run(t, s, service.JobSweepOrphans)
+	run(t, s, service.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 1 {
 		t.Fatalf("of an orphan of six days the bucket holds %+v", all)
 	}
 	s.Clock.Advance(25 * time.Hour)
-	run(t, s, service.JobSweepOrphans)
+	run(t, s, service.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 0 {
 		t.Fatalf("of an orphan of seven days the bucket holds %+v", all)
 	}

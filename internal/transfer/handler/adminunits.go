@@ -71,7 +71,7 @@ func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.Decode(r, &in); err != nil {
 		return err
 	}
-	u := in.over(h.service.Defaults.Adminunit)
+	u := in.over(h.service.DefaultAdminunit())
 	if err := h.service.PutAdminunit(r.Context(), caller(r), u); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (h *Handler) downloadObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return presented(r, err)
 	}
-	d, err := h.service.OpenDownload(r.Context(), way(r), uid, object)
+	d, err := h.service.OpenDownload(r.Context(), downloadAuth(r), uid, object)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return presented(r, err)
 	}
-	d, err := h.service.OpenLinkedDownload(r.Context(), way(r), httpapi.Param(r, "key"), object)
+	d, err := h.service.OpenLinkedDownload(r.Context(), downloadAuth(r), httpapi.Param(r, "key"), object)
 	if err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 }
 
 // way is what the request presents for a download: its token or, without one, its one-time key.
-func way(r *http.Request) service.Way {
-	return service.Way{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk")}
+func downloadAuth(r *http.Request) service.DownloadAuth {
+	return service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk")}
 }
 
 // presented is err for a request that presents anything at all.

@@ -121,7 +121,7 @@ func TestRevoking(t *testing.T) {
 	ann.Get(x.path).WantError(transfer.ErrNotFound)
 	bob.Get(x.path).Want(http.StatusOK)
 	s.Clock.Advance(90*24*time.Hour + time.Minute)
-	run(t, s, service.JobPurge)
+	run(t, s, service.PurgeJob)
 	bob = bob.Login()
 	bob.Get(x.path).WantError(transfer.ErrNotFound)
 	if n := count(t, s, `SELECT (SELECT count(*) FROM transfer.transfers) + (SELECT count(*) FROM transfer.reservations) + (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.deliveries)`); n != 0 {
@@ -287,10 +287,10 @@ func TestExpiryWarnings(t *testing.T) {
 	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
 	deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
 	s.Clock.Advance(5*24*time.Hour - time.Second)
-	run(t, s, service.JobWarnExpiring)
+	run(t, s, service.WarnExpiringJob)
 	s.Clock.Advance(time.Second)
-	run(t, s, service.JobWarnExpiring)
-	run(t, s, service.JobWarnExpiring)
+	run(t, s, service.WarnExpiringJob)
+	run(t, s, service.WarnExpiringJob)
 	warned := s.Mail.Wait(t, "bob@example.org", "expire soon", 1)
 	if s.Transfer+"/public/transfers/"+warned.Key(t, "/t/") != link || !strings.Contains(warned.Text, "Plans") {
 		t.Errorf("%s", warned.Text)
@@ -305,7 +305,7 @@ func TestExpiryWarnings(t *testing.T) {
 	s.Stranger().Get(link).Want(http.StatusOK)
 	s.Clock.Advance(time.Second)
 	s.Stranger().Get(link).WantError(transfer.ErrNotFound) // before any job ran
-	run(t, s, service.JobExpireTransfers)
+	run(t, s, service.ExpireTransfersJob)
 	until(t, func() bool { return stored(t, s) == 0 })
 	ann = ann.Login()
 	if left := ann.Get(open.path).Want(http.StatusOK); left.String("state") != "expired" || left.Value("subject") != nil {
@@ -338,7 +338,7 @@ func TestDeletingAPerson(t *testing.T) {
 	open.Get(open.path).WantError(transfer.ErrNotFound)
 	own.Get(own.path).WantError(transfer.ErrNotFound)
 	until(t, func() bool { // left are what was sent to Cid, to Bob, and by Bob; bytes wait for the lease of their last writer
-		run(t, s, service.JobRemoveBytes)
+		run(t, s, service.PurgeBytesJob)
 		return stored(t, s) == 3
 	})
 	s.Stranger().Get(herLink).WantError(transfer.ErrNotFound)
@@ -358,6 +358,6 @@ func TestDeletingAPerson(t *testing.T) {
 	}
 	bob.Delete(toBob.path).Want(http.StatusNoContent)
 	s.Clock.Advance(7 * 24 * time.Hour)
-	run(t, s, service.JobExpireTransfers)
+	run(t, s, service.ExpireTransfersJob)
 	until(t, func() bool { return stored(t, s) == 0 })
 }

@@ -118,7 +118,7 @@ func TestLinksOutliveTheSecretKey(t *testing.T) {
 		t.Errorf("%s was %s", again.String("link"), link)
 	}
 	s.Clock.Advance(5 * 24 * time.Hour)
-	run(t, s, service.JobWarnExpiring)
+	run(t, s, service.WarnExpiringJob)
 	warned := s.Transfer + "/public/transfers/" + s.Mail.Wait(t, "bob@example.org", "expire soon", 1).Key(t, "/t/")
 	if warned != mailed {
 		t.Errorf("%s was %s", warned, mailed)

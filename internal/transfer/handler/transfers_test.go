@@ -150,7 +150,7 @@ func TestTransfersExpire(t *testing.T) {
 	ann.Get(file).Want(http.StatusOK)
 	s.Clock.Advance(time.Minute)
 	ann.Get(file).WantError(transfer.ErrNotFound)
-	if err := s.App.Jobs.RunOnce(t.Context(), service.JobExpireTransfers); err != nil {
+	if err := s.App.Jobs.RunOnce(t.Context(), service.ExpireTransfersJob); err != nil {
 		t.Fatal(err)
 	}
 	left := ann.Get(path).Want(http.StatusOK)

@@ -15,7 +15,7 @@ func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organiza
 	if c.Organization.IsZero() || !c.Has(transfer.RoleOrganizationAdmin) {
 		return id.Organization{}, transfer.ErrAdminRole
 	}
-	return c.Organization, s.Store.AtHome(ctx, c.Organization, s.scope(c))
+	return c.Organization, s.store.AtHome(ctx, c.Organization, s.scope(c))
 }
 
 // Adminunit returns what the caller's organization has decided about transfers. ErrAdminRole, ErrNotFound.
@@ -24,8 +24,11 @@ func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Admin
 	if err != nil {
 		return transfer.Adminunit{}, err
 	}
-	return s.Store.Adminunit(ctx, o, s.Defaults.Adminunit)
+	return s.store.Adminunit(ctx, o, s.defaults.Adminunit)
 }
+
+// DefaultAdminunit returns the settings of an organization that has stored none.
+func (s *Service) DefaultAdminunit() transfer.Adminunit { return s.defaults.Adminunit }
 
 // PutAdminunit replaces what the caller's organization has decided; it holds for what begins from now on. ErrAdminRole,
 // ErrNotFound, ErrInvalid.
@@ -38,8 +41,8 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 		return err
 	}
 	defer s.ForgetOrganizations()
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.PutAdminunit(ctx, o, u, s.Now()); err != nil {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
@@ -49,6 +52,6 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 // ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed. The
 // mailboxes come after what they are completed with, else one that is read in between would show the old state for a moment more.
 func (s *Service) ForgetOrganizations() {
-	s.Store.ForgetOrganizations()
+	s.store.ForgetOrganizations()
 	s.mailboxes.Forget()
 }

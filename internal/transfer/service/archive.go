@@ -26,7 +26,7 @@ type Archive struct {
 
 // OpenArchive opens all objects of a transfer that the caller sent or received; who asks closes Content. The errors are
 // those of OpenDownload.
-func (s *Service) OpenArchive(ctx context.Context, w Way, t id.Transfer) (Archive, error) {
+func (s *Service) OpenArchive(ctx context.Context, w DownloadAuth, t id.Transfer) (Archive, error) {
 	c, key, err := s.enter(ctx, w, id.Object{})
 	if err != nil {
 		return Archive{}, err
@@ -34,7 +34,7 @@ func (s *Service) OpenArchive(ctx context.Context, w Way, t id.Transfer) (Archiv
 	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
 		return Archive{}, transfer.ErrOneTimeKey
 	}
-	opening, err := s.Store.Opening(ctx, t, c.Person, s.scope(c))
+	opening, err := s.store.Opening(ctx, t, c.Person, s.scope(c))
 	if err != nil {
 		return Archive{}, err
 	}
@@ -45,12 +45,12 @@ func (s *Service) OpenArchive(ctx context.Context, w Way, t id.Transfer) (Archiv
 }
 
 // OpenLinkedArchive is OpenArchive for who comes by the link of a delivery.
-func (s *Service) OpenLinkedArchive(ctx context.Context, w Way, link string) (Archive, error) {
+func (s *Service) OpenLinkedArchive(ctx context.Context, w DownloadAuth, link string) (Archive, error) {
 	c, key, err := s.enter(ctx, w, id.Object{})
 	if err != nil {
 		return Archive{}, err
 	}
-	opening, err := s.Store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
+	opening, err := s.store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
 	if err != nil {
 		return Archive{}, err
 	}
@@ -69,7 +69,7 @@ func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.One
 	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) { return s.openObject(ctx, l.files[i].object, l.files[i].size) })
 	return Archive{Transfer: o.Transfer, CreatedAt: o.CreatedAt, Size: l.zip.Size(), Download: Download{Content: sharedContent{content, release}, start: start{
 		caller: c, opening: o, key: key,
-		count: func(ctx context.Context) error { return s.Store.CountArchive(ctx, o.Transfer) },
+		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, o.Transfer) },
 	}}}, nil
 }
 
@@ -85,7 +85,7 @@ type storedFile struct {
 }
 
 func (s *Service) layOut(ctx context.Context, o postgres.Opening) (layout, error) {
-	objects, err := s.Store.Objects(ctx, o.Reservation)
+	objects, err := s.store.Objects(ctx, o.Reservation)
 	if err != nil {
 		return layout{}, err
 	}

@@ -23,7 +23,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 	var t transfer.Transfer
 	var first []transfer.Object // of what was delivered: nearly always all, so that the answer is known before it is promised
 	var last int64
-	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ const firstVersion = 1
 
 // newTransfer is what a complete reservation becomes.
 func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
-	now := s.Now()
+	now := s.now()
 	n := postgres.NewTransfer{
 		UID: id.New[id.Transfer](), Reservation: r.UID, CreatedAt: now, ExpiresAt: now.Add(time.Duration(r.TTL) * day),
 	}
@@ -147,5 +147,5 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Call
 			receivers = append(receivers, d.Person)
 		}
 	}
-	return events.Append(ctx, tx.Tx(), s.Now(), events.Event{Kind: events.TransferReceived, Subject: t.UID.String(), Receivers: receivers})
+	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferReceived, Subject: t.UID.String(), Receivers: receivers})
 }

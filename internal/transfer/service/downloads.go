@@ -17,8 +17,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Way is what somebody comes with who asks for a download: a token, or a one-time key instead of one.
-type Way struct {
+// DownloadAuth is what somebody comes with who asks for a download: a token, or a one-time key instead of one.
+type DownloadAuth struct {
 	Caller     token.Caller
 	OneTimeKey string // counts only where Caller is anonymous
 }
@@ -41,7 +41,7 @@ type start struct {
 
 // OpenDownload opens an object of a transfer that the caller sent or received; who asks closes Content. ErrMissing of
 // package token, ErrOneTimeKey, ErrNotFound, ErrLocked.
-func (s *Service) OpenDownload(ctx context.Context, w Way, t id.Transfer, o id.Object) (Download, error) {
+func (s *Service) OpenDownload(ctx context.Context, w DownloadAuth, t id.Transfer, o id.Object) (Download, error) {
 	c, key, err := s.enter(ctx, w, o)
 	if err != nil {
 		return Download{}, err
@@ -49,7 +49,7 @@ func (s *Service) OpenDownload(ctx context.Context, w Way, t id.Transfer, o id.O
 	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
 		return Download{}, transfer.ErrOneTimeKey
 	}
-	found, err := s.Store.Download(ctx, t, o, c.Person, s.scope(c))
+	found, err := s.store.Download(ctx, t, o, c.Person, s.scope(c))
 	if err != nil {
 		return Download{}, err
 	}
@@ -60,12 +60,12 @@ func (s *Service) OpenDownload(ctx context.Context, w Way, t id.Transfer, o id.O
 }
 
 // OpenLinkedDownload is OpenDownload for who comes by the link of a delivery.
-func (s *Service) OpenLinkedDownload(ctx context.Context, w Way, link string, o id.Object) (Download, error) {
+func (s *Service) OpenLinkedDownload(ctx context.Context, w DownloadAuth, link string, o id.Object) (Download, error) {
 	c, key, err := s.enter(ctx, w, o)
 	if err != nil {
 		return Download{}, err
 	}
-	found, err := s.Store.LinkedDownload(ctx, seal.Hash(link), o, s.scope(c))
+	found, err := s.store.LinkedDownload(ctx, seal.Hash(link), o, s.scope(c))
 	if err != nil {
 		return Download{}, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 	}
 	return Download{Object: found.Object, Content: content, start: start{
 		caller: c, opening: found.Opening, key: key,
-		count: func(ctx context.Context) error { return s.Store.CountDownload(ctx, found.UID) },
+		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
 
@@ -115,11 +115,11 @@ func (s *Service) openObject(ctx context.Context, o id.Object, size int64) (io.R
 		return nothing{bytes.NewReader(nil)}, nil // never written
 	}
 	key := blob.ObjectKey(o)
-	content, err := s.Blobs.Open(ctx, key)
+	content, err := s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		// All bytes are held, but the server went down between the row and the store's last step.
-		if err = s.Blobs.Finish(ctx, key, size); err == nil {
-			content, err = s.Blobs.Open(ctx, key)
+		if err = s.blobs.Finish(ctx, key, size); err == nil {
+			content, err = s.blobs.Open(ctx, key)
 		}
 	}
 	if err != nil {
@@ -161,15 +161,15 @@ func (s *Service) begin(ctx context.Context, d start, first int64) error {
 
 // recordAccess notes that a delivery was opened, and tells the sender when it is the transfer's first access.
 func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Delivery) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
-		a, first, err := tx.RecordAccess(ctx, d, s.Now())
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		a, first, err := tx.RecordAccess(ctx, d, s.now())
 		if err != nil || !first {
 			return err
 		}
 		if a.Transfer.Notify && a.SenderEmail != "" {
-			_, err := s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+			_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 				To: a.SenderEmail, ToName: a.SenderName, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,
-				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Transfer.Subject, "at": s.Now()},
+				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Transfer.Subject, "at": s.now()},
 				Reference: transferReference + a.Transfer.UID.String(),
 			})
 			if err != nil {
@@ -182,7 +182,7 @@ func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Deliver
 		if !a.Transfer.AsSender || a.Transfer.Sender.Person.IsZero() {
 			return nil
 		}
-		return events.Append(ctx, tx.Tx(), s.Now(), events.Event{
+		return events.Append(ctx, tx.Tx(), s.now(), events.Event{
 			Kind: events.TransferAccessed, Subject: a.Transfer.UID.String(), Receivers: []id.Person{a.Transfer.Sender.Person},
 		})
 	})
@@ -198,7 +198,7 @@ func recipientName(d transfer.Delivery) string {
 // Watch returns a context that ends when the session does that the download belongs to, within a second (contract 2.8).
 // cancel must be called.
 func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
-	ended, forget := s.Revocations.Watch(d.start.caller)
+	ended, forget := s.revocations.Watch(d.start.caller)
 	ctx, cancel := context.WithCancel(ctx)
 	if ended != nil {
 		go func() {

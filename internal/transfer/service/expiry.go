@@ -26,30 +26,30 @@ const (
 
 // The names of the recurring jobs, for tests and commands that run one at will.
 const (
-	JobExpireReservations = "transfer-expire-reservations"
-	JobExpireTransfers    = "transfer-expire-transfers"
-	JobWarnExpiring       = "transfer-warn-expiring"
-	JobRemoveBytes        = "transfer-remove-bytes"
-	JobReleaseVolumes     = "transfer-release-volumes"
-	JobPurge              = "transfer-purge"
-	JobSweepOrphans       = "transfer-sweep-orphans"
+	ExpireReservationsJob = "transfer-expire-reservations"
+	ExpireTransfersJob    = "transfer-expire-transfers"
+	WarnExpiringJob       = "transfer-warn-expiring"
+	PurgeBytesJob         = "transfer-remove-bytes"
+	ReleaseVolumesJob     = "transfer-release-volumes"
+	PurgeJob              = "transfer-purge"
+	SweepOrphansJob       = "transfer-sweep-orphans"
 )
 
-// removeBytes is the job that removes the bytes of objects without rows.
-type removeBytes struct{}
+// purgeSoonJob is the job that removes the bytes of objects without rows.
+type purgeSoonJob struct{}
 
 // Kind implements river.JobArgs.
-func (removeBytes) Kind() string { return "transfer_remove_bytes" }
+func (purgeSoonJob) Kind() string { return "transfer_remove_bytes" }
 
 func (s *Service) registerJobs() {
-	s.Jobs.Every(JobExpireReservations, time.Minute, s.ExpireReservations)
-	s.Jobs.Every(JobExpireTransfers, time.Minute, s.ExpireTransfers)
-	s.Jobs.Every(JobWarnExpiring, time.Hour, s.WarnExpiring)
-	s.Jobs.Every(JobRemoveBytes, time.Minute, s.RemoveBytes)
-	s.Jobs.Every(JobReleaseVolumes, time.Minute, s.ReleaseVolumes)
-	s.Jobs.Every(JobPurge, time.Hour, s.Purge)
-	s.Jobs.Every(JobSweepOrphans, day, s.SweepOrphans)
-	jobs.Register(s.Jobs, func(ctx context.Context, _ removeBytes) error {
+	s.jobs.Every(ExpireReservationsJob, time.Minute, s.ExpireReservations)
+	s.jobs.Every(ExpireTransfersJob, time.Minute, s.ExpireTransfers)
+	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
+	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
+	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)
+	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
+	s.jobs.Every(SweepOrphansJob, day, s.SweepOrphans)
+	jobs.Register(s.jobs, func(ctx context.Context, _ purgeSoonJob) error {
 		s.removals.asked.Add(1)
 		if !s.removals.TryLock() { // whoever removes looks again
 			return nil
@@ -59,9 +59,9 @@ func (s *Service) registerJobs() {
 	s.registerIdentityHooks()
 }
 
-// removeBytesSoon has the bytes of discarded objects removed once tx's transaction is committed.
-func (s *Service) removeBytesSoon(ctx context.Context, tx *postgres.Store) error {
-	if err := s.Jobs.Enqueue(ctx, tx.Tx(), removeBytes{}); err != nil {
+// purgeBytesSoon has the bytes of discarded objects removed once tx's transaction is committed.
+func (s *Service) purgeBytesSoon(ctx context.Context, tx *postgres.Store) error {
+	if err := s.jobs.Enqueue(ctx, tx.Tx(), purgeSoonJob{}); err != nil {
 		return fmt.Errorf("enqueue removal of bytes: %w", err)
 	}
 	return nil
@@ -71,7 +71,7 @@ func (s *Service) removeBytesSoon(ctx context.Context, tx *postgres.Store) error
 // volume back.
 func (s *Service) ExpireReservations(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.LockExpiredReservations(ctx, s.Now(), expireBatch)
+		uids, err := tx.LockExpiredReservations(ctx, s.now(), expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
@@ -82,7 +82,7 @@ func (s *Service) ExpireReservations(ctx context.Context) error {
 // ExpireTransfers erases transfers whose time is over.
 func (s *Service) ExpireTransfers(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.LockExpiredTransfers(ctx, s.Now(), expireBatch)
+		uids, err := tx.LockExpiredTransfers(ctx, s.now(), expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
@@ -97,7 +97,7 @@ const jobMargin = 20 * time.Second
 func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
 	for {
 		var n int
-		err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 			var err error
 			n, err = batch(tx)
 			return err
@@ -119,9 +119,9 @@ func late(ctx context.Context) bool {
 
 // WarnExpiring mails recipients and senders of transfers that will expire soon, once each.
 func (s *Service) WarnExpiring(ctx context.Context) error {
-	now := s.Now()
+	now := s.now()
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.MarkWarned(ctx, now, now.Add(s.ExpiryWarning), s.ExpiryWarning, expireBatch)
+		uids, err := tx.MarkWarned(ctx, now, now.Add(s.expiryWarning), s.expiryWarning, expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
@@ -131,14 +131,14 @@ func (s *Service) WarnExpiring(ctx context.Context) error {
 		}
 		messages := make([]mail.Message, len(due))
 		for i, d := range due {
-			messages[i] = s.expiryWarning(d)
+			messages[i] = s.expiryMail(d)
 		}
-		_, err = s.Mailer.QueueAll(ctx, tx.Tx(), messages)
+		_, err = s.mailer.QueueAll(ctx, tx.Tx(), messages)
 		return len(uids), err
 	})
 }
 
-func (s *Service) expiryWarning(d postgres.Expiring) mail.Message {
+func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	t := d.Transfer
 	data := map[string]any{"role": "recipient", "sender": senderName(t.Sender), "expiresAt": t.ExpiresAt, "protection": string(t.Protection)}
 	if t.Protection == transfer.ProtectNone {
@@ -165,9 +165,9 @@ type removals struct {
 	asked atomic.Int64 // how often bytes were to be removed
 }
 
-// RemoveBytes removes the bytes of objects whose rows are gone or erased. Those that somebody in this process may still
+// PurgeBytes removes the bytes of objects whose rows are gone or erased. Those that somebody in this process may still
 // be writing wait for the next time.
-func (s *Service) RemoveBytes(ctx context.Context) error {
+func (s *Service) PurgeBytes(ctx context.Context) error {
 	s.removals.asked.Add(1)
 	s.removals.Lock()
 	return s.removeAsked(ctx)
@@ -189,7 +189,7 @@ func (s *Service) removeAsked(ctx context.Context) error {
 func (s *Service) removeDiscarded(ctx context.Context) error {
 	defer s.removals.Unlock()
 	for {
-		keys, err := s.Store.DiscardedObjects(ctx, bytesBatch)
+		keys, err := s.store.DiscardedObjects(ctx, bytesBatch)
 		if err != nil {
 			return err
 		}
@@ -199,15 +199,15 @@ func (s *Service) removeDiscarded(ctx context.Context) error {
 				s.writers.stop(o, transfer.ErrNotFound)
 				continue
 			}
-			if err := s.Blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
-				return errors.Join(fmt.Errorf("remove bytes of %s: %w", o, err), s.Store.ForgetDiscarded(ctx, removed))
+			if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
+				return errors.Join(fmt.Errorf("remove bytes of %s: %w", o, err), s.store.ForgetDiscarded(ctx, removed))
 			}
 			removed = append(removed, o)
 			if late(ctx) {
-				return cmp.Or(s.Store.ForgetDiscarded(ctx, removed), jobs.Again(0))
+				return cmp.Or(s.store.ForgetDiscarded(ctx, removed), jobs.Again(0))
 			}
 		}
-		if err := s.Store.ForgetDiscarded(ctx, removed); err != nil {
+		if err := s.store.ForgetDiscarded(ctx, removed); err != nil {
 			return err
 		}
 		if len(keys) < bytesBatch || len(removed) == 0 {
@@ -219,21 +219,21 @@ func (s *Service) removeDiscarded(ctx context.Context) error {
 // ReleaseVolumes gives back the volume that writers had set aside who vanished with their server.
 func (s *Service) ReleaseVolumes(ctx context.Context) error {
 	var n int
-	err := s.Store.InTx(ctx, func(tx *postgres.Store) (err error) {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
 		n, err = tx.ReleaseVolumes(ctx, time.Minute)
 		return err
 	})
 	if err == nil && n > 0 {
-		s.Log.Info("volume of vanished uploads given back", "uploads", n)
+		s.log.Info("volume of vanished uploads given back", "uploads", n)
 	}
 	return err
 }
 
 // Purge forgets what is left of transfers that ended long ago, and counters of days past.
 func (s *Service) Purge(ctx context.Context) error {
-	now := s.Now()
+	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		return tx.PurgeTransfers(ctx, now.Add(-s.RecordAge), expireBatch)
+		return tx.PurgeTransfers(ctx, now.Add(-s.recordAge), expireBatch)
 	})
-	return errors.Join(err, s.Store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-s.ResumeLifetime)))
+	return errors.Join(err, s.store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)))
 }

@@ -46,7 +46,7 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 	var again *river.JobSnoozeError
 	for _, left := range []int64{15, 5} {
 		run.left = 10*time.Minute + 10*time.Second
-		if err := service.RemoveBytes(run); !errors.As(err, &again) {
+		if err := service.PurgeBytes(run); !errors.As(err, &again) {
 			t.Errorf("a run that could not remove all ended with %v", err)
 		}
 		if n := w.count(`SELECT count(*) FROM transfer.discarded_objects`); n != left {
@@ -54,7 +54,7 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 		}
 	}
 	run.left = 10 * time.Minute
-	if err := service.RemoveBytes(run); err != nil || bucket.deleted != 25 {
+	if err := service.PurgeBytes(run); err != nil || bucket.deleted != 25 {
 		t.Errorf("%d deletions, %v", bucket.deleted, err)
 	}
 }
@@ -81,10 +81,10 @@ func TestRemovingBytesAfterPanic(t *testing.T) {
 	service := w.serve(&brokenBucket{Store: w.blobs})
 	func() {
 		defer func() { _ = recover() }()
-		_ = service.RemoveBytes(t.Context())
+		_ = service.PurgeBytes(t.Context())
 	}()
 	done := make(chan error, 1)
-	go func() { done <- service.RemoveBytes(t.Context()) }()
+	go func() { done <- service.PurgeBytes(t.Context()) }()
 	select {
 	case err := <-done:
 		if err != nil || w.count(`SELECT count(*) FROM transfer.discarded_objects`) != 0 {

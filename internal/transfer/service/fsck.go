@@ -51,7 +51,7 @@ func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckRes
 	}
 	var after id.Object
 	for {
-		rows, err := s.Store.StoredObjects(ctx, after, fsckBatch)
+		rows, err := s.store.StoredObjects(ctx, after, fsckBatch)
 		if err != nil {
 			return result, err
 		}
@@ -96,7 +96,7 @@ func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckRes
 
 // unchanged reports whether a row is as it was when it was read, so that what was found about it means something.
 func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (bool, error) {
-	now, err := s.Store.StoredObject(ctx, row.UID)
+	now, err := s.store.StoredObject(ctx, row.UID)
 	if errors.Is(err, transfer.ErrNotFound) {
 		return false, nil
 	}
@@ -110,7 +110,7 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (r
 	wrong := func(kind, format string, args ...any) *Finding {
 		return &Finding{Kind: kind, Object: row.UID, Detail: fmt.Sprintf(format, args...)}
 	}
-	held, err := s.Blobs.Held(ctx, key)
+	held, err := s.blobs.Held(ctx, key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		return 0, wrong(FindingLost, "%d bytes, none of them in the store", row.Held), nil
@@ -122,13 +122,13 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (r
 		return 0, nil, nil
 	}
 	if row.LeaseUntil.Before(time.Now()) {
-		if err := s.Blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
+		if err := s.blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
 			return 0, wrong(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
 		} else if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			return 0, nil, fmt.Errorf("finish object %s: %w", row.UID, err)
 		}
 	}
-	r, err := s.Blobs.Open(ctx, key)
+	r, err := s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return 0, wrong(FindingLost, "%d bytes, not finished in the store", row.Held), nil
 	}

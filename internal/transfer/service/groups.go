@@ -29,11 +29,11 @@ func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	g, err := s.Store.PublicGroup(ctx, k, s.scope(c))
+	g, err := s.store.PublicGroup(ctx, k, s.scope(c))
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return filled(ctx, s.Store, g)
+	return filled(ctx, s.store, g)
 }
 
 // filled adds a group's members.
@@ -59,7 +59,7 @@ func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer
 				batch, bytes = append(batch, next.Mailbox), bytes+next.Bytes
 			}
 			rest = rest[len(batch):]
-			mailboxes, err := s.Store.GroupMailboxes(ctx, g.UID, batch, s.scope(c))
+			mailboxes, err := s.store.GroupMailboxes(ctx, g.UID, batch, s.scope(c))
 			if err != nil {
 				yield(transfer.PublicMailbox{}, err)
 				return
@@ -79,7 +79,7 @@ func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.Mailbo
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Store.Groups(ctx, o)
+	list, err := s.store.Groups(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.Mailbo
 	for i, g := range list {
 		uids[i] = g.UID
 	}
-	members, err := s.Store.GroupMembers(ctx, uids)
+	members, err := s.store.GroupMembers(ctx, uids)
 	for i := range list {
 		list[i].Members = members[list[i].UID]
 	}
@@ -100,11 +100,11 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	g, err := s.Store.Group(ctx, o, uid)
+	g, err := s.store.Group(ctx, o, uid)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return filled(ctx, s.Store, g)
+	return filled(ctx, s.store, g)
 }
 
 // CreateGroup adds a mailbox group to the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
@@ -119,7 +119,7 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWis
 			return "", transfer.ErrGroupLimit.With(fmt.Sprintf("the subscription includes %d mailbox groups", allowed))
 		}
 		g.UID = id.New[id.Group]()
-		return "mailboxgroup.create", tx.InsertGroup(ctx, *g, s.Now())
+		return "mailboxgroup.create", tx.InsertGroup(ctx, *g, s.now())
 	})
 }
 
@@ -128,7 +128,7 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWis
 func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wish GroupWish) (transfer.MailboxGroup, error) {
 	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		g.UID = uid
-		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.Now())
+		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.now())
 	})
 }
 
@@ -142,7 +142,7 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 		return transfer.MailboxGroup{}, err
 	}
 	g := transfer.MailboxGroup{Organization: o, Name: wish.Name, Description: wish.Description, VanityLink: wish.VanityLink}
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group)
 	if err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.DeleteGroup(ctx, o, uid); err != nil {
 			return err
 		}

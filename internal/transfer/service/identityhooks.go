@@ -16,36 +16,36 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// personDeleted, organizationDeleted and membershipsChanged are the jobs that bring this domain after a change of the
+// personDeletedJob, organizationDeletedJob and membershipsChangedJob are the jobs that bring this domain after a change of the
 // other one. Each can be repeated; reads see the change at once, since they join the directory.
-type personDeleted struct {
+type personDeletedJob struct {
 	Person id.Person `json:"person"`
 }
 
 // Kind implements river.JobArgs.
-func (personDeleted) Kind() string { return "transfer_person_deleted" }
+func (personDeletedJob) Kind() string { return "transfer_person_deleted" }
 
-type organizationDeleted struct {
+type organizationDeletedJob struct {
 	Organization id.Organization `json:"organization"`
 }
 
 // Kind implements river.JobArgs.
-func (organizationDeleted) Kind() string { return "transfer_organization_deleted" }
+func (organizationDeletedJob) Kind() string { return "transfer_organization_deleted" }
 
-type membershipsChanged struct {
+type membershipsChangedJob struct {
 	Persons []id.Person `json:"persons"`
 }
 
 // Kind implements river.JobArgs.
-func (membershipsChanged) Kind() string { return "transfer_memberships_changed" }
+func (membershipsChangedJob) Kind() string { return "transfer_memberships_changed" }
 
-// membershipChanged is what older servers enqueued for one person.
-type membershipChanged struct {
+// membershipChangedJob is what older servers enqueued for one person.
+type membershipChangedJob struct {
 	Person id.Person `json:"person"`
 }
 
 // Kind implements river.JobArgs.
-func (membershipChanged) Kind() string { return "transfer_membership_changed" }
+func (membershipChangedJob) Kind() string { return "transfer_membership_changed" }
 
 // homesQueue is for the jobs that follow when a large organization is deleted or gets a host: they wait for each other's lock
 // (LockHomes), and several at once would only keep workers from all else that has to be done.
@@ -57,29 +57,29 @@ const (
 )
 
 func (s *Service) registerIdentityHooks() {
-	s.Jobs.AddQueue(homesQueue, 1)
-	jobs.Register(s.Jobs, func(ctx context.Context, a personDeleted) error { return s.DeletePersonData(ctx, a.Person) })
-	jobs.Register(s.Jobs, func(ctx context.Context, a organizationDeleted) error {
+	s.jobs.AddQueue(homesQueue, 1)
+	jobs.Register(s.jobs, func(ctx context.Context, a personDeletedJob) error { return s.DeletePersonData(ctx, a.Person) })
+	jobs.Register(s.jobs, func(ctx context.Context, a organizationDeletedJob) error {
 		return s.DeleteOrganizationData(ctx, a.Organization)
 	})
-	jobs.Register(s.Jobs, func(ctx context.Context, a membershipsChanged) error { return s.MoveMailboxes(ctx, a.Persons) })
-	jobs.Register(s.Jobs, func(ctx context.Context, a membershipChanged) error { return s.MoveMailbox(ctx, a.Person) })
+	jobs.Register(s.jobs, func(ctx context.Context, a membershipsChangedJob) error { return s.MoveMailboxes(ctx, a.Persons) })
+	jobs.Register(s.jobs, func(ctx context.Context, a membershipChangedJob) error { return s.MoveMailbox(ctx, a.Person) })
 }
 
 // PersonDeleted has everything of a person removed that is not somebody else's too. It joins tx.
 func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error {
-	return s.enqueue(ctx, tx, personDeleted{Person: p})
+	return s.enqueue(ctx, tx, personDeletedJob{Person: p})
 }
 
 // OrganizationDeleted has an organization's groups and settings removed. It joins tx.
 func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error {
-	return s.enqueue(ctx, tx, organizationDeleted{Organization: o})
+	return s.enqueue(ctx, tx, organizationDeletedJob{Organization: o})
 }
 
 // MembershipChanged has the mailboxes of persons follow to the host that is now their home. It joins tx.
 func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error {
 	for batch := range slices.Chunk(persons, jobMoves) {
-		if err := s.enqueue(ctx, tx, membershipsChanged{Persons: batch}, jobs.On(homesQueue)); err != nil {
+		if err := s.enqueue(ctx, tx, membershipsChangedJob{Persons: batch}, jobs.On(homesQueue)); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons
 }
 
 func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArgs, options ...jobs.Option) error {
-	if err := s.Jobs.Enqueue(ctx, tx, args, options...); err != nil {
+	if err := s.jobs.Enqueue(ctx, tx, args, options...); err != nil {
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArg
 // DeletePersonData removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
 // stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
 func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
-	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.EndReservations(ctx, p, false); err != nil {
+	if err := s.store.EndReservations(ctx, p, false); err != nil {
 		return err
 	}
 	if err := s.ExpireReservations(ctx); err != nil {
@@ -118,7 +118,7 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 		return err
 	}
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.HideDeliveriesOf(ctx, p, expireBatch, s.Now())
+		uids, err := tx.HideDeliveriesOf(ctx, p, expireBatch, s.now())
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
@@ -129,7 +129,7 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 // DeleteOrganizationData removes what an organization had decided and grouped. Its members' mailboxes follow them by
 // MembershipChanged.
 func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
@@ -171,9 +171,9 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 		if err != nil || link == "" {
 			return err
 		}
-		_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+		_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 			To: o.Email, ToName: o.Name, Locale: o.Locale, TimeZone: o.TimeZone, Template: mail.VanityLinkCleared,
-			Data: map[string]any{"vanityLink": link, "host": o.Host, "link": s.Hosts.URL(o.Host, "/mailbox")},
+			Data: map[string]any{"vanityLink": link, "host": o.Host, "link": s.hosts.URL(o.Host, "/mailbox")},
 		})
 		return err
 	})
@@ -198,7 +198,7 @@ func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.
 
 // follow makes a move for each of several persons in one transaction, in which their homes are not older than any move of them.
 func (s *Service) follow(ctx context.Context, persons []id.Person, m move) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}

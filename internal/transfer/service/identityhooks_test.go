@@ -39,7 +39,7 @@ func TestPersonDeleted(t *testing.T) {
 		}
 	}
 	w.until(func() bool {
-		if err := w.RemoveBytes(t.Context()); err != nil {
+		if err := w.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return w.blobsLeft() == 0
@@ -174,7 +174,7 @@ func TestManyMailboxesMove(t *testing.T) {
 	for i := range many {
 		many[i] = id.New[id.Person]()
 	}
-	err := w.Store.InTx(t.Context(), func(tx *postgres.Store) error { return w.MembershipChanged(t.Context(), tx.Tx(), many...) })
+	err := postgres.New(w.db).InTx(t.Context(), func(tx *postgres.Store) error { return w.MembershipChanged(t.Context(), tx.Tx(), many...) })
 	if err != nil {
 		t.Fatal(err)
 	}

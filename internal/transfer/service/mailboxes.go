@@ -27,13 +27,13 @@ func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string)
 		return transfer.PublicMailbox{}, err
 	}
 	return s.mailboxes.Get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
-		return s.Store.PublicMailbox(ctx, k, s.scope(c))
+		return s.store.PublicMailbox(ctx, k, s.scope(c))
 	})
 }
 
 // Mailbox returns the caller's own mailbox. ErrNotFound.
 func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicMailbox, error) {
-	return s.Store.PublicMailbox(ctx, transfer.Key{UID: c.Person.String()}, s.scope(c))
+	return s.store.PublicMailbox(ctx, transfer.Key{UID: c.Person.String()}, s.scope(c))
 }
 
 // PutMailbox creates or replaces the caller's mailbox, and reports which. What m leaves out returns to its default.
@@ -47,7 +47,7 @@ func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 // putMailbox is PutMailbox for the mailbox of m.Person, whoever c is.
 func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	sc := s.scope(c)
-	owner, err := s.Store.Owner(ctx, m.Person, sc)
+	owner, err := s.store.Owner(ctx, m.Person, sc)
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		return transfer.PublicMailbox{}, false, err
 	}
 	if m.Email != "" {
-		own, err := s.Store.AddressVerified(ctx, m.Person, m.Email)
+		own, err := s.store.AddressVerified(ctx, m.Person, m.Email)
 		if err != nil {
 			return transfer.PublicMailbox{}, false, err
 		}
@@ -69,7 +69,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 			return transfer.PublicMailbox{}, false, transfer.ErrAddressNotOwn
 		}
 	}
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
 		}
@@ -161,10 +161,10 @@ func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 // DeleteMailbox removes the caller's mailbox and ends the open reservations on it; as strangers may have announced any number of files,
 // ExpireReservations removes these. ErrNotFound.
 func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
-	if _, err := s.Store.Owner(ctx, c.Person, s.scope(c)); err != nil {
+	if _, err := s.store.Owner(ctx, c.Person, s.scope(c)); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, true); err != nil { // or the groups of an organization that goes would be locked in another order
 			return err
 		}
@@ -189,5 +189,5 @@ func (s *Service) MailboxAvatar(ctx context.Context, c token.Caller, key string,
 	if height > 0 {
 		size = imaging.Closest(height)
 	}
-	return s.Store.Avatar(ctx, m.Person, size)
+	return s.store.Avatar(ctx, m.Person, size)
 }

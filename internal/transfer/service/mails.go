@@ -50,14 +50,14 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 	if len(messages) == 0 {
 		return nil
 	}
-	_, err = s.Mailer.QueueAll(ctx, tx.Tx(), messages)
+	_, err = s.mailer.QueueAll(ctx, tx.Tx(), messages)
 	return err
 }
 
 // mailUploadConfirmation queues what the uploader of a mailbox gets at once, up to so many a day and address: anybody can
 // name any address (contract 4.10).
 func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
-	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.Now().UTC().Truncate(day), s.UploadConfirmations)
+	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.now().UTC().Truncate(day), s.uploadConfirmations)
 	if err != nil || !within {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	if name == "" {
 		name = owner.Email
 	}
-	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: t.Sender.Email, ToName: t.Sender.Name, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
 		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
@@ -97,13 +97,13 @@ func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) e
 	if err != nil {
 		return nil //nolint:nilerr // a reference of somebody else
 	}
-	failed, told, err := s.Store.Within(tx).MarkUndelivered(ctx, uid, s.Now())
+	failed, told, err := s.store.Within(tx).MarkUndelivered(ctx, uid, s.now())
 	if err != nil || !told {
 		return err
 	}
-	_, err = s.Mailer.Queue(ctx, tx, mail.Message{
+	_, err = s.mailer.Queue(ctx, tx, mail.Message{
 		To: failed.SenderEmail, ToName: failed.SenderName, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
-		Data:      map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.Now(), "answer": m.LastAnswer},
+		Data:      map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.now(), "answer": m.LastAnswer},
 		Reference: transferReference + failed.Transfer.UID.String(),
 	})
 	return err

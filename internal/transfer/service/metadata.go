@@ -223,7 +223,7 @@ func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
 	if in.Password == nil || *in.Password == "" || len(*in.Password) > bcrypt.MaxPassword {
 		return nil // refused where it is merged
 	}
-	hash, err := s.Bcrypt.Hash(ctx, *in.Password)
+	hash, err := s.hasher.Hash(ctx, *in.Password)
 	if err != nil {
 		return err
 	}

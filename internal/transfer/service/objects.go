@@ -54,7 +54,7 @@ func (s *Service) continued(ctx context.Context, r id.Reservation, batch []trans
 				return
 			}
 			var err error
-			if batch, last, err = s.Store.ObjectsAfter(ctx, r, last, objectsBatch); err != nil {
+			if batch, last, err = s.store.ObjectsAfter(ctx, r, last, objectsBatch); err != nil {
 				yield(transfer.Object{}, err)
 				return
 			}
@@ -79,7 +79,7 @@ func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation
 		return nil, false, err
 	}
 	var out []transfer.Object
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation
 			return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the reservation takes %d files and has %d", r.MaxFiles, r.ObjectCount))
 		}
 		created = true
-		return tx.InsertObjects(ctx, uid, fresh, s.Now())
+		return tx.InsertObjects(ctx, uid, fresh, s.now())
 	})
 	if err != nil {
 		return nil, false, err
@@ -198,7 +198,7 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 
 // Object returns one object of a reservation. ErrNotFound.
 func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
-	o, err := s.Store.Object(ctx, uid, clientID, s.scope(c))
+	o, err := s.store.Object(ctx, uid, clientID, s.scope(c))
 	if err != nil {
 		return transfer.Object{}, err
 	}
@@ -208,22 +208,22 @@ func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation
 // RemoveObject takes an object off an open reservation; its bytes are removed and its volume is given back. ErrNotFound,
 // ErrConfirmed.
 func (s *Service) RemoveObject(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if _, err := s.lockOpen(ctx, tx, c, uid); err != nil {
 			return err
 		}
-		return s.dropObject(ctx, tx, uid, clientID)
+		return s.deleteObject(ctx, tx, uid, clientID)
 	})
 }
 
-// dropObject removes one object of a locked, open reservation. ErrNotFound.
-func (s *Service) dropObject(ctx context.Context, tx *postgres.Store, uid id.Reservation, clientID string) error {
-	n, err := tx.DiscardObjects(ctx, []id.Reservation{uid}, clientID, s.Now())
+// deleteObject removes one object of a locked, open reservation. ErrNotFound.
+func (s *Service) deleteObject(ctx context.Context, tx *postgres.Store, uid id.Reservation, clientID string) error {
+	n, err := tx.DiscardObjects(ctx, []id.Reservation{uid}, clientID, s.now())
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return transfer.ErrNotFound
 	}
-	return s.removeBytesSoon(ctx, tx)
+	return s.purgeBytesSoon(ctx, tx)
 }

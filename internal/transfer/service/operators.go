@@ -14,11 +14,11 @@ import (
 // SetMailbox creates or replaces the mailbox of m.Person for an operator, at the person's home host, and reports which. The same holds
 // for it as for the owner's own: see PutMailbox for the errors.
 func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
-	owner, err := s.Store.Owner(ctx, m.Person, s.anywhere())
+	owner, err := s.store.Owner(ctx, m.Person, s.anywhere())
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
-	host, err := s.Hosts.Resolve(ctx, owner.Host)
+	host, err := s.hosts.Resolve(ctx, owner.Host)
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
@@ -27,7 +27,7 @@ func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfe
 
 // PersonMailbox returns a person's mailbox, wherever that is at home. ErrNotFound.
 func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
-	return s.Store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
+	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
 }
 
 // MailboxPage is the address of the page where strangers hand files to the mailbox.
@@ -36,7 +36,7 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 	if name == "" {
 		name = m.Person.String()
 	}
-	return s.Hosts.URL(m.Owner.Host, "/m/"+name)
+	return s.hosts.URL(m.Owner.Host, "/m/"+name)
 }
 
 // PersonTransfers lists everything that a person has sent and received, newest first, as the person itself sees it, for an export. It is
@@ -51,11 +51,11 @@ func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[Se
 
 // eachTransfer gives a person's transfers to visit until that returns false.
 func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(SeenTransfer) bool) error {
-	owner, err := s.Store.Owner(ctx, p, s.anywhere())
+	owner, err := s.store.Owner(ctx, p, s.anywhere())
 	if err != nil {
 		return err
 	}
-	host, err := s.Hosts.Resolve(ctx, owner.Host)
+	host, err := s.hosts.Resolve(ctx, owner.Host)
 	if err != nil {
 		return err
 	}

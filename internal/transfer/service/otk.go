@@ -24,7 +24,7 @@ type OneTimeKey struct {
 // NewOneTimeKey makes a key for a download that the caller may begin: an object, or the archive for none. The key ends
 // with the caller's session. ErrNotFound, ErrLocked.
 func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
-	opening, err := s.Store.Opening(ctx, t, c.Person, s.scope(c))
+	opening, err := s.store.Opening(ctx, t, c.Person, s.scope(c))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
@@ -36,7 +36,7 @@ func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transf
 
 // NewLinkedOneTimeKey makes a key for a download of the delivery that the caller's download token is for. ErrNotFound.
 func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link string, o id.Object) (OneTimeKey, error) {
-	opening, err := s.Store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
+	opening, err := s.store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
@@ -48,7 +48,7 @@ func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link 
 
 func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postgres.OneTimeKey) (OneTimeKey, error) {
 	if !k.Object.IsZero() {
-		has, err := s.Store.HasObject(ctx, o.Reservation, k.Object)
+		has, err := s.store.HasObject(ctx, o.Reservation, k.Object)
 		if err != nil {
 			return OneTimeKey{}, err
 		}
@@ -57,9 +57,9 @@ func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postg
 		}
 	}
 	key := seal.NewKey()
-	now := s.Now()
+	now := s.now()
 	k.KeyHash, k.ExpiresAt = seal.Hash(key), now.Add(oneTimeKeyLifetime)
-	if err := s.Store.InsertOneTimeKey(ctx, k, now); err != nil {
+	if err := s.store.InsertOneTimeKey(ctx, k, now); err != nil {
 		return OneTimeKey{}, err
 	}
 	return OneTimeKey{Key: key, ExpiresAt: k.ExpiresAt}, nil
@@ -67,14 +67,14 @@ func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postg
 
 // enter finds out who asks for a download: the caller of a token, or whoever asked for the one-time key. The key is
 // looked at, not used up. token.ErrMissing, token.ErrEnded, ErrOneTimeKey.
-func (s *Service) enter(ctx context.Context, w Way, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
+func (s *Service) enter(ctx context.Context, w DownloadAuth, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
 	if !w.Caller.Anonymous() {
 		return w.Caller, nil, nil
 	}
 	if w.OneTimeKey == "" {
 		return w.Caller, nil, token.ErrMissing
 	}
-	k, err := s.Store.OneTimeKey(ctx, seal.Hash(w.OneTimeKey))
+	k, err := s.store.OneTimeKey(ctx, seal.Hash(w.OneTimeKey))
 	if errors.Is(err, transfer.ErrNotFound) || err == nil && (k.Object != o || !s.alive(k)) {
 		return w.Caller, nil, transfer.ErrOneTimeKey
 	}
@@ -85,7 +85,7 @@ func (s *Service) enter(ctx context.Context, w Way, o id.Object) (token.Caller, 
 	if !k.Person.IsZero() {
 		c = token.Caller{Kind: token.KindAccess, Person: k.Person, Session: k.Session, Epoch: k.Epoch, Client: w.Caller.Client}
 	}
-	ended, err := s.Revocations.Ended(ctx, c)
+	ended, err := s.revocations.Ended(ctx, c)
 	if err != nil {
 		return c, nil, err
 	}
@@ -98,16 +98,16 @@ func (s *Service) enter(ctx context.Context, w Way, o id.Object) (token.Caller, 
 // alive reports whether a key may still start its download, or go on with it.
 func (s *Service) alive(k postgres.OneTimeKey) bool {
 	if k.StartedAt.IsZero() {
-		return s.Now().Before(k.ExpiresAt)
+		return s.now().Before(k.ExpiresAt)
 	}
-	return s.Now().Before(k.StartedAt.Add(s.ResumeLifetime))
+	return s.now().Before(k.StartedAt.Add(s.resumeLifetime))
 }
 
 // useKey uses a key up for a download from byte first on, and reports whether that starts it. Once it has started, only
 // a later byte can be asked for. ErrOneTimeKey.
 func (s *Service) useKey(ctx context.Context, k postgres.OneTimeKey, first int64) (starts bool, err error) {
 	if k.StartedAt.IsZero() {
-		starts, err = s.Store.StartDownload(ctx, k.KeyHash, s.Now())
+		starts, err = s.store.StartDownload(ctx, k.KeyHash, s.now())
 		if err != nil || starts {
 			return starts, err
 		}

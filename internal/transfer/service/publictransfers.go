@@ -31,7 +31,7 @@ type Link struct {
 
 // Link finds the transfer that the key in a link leads to. ErrNotFound: never was, revoked, expired, or hidden by its recipient.
 func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, error) {
-	l, err := s.Store.Linked(ctx, seal.Hash(key), s.scope(c))
+	l, err := s.store.Linked(ctx, seal.Hash(key), s.scope(c))
 	if err != nil {
 		return Link{}, err
 	}
@@ -84,10 +84,10 @@ func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
 	if m.Locale == "" {
 		m.Locale = l.linked.SenderLocale
 	}
-	now := s.Now()
+	now := s.now()
 	m.GiveUpAt = now.Add(codeLifetime)
 	m.Data = map[string]any{"sender": senderName(t.Sender), "expiresAt": m.GiveUpAt}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		today := now.UTC().Truncate(day)
 		set, err := tx.SetCode(ctx, to.UID, s.codeHash(to.UID, code), m.GiveUpAt, today, codesADay)
 		if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
 		if !set {
 			return transfer.ErrTooManyCodes.WithRetryAfter(today.Add(day).Sub(now))
 		}
-		_, err = s.Mailer.Queue(ctx, tx.Tx(), m)
+		_, err = s.mailer.Queue(ctx, tx.Tx(), m)
 		return err
 	})
 }
@@ -111,7 +111,7 @@ func newCode() (string, error) {
 
 // codeHash needs the server's secret: a million codes are soon tried by who reads the row.
 func (s *Service) codeHash(d id.Delivery, code string) []byte {
-	return s.Sealer.MAC("access code", d.UUID[:], []byte(code))
+	return s.sealer.MAC("access code", d.UUID[:], []byte(code))
 }
 
 // Credentials are what a recipient shows. Nil members are not given.
@@ -137,19 +137,19 @@ func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Crede
 			return "", err
 		}
 	}
-	now := s.Now()
+	now := s.now()
 	expires := l.linked.Transfer.ExpiresAt
-	if life := s.Issuer.Lifetimes().Download; now.Add(life).Before(expires) {
+	if life := s.issuer.Lifetimes().Download; now.Add(life).Before(expires) {
 		expires = now.Add(life)
 	}
-	return s.Issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, IssuedAt: now, ExpiresAt: expires})
+	return s.issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, IssuedAt: now, ExpiresAt: expires})
 }
 
 func (s *Service) checkPassword(ctx context.Context, l Link, password *string) error {
 	if password == nil {
 		return transfer.ErrPassword
 	}
-	right, err := s.Bcrypt.Compare(ctx, l.linked.PasswordHash, *password)
+	right, err := s.hasher.Compare(ctx, l.linked.PasswordHash, *password)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *Service) checkPassword(ctx context.Context, l Link, password *string) e
 
 func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, code *string) error {
 	if code != nil {
-		right, err := s.Store.TryCode(ctx, l.Delivery, s.codeHash(l.Delivery, *code), s.Now(), codeTries)
+		right, err := s.store.TryCode(ctx, l.Delivery, s.codeHash(l.Delivery, *code), s.now(), codeTries)
 		if err != nil || right {
 			return err
 		}
@@ -170,7 +170,7 @@ func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, co
 	if c.Kind != token.KindAccess {
 		return transfer.ErrCode
 	}
-	proven, err := s.Store.RecipientProven(ctx, l.Delivery, c.Person)
+	proven, err := s.store.RecipientProven(ctx, l.Delivery, c.Person)
 	if err != nil || proven {
 		return err
 	}

@@ -39,7 +39,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	if err != nil {
 		return Reserved{}, err
 	}
-	if err := s.Store.InsertMailboxReservation(ctx, r); err != nil {
+	if err := s.store.InsertMailboxReservation(ctx, r); err != nil {
 		giveBack()
 		return Reserved{}, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 // ErrPersonalVolume, ErrSubscriptionVolume, ErrNewTransfers.
 func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Metadata) (Reserved, error) {
 	sc := s.scope(c)
-	owner, err := s.Store.Owner(ctx, c.Person, sc)
+	owner, err := s.store.Owner(ctx, c.Person, sc)
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -64,12 +64,12 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
 		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
 		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit),
-		CreatedAt: sc.Now, ExpiresAt: sc.Now.Add(s.ReservationLifetime),
+		CreatedAt: sc.Now, ExpiresAt: sc.Now.Add(s.reservationLifetime),
 	}
 	if in.Protection != nil && *in.Protection == string(transfer.ProtectPassword) && in.Password == nil {
 		return Reserved{}, fault.ErrInvalid.With("password: is required for the protection password")
 	}
-	if err := s.mergeSent(ctx, s.Store, &r, unit, in); err != nil {
+	if err := s.mergeSent(ctx, s.store, &r, unit, in); err != nil {
 		return Reserved{}, err
 	}
 	if owner.PersonalVolumeExceeded() {
@@ -85,7 +85,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 	err = s.hashPassword(ctx, &in)
 	if err == nil {
 		r.PasswordHash = in.hash
-		err = s.Store.InsertReservation(ctx, r)
+		err = s.store.InsertReservation(ctx, r)
 	}
 	if err != nil {
 		giveBack()
@@ -96,20 +96,20 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 
 // mailboxReservation is a new reservation as a mailbox's rules make it.
 func (s *Service) mailboxReservation(m transfer.PublicMailbox, locale string) transfer.Reservation {
-	now := s.Now()
+	now := s.now()
 	return transfer.Reservation{
 		UID: id.New[id.Reservation](), Kind: transfer.KindMailbox, Owner: m.Person,
 		Organization: m.Owner.Organization, LimitsOrganization: m.Owner.LimitsOrganization, Locale: locale,
 		Recipients: []transfer.Recipient{{Person: m.Person, Name: m.DisplayName(), Email: m.Address(), Destination: transfer.To}},
 		TTL:        m.Owner.Adminunit.DefaultTTL, Protection: m.Protection(),
 		MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(), MaxRecipients: 1,
-		CreatedAt: now, ExpiresAt: now.Add(s.ReservationLifetime),
+		CreatedAt: now, ExpiresAt: now.Add(s.reservationLifetime),
 	}
 }
 
 // reserved adds the token of a stored reservation.
 func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserved, error) {
-	raw, err := s.Issuer.Issue(ctx, token.KindReservation, token.Claims{Reservation: r.UID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt})
+	raw, err := s.issuer.Issue(ctx, token.KindReservation, token.Claims{Reservation: r.UID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt})
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -122,7 +122,7 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 		Name: "new-transfer", Limit: ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain},
 		By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers,
 	}
-	result, err := s.Limiter.Take(ctx, bucket, owner.String())
+	result, err := s.limiter.Take(ctx, bucket, owner.String())
 	if err != nil {
 		return nil, err
 	}
@@ -130,15 +130,15 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 		return nil, bucket.Refused(result)
 	}
 	return func() {
-		if err := s.Limiter.Return(context.WithoutCancel(ctx), bucket, owner.String()); err != nil {
-			s.Log.Warn("drop of a refused reservation not returned", "error", err)
+		if err := s.limiter.Return(context.WithoutCancel(ctx), bucket, owner.String()); err != nil {
+			s.log.Warn("drop of a refused reservation not returned", "error", err)
 		}
 	}, nil
 }
 
 // Reservation returns a reservation and its objects to whoever holds its token or created it. ErrNotFound.
 func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, Objects, error) {
-	r, err := s.Store.Reservation(ctx, uid, s.scope(c))
+	r, err := s.store.Reservation(ctx, uid, s.scope(c))
 	if err != nil {
 		return transfer.Reservation{}, nil, err
 	}
@@ -164,7 +164,7 @@ func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // hashing is work: not for whoever may not change it, nor for strangers, whose reservations have none
-		found, err := s.Store.Reservation(ctx, uid, s.scope(c))
+		found, err := s.store.Reservation(ctx, uid, s.scope(c))
 		if err != nil {
 			return transfer.Reservation{}, nil, err
 		}
@@ -177,7 +177,7 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 			}
 		}
 	}
-	err := s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		var err error
 		if r, err = s.lockOpen(ctx, tx, c, uid); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Call
 
 // CancelReservation ends an open reservation; its bytes are removed and its volume is given back. ErrNotFound, ErrConfirmed.
 func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
 		if err != nil {
 			return err
@@ -234,7 +234,7 @@ func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.
 
 // discard removes locked, open reservations with their objects, and has the bytes removed.
 func (s *Service) discard(ctx context.Context, tx *postgres.Store, uids []id.Reservation) error {
-	n, err := tx.DiscardObjects(ctx, uids, "", s.Now())
+	n, err := tx.DiscardObjects(ctx, uids, "", s.now())
 	if err != nil {
 		return err
 	}
@@ -244,7 +244,7 @@ func (s *Service) discard(ctx context.Context, tx *postgres.Store, uids []id.Res
 	if n == 0 {
 		return nil
 	}
-	return s.removeBytesSoon(ctx, tx)
+	return s.purgeBytesSoon(ctx, tx)
 }
 
 // OpenReservation is what the owner of a mailbox sees of a stranger's open reservation on it.
@@ -256,7 +256,7 @@ func (s *Service) OpenReservations(ctx context.Context, c token.Caller) ([]OpenR
 	if _, err := s.Mailbox(ctx, c); err != nil {
 		return nil, err
 	}
-	return s.Store.OpenReservations(ctx, c.Person, s.Now())
+	return s.store.OpenReservations(ctx, c.Person, s.now())
 }
 
 // EndReservation ends a stranger's open reservation on the caller's mailbox, as CancelReservation does. ErrNotFound.
@@ -264,8 +264,8 @@ func (s *Service) EndReservation(ctx context.Context, c token.Caller, uid id.Res
 	if _, err := s.Mailbox(ctx, c); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.Now()); err != nil {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.now()); err != nil {
 			return err
 		}
 		if err := s.discard(ctx, tx, []id.Reservation{uid}); err != nil {

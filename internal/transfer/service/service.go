@@ -29,7 +29,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Options are what a Service works with. Durations of zero take the defaults in brackets, as an empty adminunit does.
+// Options are the dependencies and settings of a Service. All are required unless noted.
 type Options struct {
 	Store       *postgres.Store
 	Blobs       blob.Store // nil where no file is touched
@@ -40,15 +40,15 @@ type Options struct {
 	Sealer      *seal.Sealer
 	Limiter     *ratelimit.Limiter
 	Hosts       *hosts.Directory
-	Bcrypt      *bcrypt.Hasher // hashes and compares the passwords of transfers
+	Hasher      *bcrypt.Hasher // hashes and compares the passwords of transfers
 
 	Version             string
 	Defaults            transfer.Defaults
-	ReservationLifetime time.Duration // [48 h]
-	ExpiryWarning       time.Duration // how long before a transfer expires its recipients are told [3 days]
-	OrphanAge           time.Duration // bytes without a row are left alone for so long [7 days]
-	ResumeLifetime      time.Duration // a download started with a one-time key may go on for so long [1 h]
-	RecordAge           time.Duration // what is left of an ended transfer is kept for so long [90 days]
+	ReservationLifetime time.Duration
+	ExpiryWarning       time.Duration // notice before a transfer expires
+	OrphanAge           time.Duration // minimum age of bytes without a row before they are swept
+	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
+	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
 
 	Now func() time.Time
@@ -57,7 +57,29 @@ type Options struct {
 
 // Service is the transfer service. It is safe for concurrent use.
 type Service struct {
-	Options
+	store       *postgres.Store
+	blobs       blob.Store
+	issuer      *token.Issuer
+	revocations *token.Revocations
+	mailer      *mail.Mailer
+	jobs        *jobs.Runner
+	sealer      *seal.Sealer
+	limiter     *ratelimit.Limiter
+	hosts       *hosts.Directory
+	hasher      *bcrypt.Hasher
+
+	version             string
+	defaults            transfer.Defaults
+	reservationLifetime time.Duration
+	expiryWarning       time.Duration
+	orphanAge           time.Duration
+	resumeLifetime      time.Duration
+	recordAge           time.Duration
+	uploadConfirmations int
+
+	now func() time.Time
+	log *slog.Logger
+
 	writers   writers
 	removals  removals
 	layouts   *layouts
@@ -66,54 +88,34 @@ type Service struct {
 
 const day = 24 * time.Hour
 
-// New makes a Service and registers its jobs.
+// New returns a Service and registers its jobs.
 func New(o Options) *Service {
-	o.ReservationLifetime = orDefault(o.ReservationLifetime, 48*time.Hour)
-	o.ExpiryWarning = orDefault(o.ExpiryWarning, 3*day)
-	o.OrphanAge = orDefault(o.OrphanAge, 7*day)
-	o.ResumeLifetime = orDefault(o.ResumeLifetime, time.Hour)
-	o.RecordAge = orDefault(o.RecordAge, 90*day)
-	if o.Defaults.Adminunit.DefaultTTL == 0 {
-		o.Defaults.Adminunit = DefaultAdminunit()
+	s := &Service{
+		store: o.Store, blobs: o.Blobs, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
+		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
+		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
+		orphanAge: o.OrphanAge, resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
+		now: o.Now, log: o.Log,
+		layouts: newLayouts(), mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Service{Options: o, layouts: newLayouts(), mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes)}
 	s.registerJobs()
 	return s
 }
 
-// DefaultAdminunit is what holds for organizations that have decided nothing (contract 4.2).
-func DefaultAdminunit() transfer.Adminunit {
-	return transfer.Adminunit{
-		AvailableTTL: []int32{1, 3, 7, 14, 30}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: transfer.ProtectNone,
-		MaxFiles: 10_000, MaxFileSizeMB: 50_000, MaxRecipients: 100,
-	}
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
 // scope is a caller's point of view: what is at home on another host than the request's does not exist.
 func (s *Service) scope(c token.Caller) postgres.Scope {
-	return postgres.Scope{Host: c.Client.Host.Name, HostOrganization: c.Client.Host.Organization, Now: s.Now(), Defaults: s.Defaults}
+	return postgres.Scope{Host: c.Client.Host.Name, HostOrganization: c.Client.Host.Organization, Now: s.now(), Defaults: s.defaults}
 }
 
 // anywhere is the point of view of work that no request asks for.
 func (s *Service) anywhere() postgres.Scope {
-	return postgres.Scope{Host: postgres.AnyHost, Now: s.Now(), Defaults: s.Defaults}
+	return postgres.Scope{Host: postgres.AnyHost, Now: s.now(), Defaults: s.defaults}
 }
 
 // audit records a change in tx's transaction.
 func (s *Service) audit(ctx context.Context, tx *postgres.Store, c token.Caller, e audit.Entry) error {
 	e.Actor, e.Client = c.Person, c.Client
-	return audit.Append(ctx, tx.Tx(), s.Now(), e)
+	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
 
 // deliveryKey is the secret in the link to a new delivery. It is derived, so that a mail can be written again; the row holds
@@ -123,7 +125,7 @@ func (s *Service) deliveryKey(d id.Delivery) string { return s.deliveryKeys(d, f
 // deliveryKeys are the secret of a delivery under the present secret key and under the previous one, if there is one.
 func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
 	var keys []string
-	for _, mac := range s.Sealer.MACs("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))) {
+	for _, mac := range s.sealer.MACs("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))) {
 		keys = append(keys, base64.RawURLEncoding.EncodeToString(mac))
 	}
 	return keys
@@ -131,7 +133,7 @@ func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
 
 // newLink is the page of a new delivery.
 func (s *Service) newLink(host string, d id.Delivery) string {
-	return s.Hosts.URL(host, "/t/"+s.deliveryKey(d))
+	return s.hosts.URL(host, "/t/"+s.deliveryKey(d))
 }
 
 // linkAgain is the page of a delivery whose row knows its key: made under the secret key of its time, any other opens nothing. It is
@@ -139,7 +141,7 @@ func (s *Service) newLink(host string, d id.Delivery) string {
 func (s *Service) linkAgain(l postgres.Link) string {
 	for _, key := range s.deliveryKeys(l.Delivery, l.Version) {
 		if l.Host != "" && bytes.Equal(seal.Hash(key), l.KeyHash) {
-			return s.Hosts.URL(l.Host, "/t/"+key)
+			return s.hosts.URL(l.Host, "/t/"+key)
 		}
 	}
 	return ""

@@ -39,7 +39,7 @@ func StorageUsed(ctx context.Context, store *postgres.Store) (bool, error) {
 
 // readMark returns the store's mark, empty if there is none.
 func (s *Service) readMark(ctx context.Context) (string, error) {
-	r, err := s.Blobs.Open(ctx, markKey)
+	r, err := s.blobs.Open(ctx, markKey)
 	if errors.Is(err, blob.ErrNotFound) {
 		return "", nil
 	}
@@ -56,10 +56,10 @@ func (s *Service) readMark(ctx context.Context) (string, error) {
 
 // writeMark replaces the store's mark.
 func (s *Service) writeMark(ctx context.Context, mark string) error {
-	if err := s.Blobs.Delete(ctx, markKey); err != nil {
+	if err := s.blobs.Delete(ctx, markKey); err != nil {
 		return fmt.Errorf("replace mark of storage: %w", err)
 	}
-	w, err := s.Blobs.Append(ctx, markKey, 0, int64(len(mark)))
+	w, err := s.blobs.Append(ctx, markKey, 0, int64(len(mark)))
 	if err != nil {
 		return fmt.Errorf("write mark of storage: %w", err)
 	}
@@ -73,12 +73,12 @@ func (s *Service) writeMark(ctx context.Context, mark string) error {
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("write mark of storage: %w", err)
 	}
-	return s.Blobs.Finish(ctx, markKey, int64(len(mark)))
+	return s.blobs.Finish(ctx, markKey, int64(len(mark)))
 }
 
 // checkMark returns errSweepOff unless database and store carry the same mark. Neither having one is the first sweep.
 func (s *Service) checkMark(ctx context.Context) (postgres.StorageMark, error) {
-	m, set, err := s.Store.StorageMark(ctx)
+	m, set, err := s.store.StorageMark(ctx)
 	if err != nil {
 		return m, err
 	}
@@ -98,19 +98,19 @@ func (s *Service) checkMark(ctx context.Context) (postgres.StorageMark, error) {
 // renewMark gives both a new mark.
 func (s *Service) renewMark(ctx context.Context, m postgres.StorageMark) error {
 	m.Next = seal.NewKey()
-	if err := s.Store.PutStorageMark(ctx, m, s.Now()); err != nil {
+	if err := s.store.PutStorageMark(ctx, m, s.now()); err != nil {
 		return err
 	}
 	if err := s.writeMark(ctx, m.Next); err != nil {
 		return err
 	}
 	m.Current, m.Next = m.Next, ""
-	return s.Store.PutStorageMark(ctx, m, s.Now())
+	return s.store.PutStorageMark(ctx, m, s.now())
 }
 
 // AcceptStorage takes database and store as they are: from now on what has no row is rubbish again.
 func (s *Service) AcceptStorage(ctx context.Context) error {
-	m, _, err := s.Store.StorageMark(ctx)
+	m, _, err := s.store.StorageMark(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,14 +126,14 @@ func (s *Service) SweepOrphans(ctx context.Context) error {
 		err = s.sweep(ctx, mark)
 	}
 	if errors.Is(err, errSweepOff) {
-		s.Log.Warn("orphaned bytes are not removed", "reason", err.Error())
+		s.log.Warn("orphaned bytes are not removed", "reason", err.Error())
 		return nil
 	}
 	return err
 }
 
 func (s *Service) sweep(ctx context.Context, mark postgres.StorageMark) error {
-	before := s.Now().Add(-s.OrphanAge)
+	before := s.now().Add(-s.orphanAge)
 	var rubbish []id.Object
 	err := s.orphans(ctx, func(i blob.Info, o id.Object) error {
 		switch {
@@ -149,12 +149,12 @@ func (s *Service) sweep(ctx context.Context, mark postgres.StorageMark) error {
 		return err
 	}
 	for _, o := range rubbish {
-		if err := s.Blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
+		if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
 			return fmt.Errorf("remove orphan %s: %w", o, err)
 		}
 	}
 	if len(rubbish) > 0 {
-		s.Log.Info("orphaned bytes removed", "objects", len(rubbish))
+		s.log.Info("orphaned bytes removed", "objects", len(rubbish))
 	}
 	return s.renewMark(ctx, mark)
 }
@@ -172,11 +172,11 @@ func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) err
 			}
 		}
 		batch = batch[:0]
-		kept, err := s.Store.ObjectsKept(ctx, keys)
+		kept, err := s.store.ObjectsKept(ctx, keys)
 		if err != nil {
 			return err
 		}
-		noted, err := s.Store.ObjectsNoted(ctx, keys)
+		noted, err := s.store.ObjectsNoted(ctx, keys)
 		if err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) err
 			if kept[o] || noted[o] {
 				continue
 			}
-			if _, err := s.Blobs.Held(ctx, blob.ObjectKey(o)); errors.Is(err, blob.ErrNotFound) {
+			if _, err := s.blobs.Held(ctx, blob.ObjectKey(o)); errors.Is(err, blob.ErrNotFound) {
 				continue // its note was done with meanwhile
 			} else if err != nil {
 				return fmt.Errorf("look at orphan %s: %w", o, err)
@@ -195,7 +195,7 @@ func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) err
 		}
 		return nil
 	}
-	err := s.Blobs.List(ctx, func(i blob.Info) error {
+	err := s.blobs.List(ctx, func(i blob.Info) error {
 		if batch = append(batch, i); len(batch) < sweepBatch {
 			return nil
 		}

@@ -64,7 +64,7 @@ func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery
 	if err := p.Err(); err != nil {
 		return nil, "", err
 	}
-	rows, end, err := s.Store.Transfers(ctx, c.Person, page, s.scope(c))
+	rows, end, err := s.store.Transfers(ctx, c.Person, page, s.scope(c))
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,13 +114,13 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	if err := s.fillContents(ctx, out, rows); err != nil {
 		return nil, err
 	}
-	deliveries, err := s.Store.DeliveriesOfTransfers(ctx, all)
+	deliveries, err := s.store.DeliveriesOfTransfers(ctx, all)
 	if err != nil {
 		return nil, err
 	}
 	var objects map[id.Transfer][]transfer.Object
 	if len(shown) > 0 {
-		if objects, err = s.Store.ObjectsOfTransfers(ctx, shown); err != nil {
+		if objects, err = s.store.ObjectsOfTransfers(ctx, shown); err != nil {
 			return nil, err
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []p
 	if len(places) == 0 {
 		return nil
 	}
-	contents, err := s.Store.Contents(ctx, slices.Collect(maps.Keys(places)))
+	contents, err := s.store.Contents(ctx, slices.Collect(maps.Keys(places)))
 	for _, c := range contents {
 		t := &out[places[c.UID]]
 		t.Fields = c.Fields
@@ -174,7 +174,7 @@ func hide(t *transfer.Transfer) {
 // Transfer returns one of the caller's transfers, with its link to whom it is from: the answer to the confirm may have been lost. Its
 // objects come apart, where it is not locked. Looking at a transfer without files is its first access. ErrNotFound.
 func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
-	row, err := s.Store.TransferOf(ctx, uid, c.Person, s.scope(c))
+	row, err := s.store.TransferOf(ctx, uid, c.Person, s.scope(c))
 	if err != nil {
 		return SeenTransfer{}, nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		}
 	}
 	if row.AsSender && !row.State.Ended() {
-		link, err := s.Store.SenderLink(ctx, uid)
+		link, err := s.store.SenderLink(ctx, uid)
 		if err != nil {
 			return SeenTransfer{}, nil, err
 		}
@@ -200,7 +200,7 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 // DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended
 // already the sender takes away what is left. When nobody else can reach it, it is erased at once. ErrNotFound.
 func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Transfer) error {
-	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		t, err := tx.LockTransferOf(ctx, uid, c.Person, s.scope(c))
 		if err != nil {
 			return err
@@ -209,7 +209,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 			return s.revoke(ctx, tx, c, t)
 		}
 		if t.AsSender {
-			if err := tx.HideTransfer(ctx, uid, s.Now()); err != nil {
+			if err := tx.HideTransfer(ctx, uid, s.now()); err != nil {
 				return err
 			}
 		}
@@ -221,11 +221,11 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 			return transfer.ErrNotFound
 		}
 		for _, d := range seen { // a mail on its way would bring a dead link; one that fails locks the delivery after itself
-			if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
+			if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
 				return err
 			}
 		}
-		if err := tx.HideDeliveries(ctx, uid, c.Person, s.Now()); err != nil {
+		if err := tx.HideDeliveries(ctx, uid, c.Person, s.now()); err != nil {
 			return err
 		}
 		if err := s.endAbandoned(ctx, tx, []id.Transfer{uid}); err != nil {
@@ -253,14 +253,14 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 		if !d.Person.IsZero() {
 			receivers = append(receivers, d.Person)
 		}
-		if err := s.Mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
+		if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
 			return err
 		}
 	}
 	if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
 		return err
 	}
-	return events.Append(ctx, tx.Tx(), s.Now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
+	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
 }
 
 // endAbandoned erases those of transfers that nobody can reach any more.
@@ -274,7 +274,7 @@ func (s *Service) endAbandoned(ctx context.Context, tx *postgres.Store, uids []i
 
 // end erases locked transfers, what failed mails say of them included, and has their bytes removed.
 func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
-	n, err := tx.EndTransfers(ctx, uids, final, s.Now())
+	n, err := tx.EndTransfers(ctx, uids, final, s.now())
 	if err != nil || n == 0 {
 		return err
 	}
@@ -282,10 +282,10 @@ func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfe
 	for i, t := range uids {
 		references[i] = transferReference + t.String()
 	}
-	if err := s.Mailer.Erase(ctx, tx.Tx(), references); err != nil {
+	if err := s.mailer.Erase(ctx, tx.Tx(), references); err != nil {
 		return err
 	}
-	return s.removeBytesSoon(ctx, tx)
+	return s.purgeBytesSoon(ctx, tx)
 }
 
 // cursor names a position in a list.

@@ -152,11 +152,11 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("%d warnings", n)
 	}
 	w.advance(3 * 24 * time.Hour)
-	if _, err := w.OpenDownload(t.Context(), service.Way{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
+	if _, err := w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
 	run(w.ExpireTransfers)
-	w.until(func() bool { run(w.RemoveBytes); return w.blobsLeft() == 0 })
+	w.until(func() bool { run(w.PurgeBytes); return w.blobsLeft() == 0 })
 	left, err := w.seen(owner, done.UID)
 	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
@@ -182,7 +182,7 @@ func TestDeletingATransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := w.OpenDownload(t.Context(), service.Way{Caller: owner}, done.UID, done.Objects[0].UID)
+	d, err := w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestDeletingATransfer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.until(func() bool {
-		if err := w.RemoveBytes(t.Context()); err != nil {
+		if err := w.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return w.blobsLeft() == 0

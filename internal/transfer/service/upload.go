@@ -70,12 +70,12 @@ func (w *upload) open(ctx context.Context) error {
 	key := blob.ObjectKey(w.row.UID)
 	if w.held == 0 {
 		// Whatever an earlier attempt left, finished or not, is not part of this one.
-		if err := w.s.Blobs.Delete(ctx, key); err != nil {
+		if err := w.s.blobs.Delete(ctx, key); err != nil {
 			return storageError("start over", err)
 		}
 	}
 	var err error
-	w.blob, err = w.s.Blobs.Append(ctx, key, w.held, w.row.IntendedSize)
+	w.blob, err = w.s.blobs.Append(ctx, key, w.held, w.row.IntendedSize)
 	if errors.Is(err, blob.ErrGap) || errors.Is(err, blob.ErrFinished) {
 		return w.startOver(ctx, err)
 	}
@@ -92,7 +92,7 @@ func (w *upload) startOver(ctx context.Context, reason error) error {
 	if err := w.advance(ctx, w.held, w.state, nil, true); err != nil {
 		return err
 	}
-	err := w.s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now, err := tx.LockUpload(ctx, w.row.Reservation, w.row.ClientID, w.s.anywhere())
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (w *upload) startOver(ctx context.Context, reason error) error {
 		return err
 	}
 	w.lost = true // there is nothing to settle
-	w.s.Log.Warn("an upload starts over: storage does not hold what the database says", "object", w.row.UID.String(), "held", w.held, "error", reason)
+	w.s.log.Warn("an upload starts over: storage does not hold what the database says", "object", w.row.UID.String(), "held", w.held, "error", reason)
 	return &transfer.RangeError{Held: 0, Reason: "Content-Range: what was sent before is not held any more; send the object again from byte 0"}
 }
 
@@ -218,7 +218,7 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 	if last {
 		p.Reserved = 0
 	}
-	ours, err := w.s.Store.AdvanceUpload(ctx, p)
+	ours, err := w.s.store.AdvanceUpload(ctx, p)
 	if err != nil {
 		return storageError("note progress", err)
 	}
@@ -232,7 +232,7 @@ func (w *upload) advance(ctx context.Context, held int64, state, sum []byte, las
 // overtaken finds out why the turn is over: a newer writer, or the object is gone.
 func (w *upload) overtaken(ctx context.Context) error {
 	w.lost = true
-	_, err := w.s.Store.Object(ctx, w.row.Reservation, w.row.ClientID, w.s.anywhere())
+	_, err := w.s.store.Object(ctx, w.row.Reservation, w.row.ClientID, w.s.anywhere())
 	if errors.Is(err, transfer.ErrNotFound) {
 		w.gone = true
 		return transfer.ErrNotFound
@@ -307,7 +307,7 @@ func (w *upload) finish(ctx context.Context, failure error) (transfer.Object, er
 	if w.gone {
 		w.close()
 		w.blob = nil
-		_ = w.s.Blobs.Delete(ctx, blob.ObjectKey(w.row.UID)) // else the orphan sweep finds it
+		_ = w.s.blobs.Delete(ctx, blob.ObjectKey(w.row.UID)) // else the orphan sweep finds it
 	}
 	if failure != nil {
 		return transfer.Object{}, failure
@@ -337,8 +337,8 @@ func (w *upload) complete(ctx context.Context) (transfer.Object, error) {
 	o.SHA256 = w.whole.Sum(nil)
 	w.close()
 	w.blob = nil
-	if err := w.s.Blobs.Finish(ctx, blob.ObjectKey(o.UID), o.IntendedSize); err != nil {
-		w.s.Log.Warn("object not finished in the store yet", "object", o.UID.String(), "error", err)
+	if err := w.s.blobs.Finish(ctx, blob.ObjectKey(o.UID), o.IntendedSize); err != nil {
+		w.s.log.Warn("object not finished in the store yet", "object", o.UID.String(), "error", err)
 	}
 	return o, nil
 }
@@ -353,18 +353,18 @@ func (w *upload) abandon(ctx context.Context, failure error) error {
 	w.head = w.row.Head
 	w.mimeType = w.row.MIMEType
 	if err := w.advance(ctx, w.held, w.state, nil, true); err != nil && !w.lost {
-		w.s.Log.Warn("volume of a failed upload not given back yet", "object", w.row.UID.String(), "error", err)
+		w.s.log.Warn("volume of a failed upload not given back yet", "object", w.row.UID.String(), "error", err)
 	}
 	return failure
 }
 
 // drop removes an object whose content the mailbox does not take.
 func (w *upload) drop(ctx context.Context, failure error) error {
-	err := w.s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if _, err := tx.LockReservation(ctx, w.row.Reservation, w.s.anywhere()); err != nil {
 			return err
 		}
-		return w.s.dropObject(ctx, tx, w.row.Reservation, w.row.ClientID)
+		return w.s.deleteObject(ctx, tx, w.row.Reservation, w.row.ClientID)
 	})
 	if err != nil && !errors.Is(err, transfer.ErrNotFound) {
 		return err

@@ -97,7 +97,7 @@ func (s *Service) upload(ctx context.Context, c token.Caller, uid id.Reservation
 // the volume aside.
 func (s *Service) beginUpload(ctx context.Context, c token.Caller, uid id.Reservation, clientID string, in Content) (u postgres.Upload, t postgres.Turn, err error) {
 	sc := s.scope(c)
-	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if u, err = tx.LockUpload(ctx, uid, clientID, sc); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func TestUploadInPartsAndDownload(t *testing.T) {
 
 func (w *world) download(c token.Caller, t id.Transfer, o id.Object) []byte {
 	w.t.Helper()
-	d, err := w.OpenDownload(w.t.Context(), service.Way{Caller: c}, t, o)
+	d, err := w.OpenDownload(w.t.Context(), service.DownloadAuth{Caller: c}, t, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

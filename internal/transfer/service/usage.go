@@ -10,7 +10,7 @@ import (
 // Usage returns what the caller and the caller's organization have uploaded this month. ErrNotFound.
 func (s *Service) Usage(ctx context.Context, c token.Caller) (transfer.Usage, error) {
 	sc := s.scope(c)
-	o, err := s.Store.Owner(ctx, c.Person, sc)
+	o, err := s.store.Owner(ctx, c.Person, sc)
 	if err != nil {
 		return transfer.Usage{}, err
 	}

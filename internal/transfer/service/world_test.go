@@ -105,8 +105,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// serve makes the service of one more replica on the world's database.
-func (w *world) serve(store blob.Store) *service.Service {
+// serve returns the service of one more replica on the world's database, with changed options.
+func (w *world) serve(store blob.Store, change ...func(*service.Options)) *service.Service {
 	w.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
@@ -138,14 +138,22 @@ func (w *world) serve(store blob.Store) *service.Service {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return service.New(service.Options{
-		Bcrypt: hasher,
+	o := service.Options{
+		Hasher: hasher,
 		Store:  postgres.New(w.db), Blobs: store, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
 		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
-		Version: "test", Defaults: transfer.Defaults{UploadVolume: 50 * transfer.GB}, UploadConfirmations: 10, Now: w.now, Log: log,
-	})
+		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
+		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, OrphanAge: 7 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
+		UploadConfirmations: 10, Now: w.now, Log: log,
+	}
+	for _, apply := range change {
+		apply(&o)
+	}
+	return service.New(o)
 }
+
+const day = 24 * time.Hour
 
 func (w *world) now() time.Time {
 	w.mu.Lock()
