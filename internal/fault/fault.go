@@ -1,40 +1,40 @@
-// Package fault is the one error type of Consign: a kind, a stable public code, a sentence that is safe
-// to show to any client, and a private cause that only the log sees.
+// Package fault defines the error type that clients see: a kind, a stable public code, a message, details, and a
+// private cause for the log.
 //
-// It owns the error vocabulary and knows nothing of HTTP: package httpapi maps a Kind to its status.
-// Each domain declares its errors once, in errors.go, as values made by New.
+// The package does not depend on HTTP; package httpapi turns a Kind into a status. Each package declares its errors
+// once, in errors.go, with New and the full code. A code from an answer or a log can therefore be found with grep.
 package fault
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
 
-// Kind classifies an error. Its number is the thousands part of the public code (contract 1.6), which is why
-// the numbers are spelled out here.
+// Kind classifies an error. Its value is the HTTP status and the thousands part of the public code (contract 1.6).
 type Kind int
 
-// The kinds a client can meet; the meaning of each is in "Errors" of the transfer specification.
+// The kinds that clients see. The section "Errors" of the transfer specification defines them.
 const (
 	Invalid          Kind = 400 // missing field, wrong type or invalid value
-	Unauthenticated  Kind = 401 // credentials missing, wrong or expired
-	Forbidden        Kind = 403 // well-formed, but not allowed to this caller or by a limit
-	NotFound         Kind = 404 // does not exist (any more), or not for this caller
-	MethodNotAllowed Kind = 405 // the resource exists, the method does not
-	NotAcceptable    Kind = 406 // Accept excludes what the resource offers
-	Conflict         Kind = 409 // reread, reapply, retry
-	Gone             Kind = 410 // once valid, dropped for good
-	TooLarge         Kind = 413 // body over its limit
+	Unauthenticated  Kind = 401 // missing, wrong or expired credentials
+	Forbidden        Kind = 403 // well-formed, but not allowed for this caller or beyond a limit
+	NotFound         Kind = 404 // does not exist, no longer exists, or is not visible to this caller
+	MethodNotAllowed Kind = 405 // the resource does not support the method
+	NotAcceptable    Kind = 406 // the Accept header excludes every type that the resource offers
+	Conflict         Kind = 409 // conflicts with the current state: read again, reapply, retry
+	Gone             Kind = 410 // removed from the API for good
+	TooLarge         Kind = 413 // request body over its limit
 	Unsupported      Kind = 415 // Content-Type not supported
 	BadRange         Kind = 416 // Range or Content-Range not acceptable
-	RateLimited      Kind = 429 // bucket full; identity renders its own refusals as 509
-	Internal         Kind = 500 // a defect of ours
-	Unavailable      Kind = 503 // maintenance, shutdown, database or disk away: retry
-	Overloaded       Kind = 509 // the identity specification's name for RateLimited
+	RateLimited      Kind = 429 // bucket full; the identity API answers Overloaded instead
+	Internal         Kind = 500 // a defect of the server
+	Unavailable      Kind = 503 // maintenance, shutdown, or database or storage unavailable: retry
+	Overloaded       Kind = 509 // bucket full, as the identity specification answers it
 )
 
-// The fixed messages of the two specifications ("Errors").
+// The messages that the section "Errors" of the two specifications fixes.
 const (
 	MessageInvalid         = "The request cannot be fulfilled."
 	MessageUnauthenticated = "Authentication failed or missing."
@@ -62,22 +62,28 @@ var messages = map[Kind]string{
 	Overloaded:       MessageTooMany,
 }
 
-// Error is a failure that a client may see. Values declared with New are templates: the With methods copy.
+// Error is a failure that a client may see. Values declared with New are templates: the With methods return copies.
 type Error struct {
 	Kind       Kind
-	Code       int           // Kind × 1000 + n, stable (contract 1.6)
-	Message    string        // one sentence per kind, from the specifications
-	Details    []string      // what is wrong and what would be right, in English; never internals
-	RetryAfter time.Duration // when a retry makes sense; 0 = not said
+	Code       int           // stable; Kind × 1000 + n (contract 1.6)
+	Message    string        // one sentence per kind, fixed by the specifications
+	Details    []string      // what is wrong and what would be right, in English; no internals
+	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
 	cause      error
 }
 
-// New declares an error: its code is kind × 1000 + n, its message the kind's.
-func New(kind Kind, n int, details ...string) *Error {
-	return &Error{Kind: kind, Code: int(kind)*1000 + n, Message: messages[kind], Details: details}
+// New declares an error. code is the full public code: the kind times 1000 plus a number that is unique within the
+// kind. The message is the kind's. New panics when code has no known kind.
+func New(code int, details ...string) *Error {
+	kind := Kind(code / 1000)
+	message, known := messages[kind]
+	if !known {
+		panic(fmt.Sprintf("fault: code %d has no known kind", code))
+	}
+	return &Error{Kind: kind, Code: code, Message: message, Details: details}
 }
 
-// Error implements error for logs; clients get Message and Details.
+// Error returns the message, the details and the cause, for logs. Clients get Message and Details only.
 func (e *Error) Error() string {
 	text := e.Message
 	for _, d := range e.Details {
@@ -92,13 +98,13 @@ func (e *Error) Error() string {
 // Unwrap returns the private cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is reports whether target is the same declared error: codes are equal.
+// Is reports whether target has the same code.
 func (e *Error) Is(target error) bool {
 	var other *Error
 	return errors.As(target, &other) && other.Code == e.Code
 }
 
-// With returns a copy whose details are replaced by details.
+// With returns a copy with other details.
 func (e *Error) With(details ...string) *Error {
 	c := *e
 	c.Details = slices.Clone(details)
@@ -112,53 +118,53 @@ func (e *Error) WithMessage(message string) *Error {
 	return &c
 }
 
-// WithRetryAfter returns a copy that tells when to retry.
+// WithRetryAfter returns a copy with a time to wait before a retry.
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Because returns a copy that carries a private cause for the log.
+// Because returns a copy with a private cause for the log.
 func (e *Error) Because(cause error) *Error {
 	c := *e
 	c.cause = cause
 	return &c
 }
 
-// The general case of each kind (n = 1), for mechanisms that no domain names more precisely.
+// The general error of each kind, for cases that need no code of their own.
 var (
-	ErrInvalid          = New(Invalid, 1)
-	ErrUnauthenticated  = New(Unauthenticated, 1)
-	ErrForbidden        = New(Forbidden, 1)
-	ErrNotFound         = New(NotFound, 1)
-	ErrMethodNotAllowed = New(MethodNotAllowed, 1)
-	ErrNotAcceptable    = New(NotAcceptable, 1)
-	ErrConflict         = New(Conflict, 1)
-	ErrGone             = New(Gone, 1)
-	ErrTooLarge         = New(TooLarge, 1)
-	ErrUnsupported      = New(Unsupported, 1)
-	ErrBadRange         = New(BadRange, 1)
-	ErrRateLimited      = New(RateLimited, 1, "too many requests; retry after as many seconds as Retry-After says")
-	ErrInternal         = New(Internal, 1)
-	ErrUnavailable      = New(Unavailable, 1)
-	ErrOverloaded       = New(Overloaded, 1)
+	ErrInvalid          = New(400001)
+	ErrUnauthenticated  = New(401001)
+	ErrForbidden        = New(403001)
+	ErrNotFound         = New(404001)
+	ErrMethodNotAllowed = New(405001)
+	ErrNotAcceptable    = New(406001)
+	ErrConflict         = New(409001)
+	ErrGone             = New(410001)
+	ErrTooLarge         = New(413001)
+	ErrUnsupported      = New(415001)
+	ErrBadRange         = New(416001)
+	ErrRateLimited      = New(429001, "too many requests; retry after as many seconds as Retry-After says")
+	ErrInternal         = New(500001)
+	ErrUnavailable      = New(503001)
+	ErrOverloaded       = New(509001)
 )
 
-// Problems collects one detail per invalid member, so that a client learns all of them at once (contract 1.4).
+// Problems collects one detail per invalid member, so that one answer names all of them (contract 1.4).
 type Problems []string
 
-// MaxProblems is how many details an error about many things has: a list can have thousands of wrong entries.
+// MaxProblems caps the details of one answer: a list can have thousands of invalid entries.
 const MaxProblems = 20
 
-// Add notes that a member is wrong, as "member: what is wrong". Beyond MaxProblems it notes nothing more.
+// Add adds the detail "member: problem", unless there are MaxProblems details already.
 func (p *Problems) Add(member, problem string) {
 	if len(*p) < MaxProblems {
 		*p = append(*p, member+": "+problem)
 	}
 }
 
-// Err returns nil when nothing was added, else a copy of ErrInvalid with the problems as details.
+// Err returns nil when there are no problems, else ErrInvalid with the problems as details.
 func (p Problems) Err() error {
 	if len(p) == 0 {
 		return nil

@@ -177,7 +177,7 @@ func TestBucketsTake(t *testing.T) {
 	t.Parallel()
 	buckets := httpapi.NewBuckets(ratelimit.NewLimiter(ratelimit.NewMemory(time.Now), true, slog.New(slog.DiscardHandler)))
 	mails := ratelimit.Bucket{Name: "verify", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)},
-		Refusal: fault.New(fault.RateLimited, 2, "ask again in a minute")}
+		Refusal: fault.New(429002, "ask again in a minute")}
 	f := newFixture(t, nil).mount(httpapi.Identity, httpapi.Route{Method: "GET", Pattern: "/thing", Bucket: httpapi.OwnBucket, Handler: func(w http.ResponseWriter, r *http.Request) error {
 		if err := buckets.Take(w, r.Context(), mails, "ann", httpapi.Identity); err != nil {
 			return err

@@ -164,7 +164,7 @@ func TestRefused(t *testing.T) {
 	if err := (ratelimit.Bucket{}).Refused(result); !errors.Is(err, fault.ErrRateLimited) || err.RetryAfter != 3*time.Second {
 		t.Errorf("%+v", err)
 	}
-	own := fault.New(fault.RateLimited, 2, "wait")
+	own := fault.New(429002, "wait")
 	if err := (ratelimit.Bucket{Refusal: own}).Refused(result); !errors.Is(err, own) || err.RetryAfter != 3*time.Second {
 		t.Errorf("%+v", err)
 	}

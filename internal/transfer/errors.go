@@ -8,68 +8,108 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Every failure of this domain that a client can see. Missing or foreign things are ErrNotFound (contract 7).
+// The errors of the transfer API. Package fault declares the general ones, package token those of tokens (from 901).
+// A code is the status times 1000 plus a number and never changes its meaning. An error without a detail here gets its
+// details where it is returned.
 var (
-	ErrKeyInvalid    = fault.New(fault.Invalid, 10, "key: is neither a uid nor a vanity link (3 to 64 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit)")
-	ErrUnconfirmable = fault.New(fault.Invalid, 11)
-	ErrBodyLength    = fault.New(fault.Invalid, 12)
-	ErrDigest        = fault.New(fault.Invalid, 13, "the bytes do not have the SHA-256 that the request states; nothing of this request was kept")
+	// ErrKeyInvalid: the key of a public path is neither a uid nor a vanity link.
+	ErrKeyInvalid = fault.New(400010, "key: is neither a uid nor a vanity link (3 to 64 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit)")
+	// ErrUnconfirmable: the reservation lacks something that a transfer needs.
+	ErrUnconfirmable = fault.New(400011)
+	// ErrBodyLength: the body is shorter or longer than the range or the intended size.
+	ErrBodyLength = fault.New(400012)
+	// ErrDigest: the SHA-256 of the bytes differs from the one in the request.
+	ErrDigest = fault.New(400013, "the SHA-256 of the bytes differs from the one in the request; nothing of this request was kept")
 
-	ErrPassword = fault.New(fault.Unauthenticated, 10, "password: is missing or wrong")
-	ErrCode     = fault.New(fault.Unauthenticated, 11, "code: is missing, wrong, used or expired; POST …/code mails another one")
+	// ErrPassword: the password of the transfer is missing or wrong.
+	ErrPassword = fault.New(401010, "password: is missing or wrong")
+	// ErrCode: the mailed code is missing, wrong, used or expired.
+	ErrCode = fault.New(401011, "code: is missing, wrong, used or expired; POST …/code mails another one")
 
-	ErrTTL                = fault.New(fault.Forbidden, 2, "ttl: not acceptable")
-	ErrAbsent             = fault.New(fault.Forbidden, 30, "the owner of the mailbox is absent and takes no transfers")
-	ErrPersonalVolume     = fault.New(fault.Forbidden, 31, "the owner's monthly upload volume is used up")
-	ErrSubscriptionVolume = fault.New(fault.Forbidden, 32, "the monthly transfer volume of the owner's subscription is used up")
-	ErrServiceDisabled    = fault.New(fault.Forbidden, 33, "the transfer service is not enabled for this person")
-	ErrStorageVolume      = fault.New(fault.Forbidden, 34, "the storage volume of the owner's subscription is used up")
-	ErrTooManyFiles       = fault.New(fault.Forbidden, 35)
-	ErrFileTooLarge       = fault.New(fault.Forbidden, 36)
-	ErrTooManyRecipients  = fault.New(fault.Forbidden, 37)
-	ErrGroupLimit         = fault.New(fault.Forbidden, 38)
-	ErrMIMEType           = fault.New(fault.Forbidden, 40)
-	ErrFixedMember        = fault.New(fault.Forbidden, 41)
-	ErrAddressNotOwn      = fault.New(fault.Forbidden, 42, "email: is not one of your verified addresses")
-	ErrLimitRaised        = fault.New(fault.Forbidden, 43)
-	ErrFilterUnavailable  = fault.New(fault.Forbidden, 44, "mimeTypeFilter: is not part of the subscription")
-	ErrRoleMissing        = fault.New(fault.Forbidden, 45, "this needs the role Service.Transfer.Use or Service.All.Use")
-	ErrLocked             = fault.New(fault.Forbidden, 46, "the transfer is protected by a password; open it with the link in the mail")
-	ErrNoCode             = fault.New(fault.Forbidden, 47)
-	ErrPriority           = fault.New(fault.Forbidden, 50, "priority: is not enabled")
-	ErrProtection         = fault.New(fault.Forbidden, 51)
-	ErrAdminRole          = fault.New(fault.Forbidden, 52, "this needs the role Organization.Admin")
+	// ErrTTL: the time to live is not one of the available ones.
+	ErrTTL = fault.New(403002, "ttl: not acceptable")
+	// ErrAbsent: the owner of the mailbox is absent.
+	ErrAbsent = fault.New(403030, "the owner of the mailbox is absent and accepts no transfers")
+	// ErrPersonalVolume: the owner's monthly upload volume is used up.
+	ErrPersonalVolume = fault.New(403031, "the owner's monthly upload volume is used up")
+	// ErrSubscriptionVolume: the organization's monthly transfer volume is used up.
+	ErrSubscriptionVolume = fault.New(403032, "the monthly transfer volume of the owner's subscription is used up")
+	// ErrServiceDisabled: the owner may not use the transfer service.
+	ErrServiceDisabled = fault.New(403033, "the transfer service is not enabled for this person")
+	// ErrStorageVolume: the organization's storage volume is used up.
+	ErrStorageVolume = fault.New(403034, "the storage volume of the owner's subscription is used up")
+	// ErrTooManyFiles: the reservation has as many objects as it may have.
+	ErrTooManyFiles = fault.New(403035)
+	// ErrFileTooLarge: the intended size is over the reservation's limit.
+	ErrFileTooLarge = fault.New(403036)
+	// ErrTooManyRecipients: the reservation has more recipients than it may have.
+	ErrTooManyRecipients = fault.New(403037)
+	// ErrGroupLimit: the organization has as many mailbox groups as its subscription includes.
+	ErrGroupLimit = fault.New(403038)
+	// ErrMIMEType: the mailbox does not accept the type of the object.
+	ErrMIMEType = fault.New(403040)
+	// ErrFixedMember: a member that cannot change in this kind of reservation would change.
+	ErrFixedMember = fault.New(403041)
+	// ErrAddressNotOwn: the email is not one of the caller's verified addresses.
+	ErrAddressNotOwn = fault.New(403042, "email: is not one of your verified addresses")
+	// ErrLimitRaised: a limit of a mailbox would exceed the adminunit's.
+	ErrLimitRaised = fault.New(403043)
+	// ErrFilterUnavailable: the subscription does not include the MIME type filter.
+	ErrFilterUnavailable = fault.New(403044, "mimeTypeFilter: is not part of the subscription")
+	// ErrRoleMissing: the member has no role to use the transfer service.
+	ErrRoleMissing = fault.New(403045, "this needs the role Service.Transfer.Use or Service.All.Use")
+	// ErrLocked: the transfer needs its password.
+	ErrLocked = fault.New(403046, "the transfer is protected by a password; open it with the link in the mail")
+	// ErrNoCode: no code can be mailed for this link.
+	ErrNoCode = fault.New(403047)
+	// ErrPriority: the adminunit does not enable priorities.
+	ErrPriority = fault.New(403050, "priority: is not enabled")
+	// ErrProtection: the protection is lower than the adminunit's level.
+	ErrProtection = fault.New(403051)
+	// ErrAdminRole: the caller is not an Organization.Admin.
+	ErrAdminRole = fault.New(403052, "this needs the role Organization.Admin")
 
-	ErrNotFound   = fault.ErrNotFound
-	ErrOneTimeKey = fault.New(fault.NotFound, 10, "otk: was used, has expired or is for another download; ask for a new one")
+	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
+	ErrNotFound = fault.ErrNotFound
+	// ErrOneTimeKey: the one-time key is used, expired or for another download.
+	ErrOneTimeKey = fault.New(404010, "otk: was used, has expired or is for another download; request a new one")
 
-	ErrConfirmed  = fault.New(fault.Conflict, 10)
-	ErrClientID   = fault.New(fault.Conflict, 11, "clientId: is taken by an object of another name or size")
-	ErrOvertaken  = fault.New(fault.Conflict, 12, "a newer request writes this object; ask for the offset with HEAD before going on")
-	ErrVanityLink = fault.New(fault.Conflict, 13, "vanityLink: is taken")
+	// ErrConfirmed: the reservation was already confirmed. See Confirmed.
+	ErrConfirmed = fault.New(409010)
+	// ErrClientID: another object of the reservation has the clientId, with another name or size.
+	ErrClientID = fault.New(409011, "clientId: belongs to an object of another name or size")
+	// ErrOvertaken: another request took the writer lease of the object.
+	ErrOvertaken = fault.New(409012, "a newer request writes this object; read the offset with HEAD before you continue")
+	// ErrVanityLink: another mailbox or group has the vanity link.
+	ErrVanityLink = fault.New(409013, "vanityLink: is taken")
 
+	// ErrRange: the range is outside the object. See RangeError.
 	ErrRange = fault.ErrBadRange
 
-	ErrNewTransfers = fault.New(fault.RateLimited, 3, "too many new transfers for this owner; try again later")
-	ErrTooManyCodes = fault.New(fault.RateLimited, 4, "ten codes were mailed for this link today; try again tomorrow")
+	// ErrNewTransfers: the bucket of new transfers to the owner is full.
+	ErrNewTransfers = fault.New(429003, "too many new transfers for this owner; try again later")
+	// ErrTooManyCodes: the daily number of codes for the link is used up.
+	ErrTooManyCodes = fault.New(429004, "ten codes were mailed for this link today; try again tomorrow")
 
-	ErrStorageFull = fault.New(fault.Unavailable, 10, "the server has no room for more bytes; what was acknowledged is kept").WithRetryAfter(30 * time.Second)
-	ErrStopping    = fault.New(fault.Unavailable, 11, "the server is stopping; what was acknowledged is kept, go on from the offset that HEAD tells").WithRetryAfter(5 * time.Second)
+	// ErrStorageFull: the storage has no room.
+	ErrStorageFull = fault.New(503010, "the server has no room for more bytes; acknowledged bytes are kept").WithRetryAfter(30 * time.Second)
+	// ErrStopping: the server shuts down.
+	ErrStopping = fault.New(503011, "the server is stopping; acknowledged bytes are kept, continue from the offset that HEAD returns").WithRetryAfter(5 * time.Second)
 )
 
-// Confirmed is ErrConfirmed with the uid of the transfer that the reservation became.
+// Confirmed returns ErrConfirmed with the uid of the transfer that the reservation became.
 func Confirmed(uid id.Transfer) error {
-	return ErrConfirmed.With("the reservation is confirmed; its transfer is " + uid.String())
+	return ErrConfirmed.With("the reservation is already confirmed; its transfer is " + uid.String())
 }
 
-// RangeError is ErrRange together with what the answer's Content-Range header says.
+// RangeError is ErrRange with the values of the answer's Content-Range header.
 type RangeError struct {
 	Held   int64  // bytes held of the object
-	Reason string // what would be right
+	Reason string // detail of the answer: what would be right
 }
 
 // Error implements error.
 func (e *RangeError) Error() string { return fmt.Sprintf("%s (%d bytes held)", e.Reason, e.Held) }
 
-// Unwrap makes it the declared error, with the reason as its detail.
+// Unwrap returns ErrRange with the reason as its detail.
 func (e *RangeError) Unwrap() error { return ErrRange.With(e.Reason) }
