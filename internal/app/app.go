@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/hosts"
-	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/i18n"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -57,7 +57,7 @@ type App struct {
 	Jobs     *jobs.Runner
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
-	API      *httpapi.API
+	API      *httpserver.Server
 	// SharedLimits are the rate limits in Redis; nil without one.
 	SharedLimits *redis.Store
 

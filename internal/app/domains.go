@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/identity/agreement"
 	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
@@ -138,7 +139,7 @@ func (a *App) providerRedirect() string { return a.issuerURL() + "/oidc/auth/for
 // mount builds the request pipeline and puts every route on it.
 func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelimit.Limiter) error {
 	c := a.config
-	a.API = httpapi.New(httpapi.Options{
+	a.API = httpserver.New(httpserver.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},

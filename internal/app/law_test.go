@@ -40,6 +40,8 @@ func TestImportLawForbids(t *testing.T) {
 		{"internal/transfer/service", "net/http"},
 		{"internal/blob", module + "internal/config"},
 		{"internal/app", module + "internal/testkit"},
+		{"internal/transfer/handler", module + "internal/httpserver"},
+		{"internal/events", module + "internal/httpserver"},
 	} {
 		if forbidden(pair[0], pair[1]) == "" {
 			t.Errorf("%s may import %s", pair[0], pair[1])
@@ -47,9 +49,9 @@ func TestImportLawForbids(t *testing.T) {
 	}
 }
 
-// httpUsers and sqlUsers are the packages that may speak HTTP and SQL (architecture, section 2); names are those of mechanisms or layers.
+// httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
-	httpUsers = set("handler", "httpapi", "token", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "consign")
+	httpUsers = set("handler", "httpapi", "httpserver", "strictjson", "token", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "consign")
 	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "audit", "pgtest", "testkit")
 )
 
@@ -83,6 +85,8 @@ func forbidden(importer, imported string) string {
 		return "config is read by app and cmd only"
 	case strings.HasPrefix(target, "internal/testkit") && !strings.HasPrefix(importer, "internal/testkit"):
 		return "the test kit is for tests"
+	case target == "internal/httpserver" && !assembles(importer) && importer != "internal/metrics":
+		return "handlers use httpapi; app builds the pipeline, metrics asks it"
 	case target == "internal/app" && !assembles(importer):
 		return "app assembles, nothing assembles app"
 	}

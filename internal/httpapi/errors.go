@@ -3,29 +3,53 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// statusClientGone is what the log says of a request whose client left before the answer. It is never sent.
-const statusClientGone = 499
+// Exchange is what the pipeline's http.ResponseWriter adds for WriteError and CutWhenDone, which find it below wrappers that
+// have Unwrap.
+type Exchange interface {
+	// Fail answers with err in the style of the request's route.
+	Fail(r *http.Request, err error)
+	// CutWrites makes the current and all later writes fail.
+	CutWrites()
+}
 
-var (
-	errStalled    = fault.ErrInvalid.With("the request body did not arrive in time")
-	errBroken     = fault.ErrInvalid.With("the request body broke off")
-	errClientGone = errors.New("the client went away")
-)
+// exchangeOf returns the exchange below w, nil when the request does not come from httpserver.
+func exchangeOf(w http.ResponseWriter) Exchange {
+	for w != nil {
+		if x, ok := w.(Exchange); ok {
+			return x
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil
+		}
+		w = u.Unwrap()
+	}
+	return nil
+}
 
-const unavailableRetry = 5 * time.Second
+// WriteError answers with err. Handlers return their error instead; this is for an http.Handler, as pages are.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	if x := exchangeOf(w); x != nil {
+		x.Fail(r, err)
+		return
+	}
+	var f *fault.Error
+	if !errors.As(err, &f) {
+		f = fault.ErrInternal
+	}
+	WriteFault(w, f)
+}
 
 // The error body of both APIs.
-type errorBody struct {
+type errorResponse struct {
 	Error errorMembers `json:"error"`
 }
 
@@ -35,67 +59,8 @@ type errorMembers struct {
 	Details []string `json:"details"`
 }
 
-// WriteError answers with err. Handlers return their error instead; this is for http.Handlers below an API, and the
-// one place where an error becomes a status.
-func WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	if x := exchangeOf(w); x != nil {
-		x.fail(r, err)
-		return
-	}
-	var f *fault.Error
-	if !errors.As(err, &f) {
-		f = fault.ErrInternal
-	}
-	writeFault(w, f)
-}
-
-// fail answers with err. If the answer has begun, or nobody is there to read it, the connection is cut instead.
-func (x *exchange) fail(r *http.Request, err error) {
-	x.err = err
-	if ended := r.Context().Err(); x.status != 0 && ended != nil { // net/http ends it when it cannot write
-		err = ended
-	}
-	f, err := x.api.public(r.Context(), err)
-	if errors.Is(err, errClientGone) {
-		x.status = statusClientGone
-		panic(http.ErrAbortHandler)
-	}
-	if x.status != 0 {
-		x.torn = int(f.Kind)
-		panic(http.ErrAbortHandler)
-	}
-	writeFault(x, x.style.refusal(f))
-}
-
-// public finds what a client may learn of err; the second result is errClientGone when there is no client any more.
-// Kinds of errors that no domain names are classified here: this is the end of the line (contract 1.6, 1.9).
-func (a *API) public(ctx context.Context, err error) (*fault.Error, error) {
-	var f *fault.Error
-	canceled := errors.Is(err, context.Canceled)
-	if canceled && ctx.Err() != nil {
-		// Shutdown and revocation end a request's context with a fault as its cause; a client that leaves, without.
-		if errors.As(context.Cause(ctx), &f) {
-			return f, nil
-		}
-		return nil, errClientGone
-	}
-	if errors.As(err, &f) {
-		return f, nil
-	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return tooLarge(large.Limit), nil
-	}
-	if a.classify != nil && errors.As(a.classify(err), &f) {
-		return f, nil
-	}
-	if canceled || errors.Is(err, context.DeadlineExceeded) {
-		return fault.ErrUnavailable.WithRetryAfter(unavailableRetry), nil
-	}
-	return fault.ErrInternal, nil
-}
-
-func writeFault(w http.ResponseWriter, f *fault.Error) {
+// WriteFault answers with f: status, headers and body. The pipeline decides what f is; everyone else calls WriteError.
+func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	h := w.Header()
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(f.RetryAfter.Seconds())), 10))
@@ -103,28 +68,27 @@ func writeFault(w http.ResponseWriter, f *fault.Error) {
 	if f.Kind == fault.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
+	// Headers that the handler set for the answer it could not give.
 	for _, name := range []string{"Content-Disposition", "Content-Encoding", "ETag", "Last-Modified", "Accept-Ranges"} {
-		h.Del(name) // of the answer that was meant to be
+		h.Del(name)
 	}
 	h.Set("Cache-Control", "no-store")
 	details := f.Details
 	if details == nil {
 		details = []string{}
 	}
-	// The kind's number is the status; nothing is left to do if the client is gone by now.
-	_ = JSON(w, int(f.Kind), errorBody{Error: errorMembers{Code: f.Code, Message: f.Message, Details: details}})
+	// The kind's number is the status. A write error means that the client has left: nothing remains to do.
+	_ = JSON(w, int(f.Kind), errorResponse{Error: errorMembers{Code: f.Code, Message: f.Message, Details: details}})
 }
 
-func tooLarge(limit int64) *fault.Error {
-	return fault.ErrTooLarge.With("the request body may have " + strconv.FormatInt(limit, 10) + " bytes at most")
-}
-
-// crashed turns a panic into an answer. It reports whether the connection has to be cut, since the answer had begun.
-func (x *exchange) crashed(thrown any) (cut bool) {
-	x.err, x.stack = fmt.Errorf("panic: %v", thrown), debug.Stack()
-	if x.status != 0 {
-		return true
-	}
-	writeFault(x, fault.ErrInternal)
-	return false
+// CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and
+// streams use it to stop within a second of a revocation (contract 2.8). The handler calls stop before it returns.
+func CutWhenDone(ctx context.Context, w http.ResponseWriter) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		if x := exchangeOf(w); x != nil {
+			x.CutWrites()
+			return
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/consign-dev/consign/internal/strictjson"
 )
 
 // encoder makes JSON in a buffer of its own.
@@ -45,11 +47,14 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 
 var headerJSON = []string{typeJSON} // shared, and without room to grow, so that Add copies it
 
+// implicitLength is the length of a body up to which net/http sets Content-Length itself.
+const implicitLength = 2 << 10
+
 // EncodedJSON answers with a body that is JSON already.
 func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h["Content-Type"] = headerJSON
-	if len(body) > heldBack { // net/http counts the rest
+	if len(body) > implicitLength {
 		h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	w.WriteHeader(status)
@@ -94,7 +99,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 func (t *Time) UnmarshalText(b []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {
-		return invalidValue("is not a time like 2026-11-20T09:30:00.000+00:00")
+		return strictjson.Invalid("is not a time like 2026-11-20T09:30:00.000+00:00")
 	}
 	*t = Time(parsed)
 	return nil

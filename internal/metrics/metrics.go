@@ -15,10 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
-	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // Metrics are all metrics of one process.
@@ -74,8 +73,8 @@ func New(version string, log *slog.Logger) *Metrics {
 	return m
 }
 
-// Request counts a request that has ended: httpapi.Options.Observe.
-func (m *Metrics) Request(f httpapi.Finished) {
+// Request counts a request that has ended: httpserver.Options.Observe.
+func (m *Metrics) Request(f httpserver.Finished) {
 	k := kind{route: f.Route, method: f.Method, class: class(f)}
 	s, ok := (*m.series.Load())[k]
 	if !ok {
@@ -104,7 +103,7 @@ func (m *Metrics) RevocationKnown(lag time.Duration) { m.revocation.Observe(lag.
 
 // class names the class of a request's status. 509 has its own: with it the identity API refuses what is too much, which is
 // no failure of the server.
-func class(f httpapi.Finished) string {
+func class(f httpserver.Finished) string {
 	if f.Aborted {
 		return "aborted"
 	}

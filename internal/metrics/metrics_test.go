@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/metrics"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	m := metrics.New("1.2.3", slog.New(slog.DiscardHandler))
-	for _, f := range []httpapi.Finished{
+	for _, f := range []httpserver.Finished{
 		{Route: "/a/{uid}", Method: "GET", Status: 200, Elapsed: 3 * time.Millisecond},
 		{Route: "/a/{uid}", Method: "GET", Status: 206, Elapsed: 30 * time.Millisecond},
 		{Route: "/a/{uid}", Method: "GET", Status: 200, Aborted: true},
@@ -51,7 +51,7 @@ func TestRequest(t *testing.T) {
 // TestRequestAllocates nothing once a kind of request is known: it is on the way of every request.
 func TestRequestAllocates(t *testing.T) {
 	m := metrics.New("test", slog.New(slog.DiscardHandler))
-	f := httpapi.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
+	f := httpserver.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
 	if n := testing.AllocsPerRun(100, func() { m.Request(f) }); n > 0 {
 		t.Errorf("%v allocations a request", n)
 	}
@@ -59,7 +59,7 @@ func TestRequestAllocates(t *testing.T) {
 
 func BenchmarkRequest(b *testing.B) {
 	m := metrics.New("test", slog.New(slog.DiscardHandler))
-	f := httpapi.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
+	f := httpserver.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Request(f)

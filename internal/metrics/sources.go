@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -16,7 +16,7 @@ import (
 
 // Sources are the mechanisms that are asked for their numbers at each scrape. All but Shared are required.
 type Sources struct {
-	API      *httpapi.API
+	API      *httpserver.Server
 	DB       *database.DB
 	Listener *database.Listener
 	Jobs     *jobs.Runner

@@ -5,6 +5,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 )
 
 type signUpRequest struct {
@@ -25,7 +26,7 @@ func (in signUpRequest) domain() service.NewAccount {
 // who deletes such an account can make it anew at once.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	var in signUpRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	account := in.domain()
@@ -56,7 +57,7 @@ type addressRequest struct {
 // findProvider handles POST /auth/exists.
 func (h *Handler) findProvider(w http.ResponseWriter, r *http.Request) error {
 	var in addressRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	issuer, err := h.service.Exists(r.Context(), httpapi.Client(r.Context()), in.Address)

@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -60,7 +61,7 @@ func (h *Handler) registerAuthenticator(w http.ResponseWriter, r *http.Request) 
 		Name   *string `json:"name"`
 		PubKey *string `json:"pubKey"`
 	}
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	a, err := h.service.RegisterAuthenticator(r.Context(), token.CallerFrom(r.Context()), service.NewAuthenticator{
@@ -99,7 +100,7 @@ func (h *Handler) updateAuthenticator(w http.ResponseWriter, r *http.Request) er
 		PubKey  *string `json:"pubKey"`
 		AuthKey *string `json:"authKey"`
 	}
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	caller := token.CallerFrom(r.Context())
@@ -134,7 +135,7 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	var in logInRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	caller := token.CallerFrom(r.Context())

@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -28,7 +29,7 @@ func (h *Handler) addEmail(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var in addressRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	address, err := service.NormalizeAddress("address", in.Address)

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -23,7 +24,7 @@ type implicitRequest struct {
 // logInImplicit handles POST /oidc/auth/implicit.
 func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	var in implicitRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	raw, err := h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
@@ -43,7 +44,7 @@ type codeRequest struct {
 // logInCode handles POST /oidc/auth/code.
 func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	var in codeRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	raw, err := h.service.LoginCode(r.Context(), h.external(r), service.Code{
@@ -67,7 +68,7 @@ type preflightResponse struct {
 // registerState handles POST /oidc/auth.
 func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 	var in preflightRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	p, err := h.service.RegisterExternal(r.Context(), httpapi.Client(r.Context()), in.RedirectURL)
@@ -79,7 +80,7 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 
 // takeFormPost handles POST /oidc/auth/form, which a provider makes the browser send.
 func (h *Handler) takeFormPost(w http.ResponseWriter, r *http.Request) error {
-	form, err := httpapi.DecodeForm(r)
+	form, err := strictjson.DecodeForm(r)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -61,7 +62,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	var in createInvitationRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	if in.Roles == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -23,7 +24,7 @@ type createOrganizationRequest struct {
 // createOrganization handles POST /organizations.
 func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) error {
 	var in createOrganizationRequest
-	if err := httpapi.DecodeOptional(r, &in); err != nil {
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
 	o, idToken, err := h.service.CreateOrganization(r.Context(), token.CallerFrom(r.Context()), service.NewOrganization{
@@ -95,7 +96,7 @@ func (h *Handler) updateOrganizationProfile(w http.ResponseWriter, r *http.Reque
 		return err
 	}
 	var in organizationProfileRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	profile, err := in.domain()
@@ -133,7 +134,7 @@ func (h *Handler) updateTheme(w http.ResponseWriter, r *http.Request) error {
 		PrimaryColor    *string `json:"primaryColor"`
 		BackgroundColor *string `json:"backgroundColor"`
 	}
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	theme := identity.Theme{PrimaryColor: text(in.PrimaryColor), BackgroundColor: text(in.BackgroundColor)}

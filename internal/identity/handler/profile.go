@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -29,7 +30,7 @@ type profileRequest struct {
 // updateProfile handles PUT /profile.
 func (h *Handler) updateProfile(w http.ResponseWriter, r *http.Request) error {
 	var in profileRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	person, err := h.service.UpdateProfile(r.Context(), token.CallerFrom(r.Context()), service.ProfileChange(in))

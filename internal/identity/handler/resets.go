@@ -5,13 +5,14 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 )
 
 // requestReset handles POST /auth/reset. Beside the general bucket, each address has one of its own, so that nobody's
 // inbox is filled.
 func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	var in addressRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	address, err := service.NormalizeAddress("address", in.Address)

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -24,7 +25,7 @@ type logInRequest struct {
 // after ten seconds that it is too much, and a guess at everybody's account is cheap otherwise.
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in logInRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	credentials := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}

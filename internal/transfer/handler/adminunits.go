@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -68,7 +69,7 @@ func set[T any](to *T, value *T) {
 // putAdminunit handles PUT /adminunit. A setting that is left out returns to the server's default.
 func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
 	var in adminunitRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	u := in.over(h.service.DefaultAdminunit())

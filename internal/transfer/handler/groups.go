@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -92,7 +93,7 @@ func (in groupRequest) domain() (service.GroupWish, error) {
 
 func decodeGroup(r *http.Request) (service.GroupWish, error) {
 	var in groupRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return service.GroupWish{}, err
 	}
 	return in.domain()

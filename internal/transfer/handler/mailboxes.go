@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -116,7 +117,7 @@ func document(raw json.RawMessage) []byte {
 // putMailbox handles PUT /mailbox.
 func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
 	var in putMailboxRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	wish, err := in.mailbox()

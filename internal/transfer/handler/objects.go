@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -98,7 +99,7 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var in attachRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	files, err := in.files()

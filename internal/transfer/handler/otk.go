@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -51,7 +52,7 @@ func (h *Handler) createOneTimeKey(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	var in oneTimeKeyRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	var p fault.Problems
@@ -82,7 +83,7 @@ func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request)
 		return err
 	}
 	var in oneTimeKeyRequest
-	if err := httpapi.DecodeOptional(r, &in); err != nil {
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
 	var p fault.Problems

@@ -6,6 +6,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -93,7 +94,7 @@ func (h *Handler) openPublicTransfer(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	var in accessRequest
-	if err := httpapi.DecodeOptional(r, &in); err != nil {
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
 	raw, err := h.service.OpenLink(r.Context(), caller(r), link, service.Credentials{Password: in.Password, Code: in.Code})

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -81,7 +82,7 @@ func (in introductionRequest) domain(locale string) service.Introduction {
 // reserveMailbox handles POST /public/mailbox/{key}.
 func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
 	var in introductionRequest
-	if err := httpapi.DecodeOptional(r, &in); err != nil {
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
 	made, err := h.service.ReserveMailbox(r.Context(), caller(r), httpapi.Param(r, "key"), in.domain(h.catalog.Match(r.Header.Get("Accept-Language"))))
@@ -168,7 +169,7 @@ func (in metadataRequest) domain() (service.Metadata, error) {
 // createReservation handles POST /reservations.
 func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) error {
 	var in metadataRequest
-	if err := httpapi.DecodeOptional(r, &in); err != nil {
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
 	wish, err := in.domain()
@@ -189,7 +190,7 @@ func (h *Handler) patchReservation(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	var in metadataRequest
-	if err := httpapi.Decode(r, &in); err != nil {
+	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
 	change, err := in.domain()

@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"net/http"
@@ -17,9 +17,9 @@ const (
 )
 
 // allowOrigin lets scripts of an allowed origin read the answer, never with credentials (contract 1.10).
-func (a *API) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
+func (s *Server) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || !a.originAllowed(r, origin, host) {
+	if origin == "" || !s.originAllowed(r, origin, host) {
 		return
 	}
 	x.origin = origin
@@ -29,19 +29,19 @@ func (a *API) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
 
 // originAllowed reports whether origin is configured, or one of the hostnames of the request host's organization, in
 // the scheme and at the port of the public URL.
-func (a *API) originAllowed(r *http.Request, origin string, host hosts.Host) bool {
+func (s *Server) originAllowed(r *http.Request, origin string, host hosts.Host) bool {
 	origin = strings.ToLower(origin)
-	if slices.Contains(a.origins, origin) {
+	if slices.Contains(s.origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
-	if err != nil || host.Name == "" || u.Scheme != a.publicURL.Scheme || u.Port() != a.publicURL.Port() || u.Scheme+"://"+u.Host != origin {
+	if err != nil || host.Name == "" || u.Scheme != s.publicURL.Scheme || u.Port() != s.publicURL.Port() || u.Scheme+"://"+u.Host != origin {
 		return false
 	}
 	if u.Hostname() == host.Name {
 		return true
 	}
-	other, err := a.hosts.Resolve(r.Context(), u.Hostname())
+	other, err := s.hosts.Resolve(r.Context(), u.Hostname())
 	return err == nil && other.Own && other.Organization == host.Organization
 }
 

@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"log/slog"
@@ -16,16 +16,16 @@ type forwarding struct {
 
 // forwarded reads the forwarding headers if the peer is a trusted proxy, and ignores them otherwise, with one warning
 // for the life of the process: it is how an undeclared proxy shows.
-func (a *API) forwarded(x *exchange, r *http.Request) forwarding {
+func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 	f := forwarding{address: x.client().Address, host: r.Host, https: r.TLS != nil}
 	if !x.trusted {
-		if header := forwardingHeader(r.Header); header != "" && a.warned.CompareAndSwap(false, true) {
-			a.log.WarnContext(r.Context(), "ignoring forwarding headers from a peer that is not listed in CONSIGN_TRUSTED_PROXIES",
+		if header := forwardingHeader(r.Header); header != "" && s.warned.CompareAndSwap(false, true) {
+			s.log.WarnContext(r.Context(), "ignoring forwarding headers from a peer that is not listed in CONSIGN_TRUSTED_PROXIES",
 				slog.String("peer", f.address.String()), slog.String("header", header))
 		}
 		return f
 	}
-	f.address = a.clientAddress(f.address, r.Header["X-Forwarded-For"])
+	f.address = s.clientAddress(f.address, r.Header["X-Forwarded-For"])
 	// Of several values the last is the one that the proxy next to us added; earlier ones may be the client's own.
 	if host := lastValue(r.Header["X-Forwarded-Host"]); host != "" {
 		f.host = host
@@ -38,7 +38,7 @@ func (a *API) forwarded(x *exchange, r *http.Request) forwarding {
 
 // clientAddress walks the hops from our side and returns the first that is not a trusted proxy. An entry that is no
 // address ends the walk at the proxy that reported it; so does the end of the list.
-func (a *API) clientAddress(nearest netip.Addr, values []string) netip.Addr {
+func (s *Server) clientAddress(nearest netip.Addr, values []string) netip.Addr {
 	address := nearest
 	for i := len(values) - 1; i >= 0; i-- {
 		rest := values[i]
@@ -54,7 +54,7 @@ func (a *API) clientAddress(nearest netip.Addr, values []string) netip.Addr {
 				return address
 			}
 			address = hop
-			if !a.isTrusted(address) {
+			if !s.isTrusted(address) {
 				return address
 			}
 		}

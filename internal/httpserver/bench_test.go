@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"io"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -35,7 +36,7 @@ func BenchmarkPipeline(b *testing.B) {
 			Bucket: httpapi.PerSession("bench", ratelimit.Limit{Capacity: 1 << 30, PerSecond: 1})},
 	} {
 		b.Run(name, func(b *testing.B) {
-			f := newFixture(b, func(o *httpapi.Options) {
+			f := newFixture(b, func(o *httpserver.Options) {
 				o.Log = slog.New(slog.NewJSONHandler(io.Discard, nil))
 				o.Now = time.Now
 			}).mount(httpapi.Transfer, route)

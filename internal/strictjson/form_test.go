@@ -1,4 +1,4 @@
-package httpapi_test
+package strictjson_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
 )
 
 func TestDecodeForm(t *testing.T) {
@@ -38,7 +38,7 @@ func TestDecodeForm(t *testing.T) {
 			if !announced {
 				r.ContentLength = -1
 			}
-			values, err := httpapi.DecodeForm(r)
+			values, err := strictjson.DecodeForm(r)
 			if !errors.Is(err, c.want) || c.want == nil && err != nil || values.Get("a") != c.value {
 				t.Errorf("%s (length announced: %v): got %.40q and %v, want %v", name, announced, values.Get("a"), err, c.want)
 			}

@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"log/slog"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
 )
 
-func limited(t *testing.T, style httpapi.Style, b httpapi.Bucketing, change func(*httpapi.Options)) *fixture {
+func limited(t *testing.T, style httpapi.Style, b httpapi.Bucketing, change func(*httpserver.Options)) *fixture {
 	t.Helper()
 	return newFixture(t, change).mount(style, httpapi.Route{Method: "GET", Pattern: "/thing", Auth: token.NeedAccess.Optional(), Bucket: b, Handler: ok})
 }
@@ -162,7 +163,7 @@ func TestInvalidTokensCostTheAddress(t *testing.T) {
 
 func TestRateLimitOff(t *testing.T) {
 	t.Parallel()
-	f := limited(t, httpapi.Transfer, httpapi.General, func(o *httpapi.Options) {
+	f := limited(t, httpapi.Transfer, httpapi.General, func(o *httpserver.Options) {
 		o.Limiter = ratelimit.NewLimiter(ratelimit.NewMemory(o.Now), false, slog.New(slog.DiscardHandler))
 	})
 	for range 100 {

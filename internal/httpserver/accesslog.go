@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // ours carry their cause here and nowhere else.
 //
 // It hands a handler a record made here, which spares each request the look-up of its line in the source.
-func (a *API) logRequest(x *exchange, f Finished) {
+func (s *Server) logRequest(x *exchange, f Finished) {
 	level := slog.LevelInfo
 	switch status := max(f.Status, x.torn); {
 	case x.stack != nil || status == http.StatusInternalServerError:
@@ -26,7 +26,7 @@ func (a *API) logRequest(x *exchange, f Finished) {
 		level = slog.LevelDebug
 	}
 	ctx := context.Background() // the request's would add its id once more
-	if !a.log.Enabled(ctx, level) {
+	if !s.log.Enabled(ctx, level) {
 		return
 	}
 	line := slog.NewRecord(x.started.Add(f.Elapsed), level, "request", 0)
@@ -46,7 +46,7 @@ func (a *API) logRequest(x *exchange, f Finished) {
 	if x.stack != nil {
 		line.AddAttrs(slog.String("stack", string(x.stack)))
 	}
-	_ = a.lines.of(f).Handle(ctx, line) // a log that cannot be written has nowhere to say so
+	_ = s.lines.of(f).Handle(ctx, line) // a log that cannot be written has nowhere to say so
 }
 
 // lines are handlers of access lines whose beginning is written already. A map is never written to after it is stored; a new

@@ -1,10 +1,12 @@
-package httpapi
+package httpserver
 
 import (
 	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // Finished is one request that has ended, for Options.Observe. None of its members is a client's choice: unknown routes
@@ -24,8 +26,8 @@ type Stats struct {
 }
 
 // Stats returns the present numbers.
-func (a *API) Stats() Stats {
-	t := &a.traffic
+func (s *Server) Stats() Stats {
+	t := &s.traffic
 	return Stats{
 		BytesIn: t.in.Load(), BytesOut: t.out.Load(),
 		Uploads: t.uploads.Load(), Downloads: t.downloads.Load(), Streams: t.streams.Load(),
@@ -36,13 +38,13 @@ func (a *API) Stats() Stats {
 type traffic struct{ in, out, uploads, downloads, streams atomic.Int64 }
 
 // of returns the gauge of requests under way that a request to route belongs to; nil: it is an ordinary one.
-func (t *traffic) of(route Route, method string) *atomic.Int64 {
+func (t *traffic) of(route httpapi.Route, method string) *atomic.Int64 {
 	switch {
-	case route.Body == StreamBody:
+	case route.Body == httpapi.StreamBody:
 		return &t.uploads
 	case route.Download && method == http.MethodGet:
 		return &t.downloads
-	case slices.Contains(route.Produces, TypeEvents):
+	case slices.Contains(route.Produces, httpapi.TypeEvents):
 		return &t.streams
 	}
 	return nil

@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
@@ -86,13 +87,13 @@ func lookup(_ context.Context, name string) (hosts.Host, error) {
 }
 
 type fixture struct {
-	api *httpapi.API
+	api *httpserver.Server
 	log *logbook
 	now time.Time
 }
 
 // newFixture builds an API; change may alter its options.
-func newFixture(t testing.TB, change func(*httpapi.Options)) *fixture {
+func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 	t.Helper()
 	f := &fixture{log: &logbook{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
 	now := func() time.Time { return f.now }
@@ -105,7 +106,7 @@ func newFixture(t testing.TB, change func(*httpapi.Options)) *fixture {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o := httpapi.Options{
+	o := httpserver.Options{
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(now), true, log), Hosts: hosts.New(lookup, public, time.Minute, now),
 		Sealer: sealer, PublicURL: public, Now: now, Log: log, Authenticate: authenticate,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
@@ -114,7 +115,7 @@ func newFixture(t testing.TB, change func(*httpapi.Options)) *fixture {
 	if change != nil {
 		change(&o)
 	}
-	f.api = httpapi.New(o)
+	f.api = httpserver.New(o)
 	return f
 }
 

@@ -1,4 +1,4 @@
-package httpapi_test
+package strictjson_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 	"unicode/utf8"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
 )
 
 type recipient struct {
@@ -51,7 +53,7 @@ func decode(t *testing.T, body string) (sample, []string) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json; charset=utf-8")
 	var got sample
-	err := httpapi.Decode(r, &got)
+	err := strictjson.Decode(r, &got)
 	if err == nil {
 		return got, nil
 	}
@@ -161,13 +163,13 @@ func TestDecodeBody(t *testing.T) {
 		"charset":               {request(strings.NewReader(`{}`), "application/json; charset=latin1"), 415001},
 		"too large":             {request(strings.NewReader(big), "application/json"), 413001},
 		"too large, no length":  {request(io.MultiReader(strings.NewReader(big)), "application/json"), 413001},
-		"ends early":            {request(io.MultiReader(strings.NewReader(`{`), cutOff{}), "application/json"), 400001},
+		"ends early":            {request(io.MultiReader(strings.NewReader(`{`), iotest.ErrReader(io.ErrUnexpectedEOF)), "application/json"), 400001},
 		"empty without type":    {request(strings.NewReader(``), ""), 0},
 		"exactly at the limit":  {request(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-14)+`"}`), "application/json"), 0},
 		"one beyond, streaming": {request(io.MultiReader(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-13)+`"}`)), "application/json"), 413001},
 	} {
 		var got sample
-		err := httpapi.DecodeOptional(c.r, &got)
+		err := strictjson.DecodeOptional(c.r, &got)
 		var f *fault.Error
 		if code := 0; errors.As(err, &f) && f.Code != c.code || f == nil && c.code != code {
 			t.Errorf("%s: %v, want %d", name, err, c.code)
@@ -175,14 +177,10 @@ func TestDecodeBody(t *testing.T) {
 	}
 	r := request(strings.NewReader(`{}`), "application/json")
 	r.Header.Set("Content-Encoding", "gzip")
-	if err := httpapi.Decode(r, &sample{}); !errors.Is(err, fault.ErrUnsupported) {
+	if err := strictjson.Decode(r, &sample{}); !errors.Is(err, fault.ErrUnsupported) {
 		t.Errorf("gzip: %v", err)
 	}
 }
-
-type cutOff struct{}
-
-func (cutOff) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{`{"subject":"a","any":[1,{"x":null}]}`, `{"size":1e3}`, `{"subject":"\ud83c\udf89"}`, "{\"a\":\"\xff\"}", `{"a":1,"a":2}`, `[[[`, `{"recipients":[{"email":5}]}`} {
@@ -195,7 +193,7 @@ func FuzzDecode(f *testing.F) {
 			Any     any    `json:"any"`
 			Subject string `json:"subject"`
 		}
-		err := httpapi.Decode(r, &whole)
+		err := strictjson.Decode(r, &whole)
 		var fe *fault.Error
 		if err != nil && !errors.As(err, &fe) {
 			t.Fatalf("not a fault: %v", err)
@@ -238,7 +236,7 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		r := &http.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 		var got sample
-		if err := httpapi.Decode(r, &got); err != nil {
+		if err := strictjson.Decode(r, &got); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -258,7 +256,7 @@ func TestDecodeAnnounced(t *testing.T) {
 	var free room
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/", &free)
 	r.ContentLength = 1 << 20
-	if err := httpapi.Decode(r, &sample{}); err == nil || free < 1 || free > 64<<10 {
+	if err := strictjson.Decode(r, &sample{}); err == nil || free < 1 || free > 64<<10 {
 		t.Errorf("%v, with room for %d bytes", err, free)
 	}
 }

@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/token"
 )
 
 func TestHTTPSRule(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, func(o *httpapi.Options) { o.RequireHTTPS = true }).route(ok)
+	f := newFixture(t, func(o *httpserver.Options) { o.RequireHTTPS = true }).route(ok)
 	f.api.Probe("/healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	proto := header("X-Forwarded-Proto", "https")
 	for name, c := range map[string]struct {
@@ -188,7 +189,7 @@ func TestHeadersOnEveryAnswer(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	var result error
-	f := newFixture(t, func(o *httpapi.Options) {
+	f := newFixture(t, func(o *httpserver.Options) {
 		o.Classify = func(err error) error {
 			if err.Error() == "no database" {
 				return fault.ErrUnavailable.WithRetryAfter(5 * time.Second).Because(err)
@@ -322,7 +323,7 @@ func TestAccessLine(t *testing.T) {
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	on := true
-	f := newFixture(t, func(o *httpapi.Options) { o.Maintenance = func() bool { return on } }).route(ok)
+	f := newFixture(t, func(o *httpserver.Options) { o.Maintenance = func() bool { return on } }).route(ok)
 	f.api.Probe("/readyz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	w := f.do("GET", "/api/thing", "", header("Origin", "https://consign.test"))
 	wantError(t, w, 503001)

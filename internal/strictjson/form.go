@@ -1,4 +1,4 @@
-package httpapi
+package strictjson
 
 import (
 	"bytes"
@@ -20,10 +20,10 @@ func DecodeForm(r *http.Request) (url.Values, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return url.Values{}, nil
 	}
-	if r.ContentLength > maxJSON {
-		return nil, tooLarge(maxJSON)
+	if r.ContentLength > MaxBytes {
+		return nil, TooLarge(MaxBytes)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxJSON))
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, MaxBytes))
 	if err != nil {
 		return nil, bodyError(err)
 	}

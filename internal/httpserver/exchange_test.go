@@ -1,4 +1,4 @@
-package httpapi_test
+package httpserver_test
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -157,7 +158,7 @@ func TestBodyLimits(t *testing.T) {
 	wantStatus(t, f.do("POST", "/api/image", big[:10]), http.StatusOK)
 	wantStatus(t, f.do("POST", "/api/stream", big), http.StatusOK)
 	wantError(t, f.do("POST", "/api/stream", "x", func(r *http.Request) {
-		r.Body, r.ContentLength = io.NopCloser(cutOff{}), 5
+		r.Body, r.ContentLength = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), 5
 	}), 400001)
 }
 

@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"context"
@@ -20,12 +20,13 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Options is what an API is built from. All members but the functions
+// Options is what a Server is built from. All members but the functions
 // Authenticate, Classify, Maintenance, Stopping and Observe are required.
 type Options struct {
 	// Authenticate turns a request's token into its caller: token.Verifier's method. Without it only routes of
@@ -49,9 +50,9 @@ type Options struct {
 }
 
 // API serves the routes mounted on it. Mount everything before the first request.
-type API struct {
+type Server struct {
 	authenticate func(*http.Request, token.Auth) (token.Caller, error)
-	buckets      *Buckets
+	buckets      *httpapi.Buckets
 	address      ratelimit.Bucket // what new anonymous sessions and invalid tokens cost the client's address
 	sessions     *sessions
 	hosts        *hosts.Directory
@@ -68,19 +69,19 @@ type API struct {
 	constant     constantHeaders
 
 	mux     *chi.Mux
-	routes  []MountedRoute
+	routes  []httpapi.MountedRoute
 	probes  map[string]http.Handler
 	traffic traffic
 	warned  atomic.Bool // the warning about untrusted forwarding headers was logged
 }
 
 // New returns an API without routes.
-func New(o Options) *API {
-	a := &API{
+func New(o Options) *Server {
+	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
 		log: o.Log, lines: newLines(o.Log.Handler()),
-		buckets: NewBuckets(o.Limiter), address: addressBucket,
+		buckets: httpapi.NewBuckets(o.Limiter), address: addressBucket,
 		mux:    chi.NewMux(),
 		probes: make(map[string]http.Handler),
 		constant: constantHeaders{
@@ -90,57 +91,57 @@ func New(o Options) *API {
 		},
 	}
 	if o.AddressBucket.Capacity > 0 {
-		a.address.Limit = o.AddressBucket
+		s.address.Limit = o.AddressBucket
 	}
 	for _, origin := range o.CORSOrigins {
-		a.origins = append(a.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
+		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
 	}
-	a.sessions = newSessions(o.Sealer, o.AnonymousSession, o.PublicURL.Scheme == "https", o.Now)
-	a.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { WriteError(w, r, fault.ErrNotFound) })
-	a.mux.MethodNotAllowed(a.methodNotAllowed)
-	return a
+	s.sessions = newSessions(o.Sealer, o.AnonymousSession, o.PublicURL.Scheme == "https", o.Now)
+	s.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { httpapi.WriteError(w, r, fault.ErrNotFound) })
+	s.mux.MethodNotAllowed(s.methodNotAllowed)
+	return s
 }
 
 // Handler returns the API as the handler of a server.
-func (a *API) Handler() http.Handler { return http.HandlerFunc(a.serve) }
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 // Connected is the ConnContext of the server that serves Handler: with it, what the requests of a connection have in common is
 // found out once. Without it all works as well.
-func (a *API) Connected(ctx context.Context, c net.Conn) context.Context {
+func (s *Server) Connected(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, newConnection(c.RemoteAddr().String()))
 }
 
-// serve is the way of every request up to the router; API.call is the rest of a route's.
-func (a *API) serve(w http.ResponseWriter, r *http.Request) {
-	x := a.begin(w, r)
-	defer a.end(x, r) // recovers, and writes the access line
+// serve is the way of every request up to the router; Server.call is the rest of a route's.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	x := s.begin(w, r)
+	defer s.end(x, r) // recovers, and writes the access line
 	routing := routings.Get().(*chi.Context)
 	defer routings.Put(routing)
-	r = r.WithContext(x.within(r.Context(), routing, a.mux))
-	if probe, ok := a.probes[r.URL.Path]; ok {
+	r = r.WithContext(x.within(r.Context(), routing, s.mux))
+	if probe, ok := s.probes[r.URL.Path]; ok {
 		x.route, x.probe = r.URL.Path, true
 		probe.ServeHTTP(x, r)
 		return
 	}
-	if err := a.admit(x, r); err != nil {
-		x.fail(r, err)
+	if err := s.admit(x, r); err != nil {
+		x.Fail(r, err)
 		return
 	}
 	if x.origin != "" && isPreflight(r) {
 		answerPreflight(x)
 		return
 	}
-	a.mux.ServeHTTP(x, r)
+	s.mux.ServeHTTP(x, r)
 }
 
 // constantHeaders are values that answers share. They have no room to grow, so that Add copies them.
 type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts, goodbye []string }
 
 // begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
-func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, api: a, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
 	*x.client() = token.Client{Address: x.conn.peer, UserAgent: r.UserAgent()}
-	x.trusted = a.isTrusted(x.client().Address)
+	x.trusted = s.isTrusted(x.client().Address)
 	x.startWrites()
 	x.context.id = newID()
 	if x.trusted {
@@ -150,12 +151,12 @@ func (a *API) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	h := w.Header()
 	h[headerRequestID] = []string{x.context.id}
-	h["X-Content-Type-Options"] = a.constant.nosniff
-	h["Referrer-Policy"] = a.constant.noReferrer
-	h["Cache-Control"] = a.constant.noStore
-	h["Vary"] = a.constant.varyOrigin
-	if a.stopping != nil && a.stopping() {
-		h["Connection"] = a.constant.goodbye
+	h["X-Content-Type-Options"] = s.constant.nosniff
+	h["Referrer-Policy"] = s.constant.noReferrer
+	h["Cache-Control"] = s.constant.noStore
+	h["Vary"] = s.constant.varyOrigin
+	if s.stopping != nil && s.stopping() {
+		h["Connection"] = s.constant.goodbye
 	}
 	return x
 }
@@ -189,48 +190,48 @@ var errNoHTTPS = fault.ErrForbidden.With(
 const maintenanceRetry = time.Minute
 
 // admit finds out who is asking and where, and refuses what no route shall see (contract 1.2, 1.3, 1.9, 1.10).
-func (a *API) admit(x *exchange, r *http.Request) error {
-	f := a.forwarded(x, r)
+func (s *Server) admit(x *exchange, r *http.Request) error {
+	f := s.forwarded(x, r)
 	x.client().Address = f.address
 	if f.https {
-		x.Header()["Strict-Transport-Security"] = a.constant.hsts
-	} else if a.requireHTTPS {
+		x.Header()["Strict-Transport-Security"] = s.constant.hsts
+	} else if s.requireHTTPS {
 		return errNoHTTPS
 	}
-	host, hostErr := a.hosts.Resolve(r.Context(), f.host)
+	host, hostErr := s.hosts.Resolve(r.Context(), f.host)
 	x.client().Host = host
-	a.allowOrigin(x, r, host)
-	if a.maintenance != nil && a.maintenance() {
+	s.allowOrigin(x, r, host)
+	if s.maintenance != nil && s.maintenance() {
 		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
 	}
 	return hostErr
 }
 
-func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.RawPath
 	if path == "" {
 		path = r.URL.Path
 	}
 	var allowed []string
 	for _, method := range methods {
-		if a.mux.Match(chi.NewRouteContext(), method, path) {
+		if s.mux.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}
 	}
 	if len(allowed) == 0 { // the method is one no path knows
-		WriteError(w, r, fault.ErrNotFound)
+		httpapi.WriteError(w, r, fault.ErrNotFound)
 		return
 	}
 	allow := strings.Join(allowed, ", ")
 	w.Header().Set("Allow", allow)
-	WriteError(w, r, fault.ErrMethodNotAllowed.With("this resource supports "+allow))
+	httpapi.WriteError(w, r, fault.ErrMethodNotAllowed.With("this resource supports "+allow))
 }
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // end finishes a request: a panic becomes a 500, or cuts the connection if the answer has begun; then it is counted, and
 // the access line is written.
-func (a *API) end(x *exchange, r *http.Request) {
+func (s *Server) end(x *exchange, r *http.Request) {
 	thrown := recover()
 	err, _ := thrown.(error)
 	aborted := errors.Is(err, http.ErrAbortHandler)
@@ -242,18 +243,15 @@ func (a *API) end(x *exchange, r *http.Request) {
 	}
 	f := Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: time.Since(x.started)}
 	x.endWrites(x.started.Add(f.Elapsed))
-	if a.observe != nil && !x.probe {
-		a.observe(f)
+	if s.observe != nil && !x.probe {
+		s.observe(f)
 	}
-	a.logRequest(x, f)
+	s.logRequest(x, f)
 	if aborted {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// Client returns what is known of the sender of the request whose context this is.
-func Client(ctx context.Context) token.Client { return token.CallerFrom(ctx).Client }
-
-func (a *API) isTrusted(addr netip.Addr) bool {
-	return addr.IsValid() && slices.ContainsFunc(a.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
+func (s *Server) isTrusted(addr netip.Addr) bool {
+	return addr.IsValid() && slices.ContainsFunc(s.trusted, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -1,4 +1,4 @@
-package httpapi
+package strictjson
 
 import (
 	"bytes"
@@ -8,10 +8,16 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/fault"
 )
+
+const typeJSON = "application/json"
+
+// MaxBytes is the size limit of a JSON or form body (contract 1.4).
+const MaxBytes = 1 << 20
 
 // Decode reads the request's JSON body into dst, a pointer to a struct, strictly (contract 1.4): one value of valid
 // UTF-8, at most 1 MiB, no member twice, names in their exact case, no NUL. Unknown members are ignored, except by
@@ -48,12 +54,12 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
-	if r.ContentLength > maxJSON {
-		return nil, tooLarge(maxJSON)
+	if r.ContentLength > MaxBytes {
+		return nil, TooLarge(MaxBytes)
 	}
 	var buffer bytes.Buffer
 	buffer.Grow(int(min(max(0, r.ContentLength), maxPromised)) + bytes.MinRead)
-	if _, err := buffer.ReadFrom(http.MaxBytesReader(nil, r.Body, maxJSON)); err != nil {
+	if _, err := buffer.ReadFrom(http.MaxBytesReader(nil, r.Body, MaxBytes)); err != nil {
 		return nil, bodyError(err)
 	}
 	body := bytes.Trim(buffer.Bytes(), " \t\r\n")
@@ -70,11 +76,16 @@ func bodyError(err error) error {
 	case errors.As(err, &f):
 		return err
 	case errors.As(err, &large):
-		return tooLarge(large.Limit)
+		return TooLarge(large.Limit)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fault.ErrInvalid.With("body: ends before its Content-Length").Because(err)
 	}
 	return fmt.Errorf("read body: %w", err)
+}
+
+// TooLarge returns the error for a request body of more than limit bytes.
+func TooLarge(limit int64) *fault.Error {
+	return fault.ErrTooLarge.With("the request body may have " + strconv.FormatInt(limit, 10) + " bytes at most")
 }
 
 func checkContentType(h http.Header) error {
@@ -108,11 +119,11 @@ func bind(body []byte, dst any) error {
 	return p.problems.Err()
 }
 
-// valueError is a sentence about a value that is fit for a client.
+// valueError is a sentence about a value that the client may read.
 type valueError string
 
 func (e valueError) Error() string { return string(e) }
 
-// invalidValue makes the error with which an UnmarshalText or UnmarshalJSON of a wire type says what is wrong; Decode
-// prefixes the member. Errors of other types are not shown.
-func invalidValue(sentence string) error { return valueError(sentence) }
+// Invalid returns the error with which UnmarshalText or UnmarshalJSON of a wire type says what is wrong with a value. Decode
+// adds the member's name in front. The text of any other error is not shown to the client.
+func Invalid(sentence string) error { return valueError(sentence) }

@@ -1,4 +1,4 @@
-package httpapi
+package httpserver
 
 import (
 	"context"
@@ -8,18 +8,20 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // exchange is the answer to one request on its way out, and what the pipeline notes about both. It hands ReadFrom to
 // the writer below, so that files leave by sendfile, and Unwrap lets http.ResponseController reach that writer.
 type exchange struct {
 	http.ResponseWriter
-	api     *API
+	server  *Server
 	conn    *connection
 	started time.Time // in real time
 	context scope
 	route   string // pattern, for logs
-	style   Style
+	style   httpapi.Style
 	origin  string // the allowed Origin, "" without one
 	trusted bool   // the peer is a trusted proxy
 	probe   bool
@@ -30,7 +32,7 @@ type exchange struct {
 	err    error  // why the request failed, for the log
 	stack  []byte // where it panicked
 
-	mu       sync.Mutex // guards the deadlines below against Cut
+	mu       sync.Mutex // guards the deadlines below against CutWrites
 	moved    time.Time  // when the write deadline was last extended
 	cut      bool       // writes were ended from outside
 	ended    bool       // the connection is the next request's
@@ -48,21 +50,6 @@ const (
 	hearBytes   = 16 << 20         // how much of a body is read only so that its refusal arrives
 	hearTime    = 5 * time.Second  // and for how long
 )
-
-// exchangeOf finds the exchange below wrappers that have Unwrap; nil outside of an API.
-func exchangeOf(w http.ResponseWriter) *exchange {
-	for w != nil {
-		if x, ok := w.(*exchange); ok {
-			return x
-		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return nil
-		}
-		w = u.Unwrap()
-	}
-	return nil
-}
 
 // Unwrap implements what http.ResponseController looks for.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
@@ -127,7 +114,7 @@ func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 // wrote counts bytes of the answer's body.
 func (x *exchange) wrote(n int64) {
 	x.bytes += n
-	x.api.traffic.out.Add(n)
+	x.server.traffic.out.Add(n)
 }
 
 // FlushError implements what http.ResponseController looks for.
@@ -154,20 +141,16 @@ func (x *exchange) setWrites(now time.Time) {
 	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(now.Add(stall))
 }
 
-// CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and
-// streams use it to stop within a second of a revocation (contract 2.8). The handler calls stop before it returns.
-func CutWhenDone(ctx context.Context, w http.ResponseWriter) (stop func() bool) {
-	return context.AfterFunc(ctx, func() {
-		if x := exchangeOf(w); x != nil {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			if x.ended {
-				return
-			}
-			x.cut = true
-		}
-		_ = http.NewResponseController(w).SetWriteDeadline(longAgo)
-	})
+// CutWrites implements httpapi.Exchange. After the handler has returned it does nothing: the connection may already belong to
+// the next request.
+func (x *exchange) CutWrites() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended {
+		return
+	}
+	x.cut = true
+	_ = http.NewResponseController(x.ResponseWriter).SetWriteDeadline(longAgo)
 }
 
 var longAgo = time.Unix(1, 0)
@@ -181,12 +164,12 @@ type requestBody struct {
 }
 
 // takeBody puts limit and deadline on the request's body, and returns what to do after the handler.
-func (x *exchange) takeBody(r *http.Request, kind Body) (done func()) {
+func (x *exchange) takeBody(r *http.Request, kind httpapi.Body) (done func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	body := &requestBody{ReadCloser: r.Body, x: x, ctx: r.Context(), stream: kind == StreamBody}
-	if limit := kind.limit(); limit >= 0 {
+	body := &requestBody{ReadCloser: r.Body, x: x, ctx: r.Context(), stream: kind == httpapi.StreamBody}
+	if limit := kind.Limit(); limit >= 0 {
 		body.ReadCloser = http.MaxBytesReader(x.ResponseWriter, r.Body, limit)
 	}
 	r.Body = body
@@ -202,7 +185,7 @@ func (x *exchange) takeBody(r *http.Request, kind Body) (done func()) {
 // a shutdown answers 503.
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.x.api.traffic.in.Add(int64(n))
+	b.x.server.traffic.in.Add(int64(n))
 	switch {
 	case err == nil:
 		if b.stream && n > 0 {

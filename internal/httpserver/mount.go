@@ -1,0 +1,136 @@
+package httpserver
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Mount serves routes below base. It panics when an operation is declared twice.
+func (s *Server) Mount(base string, style httpapi.Style, routes []httpapi.Route) {
+	for _, route := range routes {
+		m := httpapi.MountedRoute{Route: route, Base: base, Path: base + route.Pattern, Style: style}
+		if slices.ContainsFunc(s.routes, func(o httpapi.MountedRoute) bool { return o.Method == m.Method && o.Path == m.Path }) {
+			panic(fmt.Sprintf("httpserver: %s %s is mounted twice", m.Method, m.Path))
+		}
+		s.routes = append(s.routes, m)
+		endpoint := s.endpoint(m)
+		s.mux.Method(m.Method, m.Path, endpoint)
+		hasHead := slices.ContainsFunc(routes, func(o httpapi.Route) bool { return o.Method == http.MethodHead && o.Pattern == route.Pattern })
+		if m.Method == http.MethodGet && !hasHead && !m.Once {
+			s.mux.Method(http.MethodHead, m.Path, endpoint)
+		}
+	}
+}
+
+// Routes returns what is mounted, in order.
+func (s *Server) Routes() []httpapi.MountedRoute { return slices.Clone(s.routes) }
+
+// Dropped answers 410 at prefix and everything below it: a version that is gone (contract 1.1).
+func (s *Server) Dropped(prefix string) {
+	for _, pattern := range []string{prefix, prefix + "/*"} {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			if x := w.(*exchange); x != nil {
+				x.route = pattern
+			}
+			httpapi.WriteError(w, r, errDropped)
+		})
+	}
+}
+
+var errDropped = fault.ErrGone.With("this version of the API was dropped; see /api/ for the current ones")
+
+// Handle serves pages and the like at a chi pattern: all of serve applies, but no token, bucket or body limit.
+func (s *Server) Handle(pattern string, h http.Handler) {
+	s.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.(*exchange).route = pattern
+		h.ServeHTTP(w, r)
+	}))
+}
+
+// HandleUnknown serves the paths that no route has; without it they answer with fault.ErrNotFound.
+func (s *Server) HandleUnknown(h http.HandlerFunc) { s.mux.NotFound(h) }
+
+// Probe serves a health check at exactly path. It is answered over plain HTTP, to any host, during maintenance, and
+// logged at debug level.
+func (s *Server) Probe(path string, h http.Handler) { s.probes[path] = h }
+
+func (s *Server) endpoint(m httpapi.MountedRoute) http.HandlerFunc {
+	var deprecation, warning string
+	if m.Deprecated != "" {
+		deprecation = "@" + strconv.FormatInt(max(0, m.DeprecatedSince.Unix()), 10) // RFC 9745
+		warning = `299 - ` + strconv.Quote(m.Deprecated)
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		x := w.(*exchange)
+		x.route, x.style = m.Path, m.Style
+		if warning != "" {
+			x.Header().Set("Warning", warning)
+			x.Header().Set("Deprecation", deprecation)
+		}
+		if err := s.call(x, r, m.Route); err != nil {
+			x.hearOut(r)
+			x.Fail(r, err)
+		}
+	}
+}
+
+var errQuery = fault.ErrInvalid.With("query: must be name=value pairs, percent-encoded and joined by &")
+
+// call is the way of a request from its route to its handler and back.
+func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
+	if route.Dropped {
+		return fault.ErrGone
+	}
+	caller, err := s.identify(x, r, route.Auth)
+	if err != nil {
+		return err
+	}
+	if err := s.takeToken(x, r, route.Bucket, caller); err != nil {
+		return err
+	}
+	if err := httpapi.CheckAccept(r, route.Produces); err != nil {
+		return err
+	}
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what net/url leaves out in silence may be what the caller relied on
+		return errQuery
+	}
+	if limit := route.Body.Limit(); limit >= 0 && r.ContentLength > limit {
+		return strictjson.TooLarge(limit)
+	}
+	if flying := s.traffic.of(route, r.Method); flying != nil {
+		flying.Add(1)
+		defer flying.Add(-1)
+	}
+	x.identified(caller)
+	defer x.takeBody(r, route.Body)()
+	return route.Handler(x, r)
+}
+
+// identify verifies the request's token. An invalid one costs the client's address a drop (contract 1.7), so that
+// guessing is bounded.
+func (s *Server) identify(x *exchange, r *http.Request, auth token.Auth) (token.Caller, error) {
+	if auth == token.None || s.authenticate == nil && auth.IsOptional() {
+		return token.Caller{}, nil
+	}
+	if s.authenticate == nil {
+		return token.Caller{}, token.ErrMissing
+	}
+	caller, err := s.authenticate(r, auth)
+	if err == nil {
+		return caller, nil
+	}
+	if isInvalidToken(err) {
+		if full := s.buckets.TakeQuietly(x, r.Context(), s.address, httpapi.AddressKey(x.client().Address), x.style); full != nil {
+			return token.Caller{}, full
+		}
+	}
+	return token.Caller{}, err
+}
