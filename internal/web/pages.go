@@ -50,7 +50,7 @@ func entries() []entry {
 		{pattern: "/invitation/{key}", script: "invitation",
 			title: func(p printer) string { return p.T("Join an organization") },
 			lead:  func(p printer) string { return p.T("This link accepts an invitation to an organization.") }},
-		{pattern: "/m/{key}", script: "drop",
+		{pattern: "/m/{key}", script: "mailboxpage",
 			title: func(p printer) string { return p.T("Leave files in a mailbox") },
 			lead: func(p printer) string {
 				return p.T("This link leads to a mailbox: anybody can leave files in it for its owner.")

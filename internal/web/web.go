@@ -24,7 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed assets/*.css assets/*.js assets/*.svg assets/vendor/*.js
+//go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/vendor/*.js
 var files embed.FS
 
 // policy lets a page load only what lies beside it and talk only to its own host; nothing inline runs, and no script

@@ -141,7 +141,7 @@ export async function devicesTests() {
     equal(await q.locator(".panel button").count(), 0, "what the other window offers");
   });
 
-  await test("a browser that keeps nothing drops files and opens links, and is told why it cannot sign in", async () => {
+  await test("a browser without storage delivers files and opens links, and says why it cannot sign in", async () => {
     const token = await access(await person("Kip"));
     const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
     const at = `/transfer/v2/reservations/${body.uid}`;

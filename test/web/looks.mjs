@@ -28,9 +28,9 @@ const inWindow = ["api", "dialog", "crop", "second-factor-setup"];
 /** The pages that anybody sees: name, path, and what brings them into the state of the picture. */
 const strangers = (w) => [
   ["home", "/"],
-  ["drop", "/m/mara.lindqvist"],
-  ["drop-absent", "/m/dmitri"],
-  ["drop-unknown", "/m/no-such-box"],
+  ["mailboxpage", "/m/mara.lindqvist"],
+  ["mailboxpage-absent", "/m/dmitri"],
+  ["mailboxpage-unknown", "/m/no-such-box"],
   ["group", "/g/harbour"],
   ["login", "/login"],
   ["second-factor", "/login", async (p) => {

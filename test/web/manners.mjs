@@ -90,7 +90,7 @@ export async function mannersTests() {
     await p.getByRole("heading", { name: "Anmelden" }).waitFor(); // kept
   });
 
-  await test("the keyboard alone drops a file", async () => {
+  await test("a file is delivered with the keyboard alone", async () => {
     const p = await page(await visitor(), "/m/demo");
     await p.getByRole("button", { name: "Choose files" }).waitFor(); // else the next stop is the foot
     const focused = () => p.evaluate(() => document.activeElement.textContent.trim());
@@ -142,7 +142,7 @@ export async function mannersTests() {
     equal(await p.getByRole("button", { name: "Menu" }).getAttribute("aria-expanded"), "false", "closed by Escape");
   });
 
-  await test("the drop page is small, and waits for one call only", async () => {
+  await test("the page of a mailbox is small and waits for one call only", async () => {
     const context = await visitor();
     const p = await context.newPage();
     const script = [], calls = [];
@@ -152,7 +152,7 @@ export async function mannersTests() {
     await p.goto(`${base}/m/demo`);
     await p.waitForSelector(".chooser");
     const size = (await Promise.all(script)).reduce((sum, s) => sum + s.responseBodySize, 0);
-    console.log(`      script of the drop page: ${(size / 1000).toFixed(1)} kB compressed, ${script.length} modules; calls: ${calls.join(", ")}`);
+    console.log(`      scripts of the mailbox page: ${(size / 1000).toFixed(1)} kB compressed, ${script.length} modules; calls: ${calls.join(", ")}`);
     if (!(size > 10_000 && size < 150_000)) throw new Error(`${size} bytes of script`);
   });
 

@@ -1,6 +1,6 @@
 // All tests of the web client: node run.mjs URL DATA_DIR PICTURES [a pattern of names of tests]
 import { finish } from "./kit.mjs";
-import { dropTests } from "./drop.mjs";
+import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
 import { externalTests } from "./external.mjs";
 import { transferTests } from "./transfers.mjs";
@@ -9,7 +9,7 @@ import { mannersTests } from "./manners.mjs";
 import { troubleTests } from "./trouble.mjs";
 import { devicesTests } from "./devices.mjs";
 
-await dropTests();
+await mailboxPageTests();
 await accountTests();
 await externalTests();
 await transferTests();

@@ -3,9 +3,9 @@
 import {
   Ask, Button, Field, Form, Notice, Problem, Save, Tool, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
-import { F, T, when } from "./words.js";
+import { F, T, when } from "./i18n.js";
 import { call, claims, forget, idToken, identity, own } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";

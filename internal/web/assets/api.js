@@ -1,7 +1,7 @@
 // Calls of the two APIs, and the tokens of a signed-in person. The ID token lives in sessionStorage, in localStorage only
 // if somebody asked to stay signed in; access tokens live in memory.
 
-import { refusal } from "./refusals.js";
+import { TokenCode, errorSentence } from "./errors.js";
 
 const root = document.documentElement;
 /** Base paths of the two APIs. */
@@ -16,7 +16,7 @@ export class Failure extends Error {
    *   before a retry; where the same would succeed
    */
   constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
-    super(refusal(url.startsWith(identity), status, code, wait));
+    super(errorSentence(url.startsWith(identity), status, code, wait));
     this.status = status;
     this.code = code;
     this.details = details;
@@ -144,8 +144,9 @@ async function renew() {
 /** What the current access token says. */
 export const accessClaims = async () => claims(await accessToken());
 
-/** Whether a token was refused, rather than a password or code of the call. @param {any} error */
-const unknown = (error) => error instanceof Failure && error.status === 401 && (error.code === 401001 || error.code > 401900);
+/** Whether the API rejected the token, not a password or code in the request. @param {unknown} error */
+const tokenRejected = (error) => error instanceof Failure && error.status === 401
+  && (error.code === TokenCode.UNAUTHENTICATED || error.code >= TokenCode.MISSING);
 
 /**
  * Makes a call as the person who is signed in. A session that has ended leads to the sign-in page and back, or to `otherwise`.
@@ -156,7 +157,7 @@ export async function own(method, url, options = {}, otherwise = leave) {
     try {
       return await call(method, url, { ...options, token: await accessToken() });
     } catch (error) {
-      if (!unknown(error)) throw error;
+      if (!tokenRejected(error)) throw error;
       access = none;
     }
   }

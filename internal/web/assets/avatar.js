@@ -1,7 +1,7 @@
 // A picture to upload, cropped square: drag it, or use the sliders.
 
 import { Avatar, Button, Problem, html, useAction, useEffect, useLoaded, useRef, useState } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { Failure, accessToken, own } from "./api.js";
 
 const edge = 500; // pixels of the largest picture the server keeps

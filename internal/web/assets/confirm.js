@@ -1,7 +1,7 @@
 // /confirm/{key}: a button confirms the address. Opening the page does not.
 
 import { Button, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
 

@@ -1,7 +1,7 @@
 // What is in a transfer: its files, each with its download, and everything as one archive.
 
 import { Button, Icon, Problem, html, useAction, useState } from "./ui.js";
-import { F, N, T, bytes, count } from "./words.js";
+import { F, N, T, bytes, count } from "./i18n.js";
 
 const shown = 100;
 

@@ -1,9 +1,9 @@
 // The part of the account page about signing in: password, second factor, recovery codes.
 
 import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, announce, html, useAction, useLoaded, useState } from "./ui.js";
-import { F, N, T, when } from "./words.js";
+import { F, N, T, when } from "./i18n.js";
 import { claims, idToken, identity, own } from "./api.js";
-import { members } from "./refusals.js";
+import { IdentityCode, members } from "./errors.js";
 import { NewPassword, Password } from "./signin.js";
 
 const authenticators = `${identity}/profile/authenticators`;
@@ -46,7 +46,7 @@ function ChangePassword({ uid }) {
 
 /** A refusal that a fresh sign-in would overcome leads there. */
 const Refusal = ({ error }) => html`<${Problem} error=${error} />
-  ${[403010, 403048].includes(error?.code) && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
+  ${[IdentityCode.SESSION_NOT_YOUNG, IdentityCode.FACTOR_FIRST].includes(error?.code) && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
 
 /** The second factor: on, being set up, or off. */
 function SecondFactor({ now, email, onChange }) {

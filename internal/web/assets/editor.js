@@ -1,7 +1,7 @@
 // A simple editor of a mailbox's structured fields, and the schemas that come of it.
 
 import { Button, Check, Field, Tool, html, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { Fields, choices, fieldsOf } from "./fields.js";
 
 /** The fields of a mailbox as the editor holds them. @param {any} mailbox */

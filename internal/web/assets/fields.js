@@ -1,7 +1,7 @@
 // The structured fields of a mailbox, as its uiSchema presents them and its fieldsSchema limits them.
 
 import { Field, html } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 
 /** The fields in order: name, how to show it, what it may hold, whether it is required. @param {any} schema @param {any} ui */
 export function fieldsOf(schema, ui) {

@@ -22,7 +22,7 @@ const orLost = (lost, name, read) => read().catch(() => { lost.push(name); retur
  * What was dropped, folders with everything in them. Must be called while the event is being handled.
  * @param {DataTransfer} data @param {string[]} lost gets the names of what cannot be read @returns {Promise<Chosen[]>}
  */
-export async function fromDrop(data, lost) {
+export async function fromDataTransfer(data, lost) {
   const items = [...data.items].filter((item) => item.kind === "file");
   const found = await Promise.all(items.map(async (item) => {
     const [entry, file] = [item.webkitGetAsEntry?.(), item.getAsFile()];

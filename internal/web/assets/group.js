@@ -1,7 +1,7 @@
 // /g/{key}: the people of a group, to choose whom the files are for.
 
 import { Avatar, Icon, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { call, transfer } from "./api.js";
 import "./shell.js";
 

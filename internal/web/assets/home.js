@@ -1,7 +1,7 @@
 // The start page: what this is, and the ways in.
 
 import { Button, Field, Form, Icon, html, show } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { signedIn } from "./api.js";
 import "./shell.js";
 

@@ -3,7 +3,7 @@
 import {
   Ask, Avatar, Button, Icon, Lines, Notice, Problem, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
 } from "./ui.js";
-import { F, N, T, bytes, exactly, list, when } from "./words.js";
+import { F, N, T, bytes, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { follow } from "./events.js";
 import { fieldsOf } from "./fields.js";

@@ -1,7 +1,7 @@
 // /invitation/{key}: says who invites, and joins at the press of a button.
 
 import { Button, Icon, Notice, Problem, StepHeading, html, show, useAction, useLoaded, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
 import { roleName } from "./roles.js";

@@ -1,7 +1,7 @@
 // /login: sign in and go on to where one came from.
 
 import { Notice, html, show } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { afterSignIn, claims, idToken, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
 

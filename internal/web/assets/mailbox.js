@@ -3,9 +3,9 @@
 import {
   Ask, Button, Check, Copy, Field, Form, Notice, Problem, Save, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
-import { F, N, T, bytes, when } from "./words.js";
+import { F, N, T, bytes, when } from "./i18n.js";
 import { Failure, identity, own, transfer } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
 import "./shell.js";
 

@@ -1,9 +1,9 @@
 // /reset/{key}: the new password is chosen first; only the button uses the key up.
 
 import { Button, Form, Icon, Problem, StepHeading, html, show, useAction, useRef, useState } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { call, claims, identity, keep, own } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { NewPassword, SecondFactor } from "./signin.js";
 
 const key = location.pathname.split("/")[2];

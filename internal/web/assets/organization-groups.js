@@ -1,9 +1,9 @@
 // The organization page: groups of mailboxes, each behind a link of its own.
 
 import { Ask, Button, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { own, transfer } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 
 const groups = `${transfer}/mailboxgroups`;
 

@@ -1,9 +1,9 @@
 // The organization page: its members, what each may do, and invitations.
 
 import { Ask, Button, Check, Copy, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
-import { F, N, T } from "./words.js";
+import { F, N, T } from "./i18n.js";
 import { own } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { offered, roleName } from "./roles.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");

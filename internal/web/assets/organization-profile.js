@@ -1,9 +1,9 @@
 // The organization page: its profile, logo and colours, and how to leave or delete it.
 
 import { Ask, Button, Field, Form, Problem, Save, Waiting, html, useAction, useLoaded, useSaving, useState } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { own } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 

@@ -1,9 +1,9 @@
 // The organization page: the rules for transfers, how much of its volume is used, and its documents.
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
-import { F, T, bytes, month, percent } from "./words.js";
+import { F, T, bytes, month, percent } from "./i18n.js";
 import { own, transfer } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 
 export function Settings() {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/adminunit`)).body);

@@ -2,7 +2,7 @@
 // to change it.
 
 import { Button, Field, Form, Problem, Unloaded, Waiting, html, showOwn, useAction, useEffect, useLoaded, useState } from "./ui.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { Profile } from "./organization-profile.js";
 import { Members } from "./organization-members.js";

@@ -1,7 +1,7 @@
 // Where somebody is at home: the choice of a language and a time zone.
 
 import { Field, html } from "./ui.js";
-import { T, languageName } from "./words.js";
+import { T, languageName } from "./i18n.js";
 
 const locales = ["de_DE", "en_US", "fr_FR", "ru_RU", "ko_KR", "zh_CN", "zh_TW", "ja_JP"];
 /** The time zones of this browser, and the present one even if the browser does not know it. @param {string} present */

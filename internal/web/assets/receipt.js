@@ -1,7 +1,7 @@
 // The end of an upload: what was delivered, to whom, and by which numbers it can be recognised. Made to be printed.
 
 import { Button, Copy, Icon, Lines, html } from "./ui.js";
-import { F, N, T, bytes, exactly } from "./words.js";
+import { F, N, T, bytes, exactly } from "./i18n.js";
 
 /** @param {{receipt: any, to: string, onMore: () => void, children?: any}} properties */
 export function Receipt({ receipt, to, onMore, children }) {

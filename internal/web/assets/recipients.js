@@ -1,7 +1,7 @@
 // Addresses of a transfer, each as To, Cc or Bcc.
 
 import { Icon, html, useId, useRef, useState } from "./ui.js";
-import { F, T, list } from "./words.js";
+import { F, T, list } from "./i18n.js";
 
 const looksLikeAddress = /^[^\s@,;<>"]+@[^\s@,;<>"]+\.[^\s@,;<>"]+$/;
 

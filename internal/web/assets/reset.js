@@ -1,7 +1,7 @@
 // /reset: asks for a message with a link to choose a new password.
 
 import { Button, Field, Form, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { call, identity } from "./api.js";
 import "./shell.js";
 

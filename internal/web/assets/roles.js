@@ -1,6 +1,6 @@
 // The roles of an organization, in words.
 
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 
 const names = () => ({
   "Organization.Admin": T("Administer the organization"),

@@ -1,11 +1,12 @@
 // /send: files to people, or as a link for whoever gets it.
 
 import { Check, Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
-import { N, T, list } from "./words.js";
+import { N, T, list } from "./i18n.js";
 import { bearer, call, own, transfer } from "./api.js";
-import { members } from "./refusals.js";
-import { useUpload } from "./uploader.js";
-import { Chooser, Deliver, FileList, UploadNotices, useDelivery } from "./uploading.js";
+import { members } from "./errors.js";
+import { useUpload } from "./upload/hook.js";
+import { Chooser } from "./upload/chooser.js";
+import { Deliver, FileList, UploadNotices, useDelivery } from "./upload/view.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
 import { Password } from "./signin.js";

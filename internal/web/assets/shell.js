@@ -2,7 +2,7 @@
 
 import { Icon, html, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { call, claims, forget, idToken, identity, signedIn } from "./api.js";
 
 /** What the server says about itself and the organization of this host. @type {Promise<any>} */

@@ -1,7 +1,7 @@
 // Signing in: password, second factor or recovery code, and other providers. A component, because several pages need it.
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
-import { F, T } from "./words.js";
+import { F, T } from "./i18n.js";
 import { call, claims, identity, keep, lasts, session } from "./api.js";
 import { environment, speakLike } from "./shell.js";
 

@@ -1,9 +1,9 @@
 // /signup: an account, and the word that a message is on its way.
 
 import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
-import { F, T, locale } from "./words.js";
+import { F, T, locale } from "./i18n.js";
 import { call, identity, keep, own } from "./api.js";
-import { members } from "./refusals.js";
+import { members } from "./errors.js";
 import { NewPassword } from "./signin.js";
 
 show(() => {

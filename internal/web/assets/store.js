@@ -28,7 +28,7 @@ export const recall = (key) => inStore("readonly", (store) => store.get(key));
 /** @param {string} key @param {unknown} value */
 export const keepRecord = (key, value) => inStore("readwrite", (store) => store.put(value, key));
 /** @param {string} key */
-export const drop = (key) => inStore("readwrite", (store) => store.delete(key));
+export const removeRecord = (key) => inStore("readwrite", (store) => store.delete(key));
 
 /**
  * Whether this window is the only one that works on key; it stays so until it is closed.

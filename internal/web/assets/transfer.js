@@ -1,7 +1,7 @@
 // /t/{key}: what somebody sent, for whoever has the link: unlocked where it is protected, listed, downloaded.
 
 import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
-import { F, T, exactly } from "./words.js";
+import { F, T, exactly } from "./i18n.js";
 import { Failure, asAnybody, call, signedIn, transfer } from "./api.js";
 import { Password } from "./signin.js";
 import { Contents } from "./contents.js";

@@ -4,7 +4,7 @@ import { createElement, render, Fragment } from "./vendor/preact.js";
 import { useEffect, useId, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
 import { paths } from "./icons.js";
-import { T } from "./words.js";
+import { T } from "./i18n.js";
 import { Failure, signInFirst, signedIn } from "./api.js";
 
 export const html = htm.bind(createElement);

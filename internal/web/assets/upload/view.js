@@ -1,54 +1,9 @@
 // An upload as a person sees it: where files are chosen, the list of them and how far they are, and the button at the end.
 
-import { Button, Icon, Notice, Tool, announce, html, sentence, useAction, useEffect, useRef, useState } from "./ui.js";
-import { F, N, T, bytes, count, duration, list, percent } from "./words.js";
-import { fromDrop, fromInput, fromPaste, fromPicker, hasPicker } from "./files.js";
+import { Button, Icon, Notice, Tool, announce, html, sentence, useAction, useEffect, useRef, useState } from "../ui.js";
+import { F, N, T, bytes, count, duration, list, percent } from "../i18n.js";
 
 const shown = 100; // rows at first
-
-/** Where files are chosen: by the dialog, by dropping them anywhere on the page, or by pasting. */
-export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
-  const files = useRef(/** @type {any} */ (null)), folder = useRef(/** @type {any} */ (null));
-  const [over, setOver] = useState(false);
-  const [lost, setLost] = useState(/** @type {string[]} */ ([]));
-  /** @param {(lost: string[]) => Promise<import("./files.js").Chosen[]>} read */
-  const take = async (read) => {
-    const unread = [];
-    onFiles(await read(unread));
-    setLost(unread);
-  };
-  useEffect(() => {
-    if (disabled) return undefined;
-    let depth = 0;
-    const carries = (event) => event.dataTransfer?.types.includes("Files");
-    const handlers = {
-      dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
-      dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
-      dragleave: (e) => { if (carries(e) && --depth <= 0) { depth = 0; setOver(false); } },
-      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDrop(e.dataTransfer, unread)); } },
-      paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
-    };
-    for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
-    return () => { for (const [name, handle] of Object.entries(handlers)) removeEventListener(name, handle); };
-  }, [disabled]);
-  const picked = (event) => {
-    onFiles(fromInput(event.target.files));
-    event.target.value = "";
-  };
-  const choose = () => (hasPicker ? take(fromPicker) : files.current.click());
-  return html`<div class=${`chooser${over ? " over" : ""}${small ? " small" : ""}`}>
-    ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
-    <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
-    <div class="row center">
-      <${Button} kind=${small ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose}>
-        ${small ? T("Add files") : T("Choose files")}<//>
-      <${Button} icon="folder" disabled=${disabled} onClick=${() => folder.current.click()}>${T("Choose a folder")}<//>
-    </div>
-    <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
-    <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
-    ${lost.length > 0 && html`<${Notice} kind="bad">${F("This could not be read: %s", list(lost.length > 10 ? [...lost.slice(0, 10), "…"] : lost))}<//>`}
-  </div>`;
-}
 
 /** The files of an upload, and how far it is. */
 export function FileList({ upload }) {
@@ -91,7 +46,7 @@ function status(upload, t) {
   return F("%s of %s, %s per second, %s left", bytes(t.sent), bytes(t.bytes), bytes(t.speed), duration(t.left, "short"));
 }
 
-/** What is going on with a file, in words. @param {import("./upload.js").Item} item */
+/** What is going on with a file, in words. @param {import("./engine.js").Item} item */
 function stateOf(item) {
   const sent = item.held + item.flying;
   const share = F("%s of %s", bytes(sent), bytes(item.size));
@@ -162,7 +117,7 @@ function Unfinished({ upload }) {
 
 /**
  * Delivers an upload: at once when everything has arrived, else as soon as it has.
- * @param {ReturnType<typeof import("./uploader.js").useUpload>} upload @param {() => object} metadata what the reservation is told
+ * @param {ReturnType<typeof import("./hook.js").useUpload>} upload @param {() => object} metadata what the reservation is told
  */
 export function useDelivery(upload, metadata) {
   const [wished, setWished] = useState(false);
@@ -187,7 +142,7 @@ export function useDelivery(upload, metadata) {
 
 /**
  * The end of the form beside an upload: what keeps it from being delivered, and the button.
- * @param {{of: ReturnType<typeof useDelivery>, upload: import("./upload.js").Upload | null, label: string, disabled: boolean, hint: string}} properties
+ * @param {{of: ReturnType<typeof useDelivery>, upload: import("./engine.js").Upload | null, label: string, disabled: boolean, hint: string}} properties
  */
 export function Deliver({ of, upload, label, disabled, hint }) {
   const t = upload?.totals() ?? { open: 0, failed: 0 };

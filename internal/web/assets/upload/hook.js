@@ -1,11 +1,11 @@
 // The upload of a page, and what makes it last: a record of the reservation and its files from which another visit goes on.
 
-import { announce, useEffect, useRef, useState } from "./ui.js";
-import { N, T } from "./words.js";
-import { Failure, call, now, transfer } from "./api.js";
-import { Upload } from "./upload.js";
-import { alone, drop, keepRecord, recall } from "./store.js";
-import { reopen } from "./files.js";
+import { announce, useEffect, useRef, useState } from "../ui.js";
+import { N, T } from "../i18n.js";
+import { Failure, call, now, transfer } from "../api.js";
+import { Upload } from "./engine.js";
+import { alone, removeRecord, keepRecord, recall } from "../store.js";
+import { reopen } from "../files.js";
 
 const lifetime = 48 * 3600 * 1000; // milliseconds that the server keeps a reservation
 
@@ -45,7 +45,7 @@ export function useUpload(key, reserve, find) {
     const wait = (error) => { setProblem(error); return true; };
     const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
     if (known instanceof Error) {
-      await drop(key);
+      await removeRecord(key);
       setProblem(T("An earlier upload from this browser has expired. Please begin again."));
       return;
     }
@@ -68,7 +68,7 @@ export function useUpload(key, reserve, find) {
     left: state.left.length, // files chosen that no upload could be begun for
     /** Keeps what was written into the form. */
     write(values) { Object.assign(state.form, values); save(); },
-    /** Takes in what was chosen, and what is left of before. @param {import("./files.js").Chosen[]} more */
+    /** Takes in what was chosen, and what is left of before. @param {import("../files.js").Chosen[]} more */
     async add(more) {
       const chosen = [...state.left.splice(0), ...more];
       if (!chosen.length) return;
@@ -104,7 +104,7 @@ export function useUpload(key, reserve, find) {
       Object.assign(state, { upload: null, left: [] });
       for (const item of upload?.items ?? []) item.request?.abort();
       if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
-      await drop(key);
+      await removeRecord(key);
       setPhase("ready");
       setReceipt(null);
       setProblem(null);

@@ -1,6 +1,6 @@
 // One part of a file on its way to the server. XMLHttpRequest, because fetch does not tell how far a body is.
 
-import { Failure } from "./api.js";
+import { Failure } from "../api.js";
 
 const stalled = 40_000; // milliseconds without progress after which a request is given up
 
@@ -41,7 +41,7 @@ export const putPart = ({ url, token, file, from, to, onStart, onProgress }) => 
 
 /**
  * Whether the bytes of a file can still be read as they were when it was chosen: browsers refuse once it was changed.
- * @param {import("./upload.js").Item} item
+ * @param {import("./engine.js").Item} item
  */
 export async function readable({ file, handle, size, modified, held }) {
   try {

@@ -4,13 +4,15 @@
 // The server keeps what arrived in order, also of a part that was cut off, and HEAD tells how much that is. So the rule
 // after every failure is the same: wait a little, ask, go on from there.
 
-import { Failure, call, transfer } from "./api.js";
+import { Failure, call, transfer } from "../api.js";
+import { TransferCode } from "../errors.js";
 import { putPart, readable } from "./part.js";
-import { T } from "./words.js";
+import { T } from "../i18n.js";
 
 const least = 256 * 1024, most = 64 * 1024 * 1024, first = 2 * 1024 * 1024;
 const aim = 6; // seconds a part should take
 const atOnce = 5; // files; browsers open six connections to a host
+const volumeUsedUp = [TransferCode.PERSONAL_VOLUME, TransferCode.SUBSCRIPTION_VOLUME, TransferCode.STORAGE_VOLUME];
 
 /**
  * A file of an upload. `held`: bytes the server has; `flying`: bytes on the way.
@@ -20,7 +22,7 @@ const atOnce = 5; // files; browsers open six connections to a host
  */
 
 /** Ended: the reservation cannot take anything any more. */
-const ended = (error) => error instanceof Failure && (error.status === 401 || error.status === 404 || error.code === 409010);
+const ended = (error) => error instanceof Failure && (error.status === 401 || error.status === 404 || error.code === TransferCode.CONFIRMED);
 
 /** May pass: the network, the server's breaks, full buckets. */
 const passing = (error) => error instanceof Failure && (error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500);
@@ -54,7 +56,7 @@ export class Upload {
 
   /**
    * Takes files in. A file that is missing since the page was opened again is recognised by name and size.
-   * @param {import("./files.js").Chosen[]} chosen @returns {string[]} names of files that were there already
+   * @param {import("../files.js").Chosen[]} chosen @returns {string[]} names of files that were there already
    */
   add(chosen) {
     const known = new Map(this.items.map((item) => [item.name, item]));
@@ -254,7 +256,7 @@ export class Upload {
         } else if (error.status === 413 && tried > least) { // a proxy's; Consign takes parts of any size
           this.most = Math.min(this.most, Math.max(least, tried / 2));
           this.part = Math.min(this.part, this.most);
-        } else if (error.status === 416 || error.code === 400012) {
+        } else if (error.status === 416 || error.code === TransferCode.BODY_LENGTH) {
           await this.ask(item).catch((failure) => { if (!passing(failure)) this.refuse(item, failure); });
         } else {
           this.refuse(item, error);
@@ -270,15 +272,15 @@ export class Upload {
   /** What to do about a refusal that will not pass by itself. @param {Item} item @param {any} error */
   refuse(item, error) {
     if (ended(error)) return this.end(error);
-    if (error.code === 403031 || error.code === 403032 || error.code === 403034) {
+    if (volumeUsedUp.includes(error.code)) {
       this.stopped = error.message;
       item.state = "waiting";
-    } else if (error.code === 409012) {
+    } else if (error.code === TransferCode.OVERTAKEN) {
       item.state = "paused";
       item.problem = error.message;
     } else {
       this.fail(item, error instanceof Failure ? error.message : T("This did not work. Please try again later."));
-      if (error.code === 403040) item.attached = false; // the server has removed it
+      if (error.code === TransferCode.MIME_TYPE) item.attached = false; // the server has removed it
     }
   }
 
@@ -289,7 +291,7 @@ export class Upload {
       this.stopped = error instanceof Failure ? error.message : T("This did not work. Please try again later.");
     } else {
       this.over = true;
-      this.confirmed = error.code === 409010;
+      this.confirmed = error.code === TransferCode.CONFIRMED;
     }
     for (const item of this.items) item.request?.abort();
     this.changed(this);
@@ -386,7 +388,7 @@ export class Upload {
       const { body } = await this.patiently(() => call("POST", `${at}/confirm`, { token: this.token }), () => true);
       return body;
     } catch (error) {
-      if (error instanceof Failure && error.code === 409010) return { uid: error.details.join(" ").match(/[0-9a-f-]{36}/)?.[0] };
+      if (error instanceof Failure && error.code === TransferCode.CONFIRMED) return { uid: error.details.join(" ").match(/[0-9a-f-]{36}/)?.[0] };
       if (ended(error)) this.end(error);
       throw error;
     } finally {

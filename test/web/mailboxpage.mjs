@@ -1,4 +1,4 @@
-// The drop page: from a stranger's files to the owner's inbox.
+// The page of a mailbox: from the files of a visitor to the inbox of the owner.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -17,8 +17,8 @@ const receipt = async (p) => {
   return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".sum").textContent.replace("SHA-256 ", "")])));
 };
 
-export async function dropTests() {
-  await test("a stranger drops files and sees them delivered", async () => {
+export async function mailboxPageTests() {
+  await test("a visitor delivers files and gets a receipt", async () => {
     const p = await page(await visitor(), "/m/demo");
     const files = [file("plan.bin", 3_000_000), file("empty.txt", 0), file("Übersicht (1) & more.txt", 12)];
     await choose(p, files);
@@ -228,7 +228,7 @@ export async function dropTests() {
     equal(await receipt(p), { [one.name]: one.sum }, "receipt");
   });
 
-  await test("a session that has ended does not keep anybody from dropping files", async () => {
+  await test("files can be delivered after the session has ended", async () => {
     const dora = await person("Dora");
     const context = await signedIn(dora);
     const p = await page(context, "/m/demo");

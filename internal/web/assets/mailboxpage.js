@@ -1,11 +1,12 @@
-// The drop page, /m/{key}: anybody hands files to the owner of a mailbox.
+// /m/{key}: a visitor delivers files to the owner of a mailbox.
 
 import { Avatar, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
-import { F, N, T, bytes } from "./words.js";
+import { F, N, T, bytes } from "./i18n.js";
 import { asAnybody, bearer, call, claims, idToken, identity, own, signedIn, transfer } from "./api.js";
-import { members } from "./refusals.js";
-import { useUpload } from "./uploader.js";
-import { Chooser, Deliver, FileList, UploadNotices, useDelivery } from "./uploading.js";
+import { members } from "./errors.js";
+import { useUpload } from "./upload/hook.js";
+import { Chooser } from "./upload/chooser.js";
+import { Deliver, FileList, UploadNotices, useDelivery } from "./upload/view.js";
 import { Fields, fieldsOf, given } from "./fields.js";
 import { Receipt } from "./receipt.js";
 import "./shell.js";
@@ -20,7 +21,7 @@ show(() => {
   const { value: mailbox, error } = useLoaded(async () => (await call("GET", at)).body);
   useEffect(() => { if (mailbox) document.title = `${F("Files for %s", nameOf(mailbox))} · ${product}`; }, [mailbox]);
   if (error) return html`<${Unknown} error=${error} />`;
-  return mailbox ? html`<${Drop} mailbox=${mailbox} />` : html`<${Waiting} />`;
+  return mailbox ? html`<${Delivery} mailbox=${mailbox} />` : html`<${Waiting} />`;
 });
 
 function Unknown({ error }) {
@@ -63,7 +64,7 @@ function Closed({ mailbox }) {
     ${T("It takes files again when the next month begins, or when the owner has been given more volume.")}<//>`;
 }
 
-function Drop({ mailbox }) {
+function Delivery({ mailbox }) {
   const upload = useUpload(`mailbox:${mailbox.uid}`, reserve);
   const [started, setStarted] = useState(false);
   const { receipt, upload: files } = upload;

@@ -1,0 +1,262 @@
+// The error codes of the two APIs and the sentence for each. The codes are those of the OpenAPI documents; the names are
+// those of the Go errors in internal/identity/errors.go, internal/transfer/errors.go and internal/token/errors.go. Both
+// APIs use the same numbers for different errors. A code without a sentence gets the sentence of its HTTP status.
+
+import { F, T, duration } from "./i18n.js";
+
+/** Errors of tokens, the same in both APIs. */
+export const TokenCode = Object.freeze({
+  UNAUTHENTICATED: 401001,
+  MISSING: 401901, // the first of those about the token itself
+  INVALID: 401902,
+  EXPIRED: 401903,
+  ENDED: 401904,
+  KIND: 401905,
+  UNVERIFIED: 403901,
+  FACTOR_REQUIRED: 403902,
+  UNKNOWN_KEY: 404901,
+});
+
+/** Errors of the identity API. */
+export const IdentityCode = Object.freeze({
+  UNSUPPORTED_TYPE: 400030,
+  MFA_TOKEN: 400031,
+  FACTOR_NOT_VERIFIED: 400032,
+  EXTERNAL_TOKEN: 400050,
+  EXTERNAL_CODE: 400051,
+  EXTERNAL_STATE: 400052,
+  CREDENTIALS: 401002,
+  WRONG_HOST: 401003,
+  VERIFIER: 401004,
+  EXTERNAL_EMAIL: 401050,
+  EXTERNAL_PROVIDER: 401051,
+  EXTERNAL_MEMBER: 401052,
+  EXTERNAL_PENDING: 401053,
+  SESSION_NOT_YOUNG: 403010,
+  EMAIL_NOT_RECENT: 403011,
+  FEDERATED: 403012,
+  TYPE_REGISTERED: 403013,
+  SIGNUP_ADDRESS_IN_USE: 403014,
+  RESET_REFUSED: 403015,
+  FOREIGN_ADDRESS: 403017,
+  PRIMARY_ADDRESS: 403018,
+  ADDRESS_NOT_VERIFIED: 403019,
+  LAST_ADMIN: 403020,
+  USER_LIMIT: 403021,
+  STILL_MEMBER: 403022,
+  NOT_MEMBER: 403023,
+  ROLE_MISSING: 403024,
+  SHARED_ROLES: 403025,
+  INVITATION_ADDRESS: 403026,
+  HOSTNAME_REFUSED: 403027,
+  INACTIVE_HOSTNAMES: 403028,
+  SELF_REMOVAL: 403029,
+  FREE_ORGANIZATION: 403040,
+  NO_SUBSCRIPTION: 403041,
+  PROFILE_INCOMPLETE: 403042,
+  NO_CONTRACT: 403043,
+  TOO_MANY_ADDRESSES: 403044,
+  VERIFICATION_FAILED: 403045,
+  KEY_CHANGE: 403046,
+  CANNOT_UNREGISTER: 403047,
+  FACTOR_FIRST: 403048,
+  EXTERNAL_ADDRESS_IN_USE: 403050,
+  EXTERNAL_CLAIMED: 403051,
+  KEY_NOT_FOUND: 404002,
+  NOTHING_PARKED: 404003,
+  TOKEN_NOT_FOUND: 404006,
+  INVITATION_NOT_FOUND: 404011,
+  ADDRESS_IN_USE: 409014,
+  HOST_IN_USE: 409015,
+  MEMBER_ELSEWHERE: 409016,
+  MEMBER_NOT_VERIFIED: 409017,
+  ALREADY_MEMBER: 409020,
+  EXTERNAL_UNREACHABLE: 409050,
+  EMAIL_TOO_OFTEN: 429002,
+});
+
+/** Errors of the transfer API. */
+export const TransferCode = Object.freeze({
+  KEY_INVALID: 400010,
+  UNCONFIRMABLE: 400011,
+  BODY_LENGTH: 400012,
+  DIGEST: 400013,
+  PASSWORD: 401010,
+  CODE: 401011,
+  TTL: 403002,
+  ABSENT: 403030,
+  PERSONAL_VOLUME: 403031,
+  SUBSCRIPTION_VOLUME: 403032,
+  SERVICE_DISABLED: 403033,
+  STORAGE_VOLUME: 403034,
+  TOO_MANY_FILES: 403035,
+  FILE_TOO_LARGE: 403036,
+  TOO_MANY_RECIPIENTS: 403037,
+  GROUP_LIMIT: 403038,
+  MIME_TYPE: 403040,
+  FIXED_MEMBER: 403041,
+  ADDRESS_NOT_OWN: 403042,
+  LIMIT_RAISED: 403043,
+  FILTER_UNAVAILABLE: 403044,
+  ROLE_MISSING: 403045,
+  LOCKED: 403046,
+  NO_CODE: 403047,
+  PRIORITY: 403050,
+  PROTECTION: 403051,
+  ADMIN_ROLE: 403052,
+  ONE_TIME_KEY: 404010,
+  CONFIRMED: 409010,
+  CLIENT_ID: 409011,
+  OVERTAKEN: 409012,
+  VANITY_LINK: 409013,
+  OFFSET: 416001,
+  NEW_TRANSFERS: 429003,
+  TOO_MANY_CODES: 429004,
+  STORAGE_FULL: 503010,
+  STOPPING: 503011,
+});
+
+/** Sentences for TokenCode. @type {Record<number, () => string>} */
+const tokenSentences = {
+  [TokenCode.UNVERIFIED]: () => T("Please confirm your email address first."),
+  [TokenCode.FACTOR_REQUIRED]: () => T("Your organization requires a second factor. Set one up on the account page."),
+};
+
+/** Sentences for IdentityCode. @type {Record<number, () => string>} */
+const identitySentences = {
+  [IdentityCode.UNSUPPORTED_TYPE]: () => T("This way of signing in is not offered here."),
+  [IdentityCode.MFA_TOKEN]: () => T("Too much time has passed. Please sign in again."),
+  [IdentityCode.FACTOR_NOT_VERIFIED]: () => T("Your account has no verified second factor of this kind."),
+  [IdentityCode.EXTERNAL_TOKEN]: () => T("The other service has not signed you in."),
+  [IdentityCode.EXTERNAL_CODE]: () => T("Too much time has passed. Please sign in again."),
+  [IdentityCode.EXTERNAL_STATE]: () => T("Too much time has passed. Please sign in again."),
+  [IdentityCode.CREDENTIALS]: () => T("The email address and the password or code do not match."),
+  [IdentityCode.WRONG_HOST]: () => T("Your organization has its own address. Please sign in there."),
+  [IdentityCode.VERIFIER]: () => T("Too much time has passed. Please sign in again."),
+  [IdentityCode.EXTERNAL_EMAIL]: () => T("The other service does not confirm your email address."),
+  [IdentityCode.EXTERNAL_PROVIDER]: () => T("The other service has not signed you in."),
+  [IdentityCode.EXTERNAL_MEMBER]: () => T("The organization has reached its number of members."),
+  [IdentityCode.EXTERNAL_PENDING]: () => T("The other service has not signed you in."),
+  [IdentityCode.SESSION_NOT_YOUNG]: () => T("For this, you must have signed in within the last 15 minutes. Please sign in again."),
+  [IdentityCode.EMAIL_NOT_RECENT]: () => T("For this, your email address must have been confirmed recently. Please set a new password by email."),
+  [IdentityCode.FEDERATED]: () => T("Your account is managed by another service; change this there."),
+  [IdentityCode.TYPE_REGISTERED]: () => T("There can be only one of this kind."),
+  [IdentityCode.SIGNUP_ADDRESS_IN_USE]: () => T("This email address is already in use."),
+  [IdentityCode.RESET_REFUSED]: () => T("There is no account with a password for this address, or the address was never confirmed."),
+  [IdentityCode.FOREIGN_ADDRESS]: () => T("This email address is already in use."),
+  [IdentityCode.PRIMARY_ADDRESS]: () => T("This is your main address. Make another one the main address first."),
+  [IdentityCode.ADDRESS_NOT_VERIFIED]: () => T("Please confirm your email address first."),
+  [IdentityCode.LAST_ADMIN]: () => T("You are the last administrator. Make somebody else one first."),
+  [IdentityCode.USER_LIMIT]: () => T("The organization has reached its number of members."),
+  [IdentityCode.STILL_MEMBER]: () => T("You are a member of an organization. Leave it first."),
+  [IdentityCode.NOT_MEMBER]: () => T("You are not a member of this organization."),
+  [IdentityCode.ROLE_MISSING]: () => T("Only an administrator of the organization may do this."),
+  [IdentityCode.SHARED_ROLES]: () => T("A link for everybody can give permissions for services only."),
+  [IdentityCode.INVITATION_ADDRESS]: () => T("The invitation is for an address that is not a confirmed one of yours."),
+  [IdentityCode.HOSTNAME_REFUSED]: () => T("The hostname cannot be changed."),
+  [IdentityCode.INACTIVE_HOSTNAMES]: () => T("Hostnames that are no longer used can be removed, not added."),
+  [IdentityCode.SELF_REMOVAL]: () => T("To remove yourself, leave the organization."),
+  [IdentityCode.FREE_ORGANIZATION]: () => T("This organization cannot be deleted."),
+  [IdentityCode.NO_SUBSCRIPTION]: () => T("The document needs an active subscription and a complete profile."),
+  [IdentityCode.PROFILE_INCOMPLETE]: () => T("The document needs an active subscription and a complete profile."),
+  [IdentityCode.NO_CONTRACT]: () => T("The document needs an active subscription and a complete profile."),
+  [IdentityCode.TOO_MANY_ADDRESSES]: () => T("There can be 10 addresses at most."),
+  [IdentityCode.VERIFICATION_FAILED]: () => T("This code is not right, or no longer valid."),
+  [IdentityCode.KEY_CHANGE]: () => T("This password is not right."),
+  [IdentityCode.CANNOT_UNREGISTER]: () => T("This way of signing in cannot be removed."),
+  [IdentityCode.FACTOR_FIRST]: () => T("This session began without your second factor. Please sign in again with it."),
+  [IdentityCode.EXTERNAL_ADDRESS_IN_USE]: () => T("This email address has an account here already. Sign in with its password."),
+  [IdentityCode.EXTERNAL_CLAIMED]: () => T("Too much time has passed. Please sign in again."),
+  [IdentityCode.KEY_NOT_FOUND]: () => T("This link is unknown, was already used, or has expired."),
+  [IdentityCode.NOTHING_PARKED]: () => T("The other service has not signed you in."),
+  [IdentityCode.TOKEN_NOT_FOUND]: () => T("This session has ended already."),
+  [IdentityCode.INVITATION_NOT_FOUND]: () => T("This link is unknown, was already used, or has expired."),
+  [IdentityCode.ADDRESS_IN_USE]: () => T("This email address is already in use."),
+  [IdentityCode.HOST_IN_USE]: () => T("This name is already taken."),
+  [IdentityCode.MEMBER_ELSEWHERE]: () => T("This person is a member of another organization."),
+  [IdentityCode.MEMBER_NOT_VERIFIED]: () => T("There is no account with a password for this address, or the address was never confirmed."),
+  [IdentityCode.ALREADY_MEMBER]: () => T("This person is a member already."),
+  [IdentityCode.EXTERNAL_UNREACHABLE]: () => T("The other service cannot be reached at the moment. Please try again."),
+  [IdentityCode.EMAIL_TOO_OFTEN]: () => T("This is possible once a minute. Please wait a moment."),
+};
+
+/** Sentences for TransferCode. @type {Record<number, () => string>} */
+const transferSentences = {
+  [TransferCode.KEY_INVALID]: () => T("This is not the name of a mailbox."),
+  [TransferCode.UNCONFIRMABLE]: () => T("Something is still missing before this can be delivered."),
+  [TransferCode.BODY_LENGTH]: () => T("The connection was cut off. What has arrived is kept."),
+  [TransferCode.DIGEST]: () => T("A file was damaged on its way. Please send it again."),
+  [TransferCode.PASSWORD]: () => T("This password is not right."),
+  [TransferCode.CODE]: () => T("This code is not right, or no longer valid."),
+  [TransferCode.TTL]: () => T("This period of availability is not offered."),
+  [TransferCode.ABSENT]: () => T("The owner is absent and takes no files at the moment."),
+  [TransferCode.PERSONAL_VOLUME]: () => T("The owner's upload volume for this month is used up."),
+  [TransferCode.SUBSCRIPTION_VOLUME]: () => T("The monthly volume of this organization is used up."),
+  [TransferCode.SERVICE_DISABLED]: () => T("This mailbox takes no files at the moment."),
+  [TransferCode.STORAGE_VOLUME]: () => T("The storage of this organization is full."),
+  [TransferCode.TOO_MANY_FILES]: () => T("These are more files than the mailbox takes at once."),
+  [TransferCode.FILE_TOO_LARGE]: () => T("This file is larger than the mailbox takes."),
+  [TransferCode.TOO_MANY_RECIPIENTS]: () => T("These are more recipients than allowed."),
+  [TransferCode.GROUP_LIMIT]: () => T("Your plan includes no more groups."),
+  [TransferCode.MIME_TYPE]: () => T("The mailbox does not take files of this type."),
+  [TransferCode.FIXED_MEMBER]: () => T("This cannot be changed any more."),
+  [TransferCode.ADDRESS_NOT_OWN]: () => T("This is not one of your confirmed email addresses."),
+  [TransferCode.LIMIT_RAISED]: () => T("This is above the limit of your organization."),
+  [TransferCode.FILTER_UNAVAILABLE]: () => T("Filters by file type are not part of your plan."),
+  [TransferCode.ROLE_MISSING]: () => T("You lack the permission to transfer files. Ask an administrator of your organization."),
+  [TransferCode.LOCKED]: () => T("This transfer has a password. Open it with the link in the message you received."),
+  [TransferCode.NO_CODE]: () => T("This transfer is not opened with a code."),
+  [TransferCode.PRIORITY]: () => T("Priorities are not used here."),
+  [TransferCode.PROTECTION]: () => T("Transfers here need stronger protection."),
+  [TransferCode.ADMIN_ROLE]: () => T("Only an administrator of the organization may do this."),
+  [TransferCode.ONE_TIME_KEY]: () => T("This download link was used already. Please start the download again."),
+  [TransferCode.CONFIRMED]: () => T("This transfer has already been delivered."),
+  [TransferCode.CLIENT_ID]: () => T("There is another file of this name already."),
+  [TransferCode.OVERTAKEN]: () => T("The same file is being sent from another window."),
+  [TransferCode.VANITY_LINK]: () => T("This name is already taken."),
+  [TransferCode.OFFSET]: () => T("The upload got out of step and goes on from where the server stands."),
+  [TransferCode.NEW_TRANSFERS]: () => T("The owner has received very many transfers in a short time. Please try again later."),
+  [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),
+  [TransferCode.STORAGE_FULL]: () => T("The server has no room at the moment. What has arrived is kept."),
+  [TransferCode.STOPPING]: () => T("The service takes a short break and will be back soon."),
+};
+
+/** Sentences by HTTP status; 0 is a request without an answer. @type {Record<number, () => string>} */
+const statusSentences = {
+  0: () => T("The server could not be reached. Check the connection and try again."),
+  400: () => T("Something in the input is not right."),
+  401: () => T("The session or link is no longer valid."),
+  403: () => T("You are not allowed to do this."),
+  404: () => T("This does not exist, or no longer."),
+  409: () => T("This was changed elsewhere in the meantime. Please reload the page."),
+  413: () => T("This is too large."),
+  429: () => T("This was tried too often."),
+  503: () => T("The service takes a short break and will be back soon."),
+  509: () => T("This was tried too often."),
+};
+
+/**
+ * Returns the sentence for an error of an API.
+ * @param {boolean} fromIdentity whether the identity API answered, not the transfer API
+ * @param {number} status HTTP status, or 0 without an answer @param {number} code @param {number} wait seconds from Retry-After
+ */
+export function errorSentence(fromIdentity, status, code, wait) {
+  const own = fromIdentity ? identitySentences : transferSentences;
+  const sentence = (own[code] ?? tokenSentences[code] ?? statusSentences[status] ?? (() => T("This did not work. Please try again later.")))();
+  const later = wait > 1 && (status === 429 || status === 509) ? ` ${F("Please try again in %s.", duration(wait))}` : "";
+  return sentence + later;
+}
+
+/**
+ * Returns the details of a 400 by member of the request: what is wrong with it, in the API's English.
+ * @param {{details?: string[]} | null | undefined} error @returns {Record<string, string>}
+ */
+export function members(error) {
+  /** @type {Record<string, string>} */
+  const found = {};
+  for (const detail of error?.details ?? []) {
+    const m = /^([A-Za-z_][\w.[\]-]*): (.+)$/.exec(detail);
+    if (m) found[m[1]] ??= m[2];
+  }
+  return found;
+}

@@ -1,0 +1,49 @@
+// The component where files are chosen.
+
+import { Button, Icon, Notice, html, useEffect, useRef, useState } from "../ui.js";
+import { F, T, list } from "../i18n.js";
+import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from "../files.js";
+
+/** Where files are chosen: by the dialog, by dropping them anywhere on the page, or by pasting. */
+export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
+  const files = useRef(/** @type {any} */ (null)), folder = useRef(/** @type {any} */ (null));
+  const [over, setOver] = useState(false);
+  const [lost, setLost] = useState(/** @type {string[]} */ ([]));
+  /** @param {(lost: string[]) => Promise<import("../files.js").Chosen[]>} read */
+  const take = async (read) => {
+    const unread = [];
+    onFiles(await read(unread));
+    setLost(unread);
+  };
+  useEffect(() => {
+    if (disabled) return undefined;
+    let depth = 0;
+    const carries = (event) => event.dataTransfer?.types.includes("Files");
+    const handlers = {
+      dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
+      dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
+      dragleave: (e) => { if (carries(e) && --depth <= 0) { depth = 0; setOver(false); } },
+      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDataTransfer(e.dataTransfer, unread)); } },
+      paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
+    };
+    for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
+    return () => { for (const [name, handle] of Object.entries(handlers)) removeEventListener(name, handle); };
+  }, [disabled]);
+  const picked = (event) => {
+    onFiles(fromInput(event.target.files));
+    event.target.value = "";
+  };
+  const choose = () => (hasPicker ? take(fromPicker) : files.current.click());
+  return html`<div class=${`chooser${over ? " over" : ""}${small ? " small" : ""}`}>
+    ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
+    <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
+    <div class="row center">
+      <${Button} kind=${small ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose}>
+        ${small ? T("Add files") : T("Choose files")}<//>
+      <${Button} icon="folder" disabled=${disabled} onClick=${() => folder.current.click()}>${T("Choose a folder")}<//>
+    </div>
+    <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
+    <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
+    ${lost.length > 0 && html`<${Notice} kind="bad">${F("This could not be read: %s", list(lost.length > 10 ? [...lost.slice(0, 10), "…"] : lost))}<//>`}
+  </div>`;
+}
