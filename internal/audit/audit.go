@@ -6,12 +6,8 @@ package audit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
-	"net/netip"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -38,15 +34,12 @@ type Record struct {
 
 // Append records e in q's transaction. One statement.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
-	_, err := q.Exec(ctx, `
+	_, err := database.Exec(ctx, q, "audit "+e.Action, `
 		INSERT INTO audit (at, actor, action, object, target, organization, address, user_agent, details)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		now, optional(e.Actor.UUID), e.Action, plain(e.Object), optional(e.Target.UUID), optional(e.Organization.UUID),
-		address(e.Client), plain(e.Client.UserAgent), safe(e.Details))
-	if err != nil {
-		return fmt.Errorf("audit %s: %w", e.Action, err)
-	}
-	return nil
+		now, database.Null(e.Actor), e.Action, plain(e.Object), database.Null(e.Target), database.Null(e.Organization),
+		database.Null(e.Client.Address.Unmap().WithZone("")), plain(e.Client.UserAgent), safe(e.Details))
+	return err
 }
 
 // Filter selects entries; its zero value selects the newest 100.
@@ -66,52 +59,30 @@ const (
 	cleanBatch   = 5000 // rows a statement of Clean deletes, so that it never locks for long
 )
 
-// row is the table's columns as List reads them.
-type row struct {
-	ID           int64
-	At           time.Time
-	Actor        *uuid.UUID
-	Action       string
-	Object       string
-	Target       *uuid.UUID
-	Organization *uuid.UUID
-	Address      *netip.Addr
-	UserAgent    string
-	Details      map[string]string
-}
-
 // List returns the entries that filter selects, newest first.
 func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, error) {
 	limit := filter.Limit
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	var since *time.Time
-	if !filter.Since.IsZero() {
-		since = &filter.Since
-	}
-	args := []any{filter.Action, since, cmp.Or(filter.Before, math.MaxInt64), min(limit, MaxLimit)}
+	args := []any{filter.Action, database.Null(filter.Since), cmp.Or(filter.Before, math.MaxInt64), min(limit, MaxLimit)}
 	sql := newest("true")
 	if !filter.Person.IsZero() {
-		args = append(args, filter.Person.UUID)
+		args = append(args, filter.Person)
 		// Each half walks an index of its own from the newest entry and stops at the limit.
 		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5") + `) ORDER BY id DESC LIMIT $4`
 	}
-	rows, _ := q.Query(ctx, sql, args...)
-	found, err := database.Rows[row](rows)
-	if err != nil {
-		return nil, fmt.Errorf("list audit: %w", err)
+	records, err := database.All[Record](ctx, q, "list audit", sql, args...)
+	for i := range records {
+		records[i].At = records[i].At.UTC()
 	}
-	records := make([]Record, len(found))
-	for i, r := range found {
-		records[i] = r.record()
-	}
-	return records, nil
+	return records, err
 }
 
 // newest is the statement for the newest entries of which the condition holds.
 func newest(condition string) string {
-	return `SELECT id, at, actor, action, object, target, organization, address, user_agent, details
+	return `SELECT id, at, actor, action, object, target, organization,
+			json_build_object('Address', host(address), 'UserAgent', user_agent) AS client, details
 		FROM audit
 		WHERE ` + condition + `
 			AND ($1 = '' OR action = $1 OR ($1 LIKE '%.' AND starts_with(action, $1)))
@@ -120,36 +91,15 @@ func newest(condition string) string {
 		ORDER BY id DESC LIMIT $4`
 }
 
-func (r row) record() Record {
-	rec := Record{ID: r.ID, At: r.At.UTC(), Entry: Entry{Action: r.Action, Object: r.Object, Details: r.Details}}
-	if r.Actor != nil {
-		rec.Actor = id.Person{UUID: *r.Actor}
-	}
-	if r.Target != nil {
-		rec.Target = id.Person{UUID: *r.Target}
-	}
-	if r.Organization != nil {
-		rec.Organization = id.Organization{UUID: *r.Organization}
-	}
-	if r.Address != nil {
-		rec.Client.Address = *r.Address
-	}
-	rec.Client.UserAgent = r.UserAgent
-	return rec
-}
-
-// Clean deletes the entries made before the given time and returns how many there were.
-func Clean(ctx context.Context, q database.Querier, before time.Time) (int64, error) {
-	var total int64
+// Clean deletes the entries made before the given time and returns their number.
+func Clean(ctx context.Context, q database.Querier, before time.Time) (int, error) {
+	total := 0
 	for {
-		tag, err := q.Exec(ctx, `
+		n, err := database.Exec(ctx, q, "clean audit", `
 			DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)`, before, cleanBatch)
-		if err != nil {
-			return total, fmt.Errorf("clean audit: %w", err)
-		}
-		total += tag.RowsAffected()
-		if tag.RowsAffected() < cleanBatch {
-			return total, nil
+		total += n
+		if err != nil || n < cleanBatch {
+			return total, err
 		}
 	}
 }

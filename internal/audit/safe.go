@@ -1,15 +1,10 @@
 package audit
 
 import (
-	"net/netip"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
-
-	"github.com/consign-dev/consign/internal/token"
 )
 
 const (
@@ -71,21 +66,4 @@ func plain(s string) string {
 		cut--
 	}
 	return s[:cut]
-}
-
-// optional is NULL for the zero UUID.
-func optional(u uuid.UUID) *uuid.UUID {
-	if u == uuid.Nil {
-		return nil
-	}
-	return &u
-}
-
-// address is NULL for a client that is not known.
-func address(c token.Client) *netip.Addr {
-	if !c.Address.IsValid() {
-		return nil
-	}
-	a := c.Address.Unmap().WithZone("")
-	return &a
 }

@@ -21,12 +21,9 @@ package events
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -87,9 +84,10 @@ func Append(ctx context.Context, q database.Querier, now time.Time, e Event) err
 		receivers = slices.Compact(slices.SortedFunc(slices.Values(receivers), func(a, b id.Person) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }))
 	}
 	for batch := range slices.Chunk(receivers, receiversBatch) {
-		_, err := q.Exec(ctx, appendSQL, uuids(batch), now.UnixMicro(), now, uid.UUID, e.Kind, e.Subject, channel, payload(batch))
+		_, err := database.Exec(ctx, q, "append event "+e.Kind, appendSQL,
+			batch, now.UnixMicro(), now, uid, e.Kind, e.Subject, channel, payload(batch))
 		if err != nil {
-			return fmt.Errorf("append event %s: %w", e.Kind, err)
+			return err
 		}
 	}
 	return nil
@@ -118,12 +116,14 @@ const ownBatch = payloadReceivers
 // in the order of their uids, in which feeds are locked. A statement for each two hundred of them.
 func AppendOwn(ctx context.Context, q database.Querier, now time.Time, kind string, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, ownBatch) {
-		own := make([]uuid.UUID, len(batch))
+		own := make([]id.Event, len(batch))
 		for i := range own {
-			own[i] = id.New[id.Event]().UUID
+			own[i] = id.New[id.Event]()
 		}
-		if _, err := q.Exec(ctx, appendOwnSQL, uuids(batch), now.UnixMicro(), now, own, kind, channel, payload(batch)); err != nil {
-			return fmt.Errorf("append events %s: %w", kind, err)
+		_, err := database.Exec(ctx, q, "append events "+kind, appendOwnSQL,
+			batch, now.UnixMicro(), now, own, kind, channel, payload(batch))
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -154,13 +154,4 @@ func receivers(payload string) (persons []id.Person, all bool) {
 		persons = append(persons, person)
 	}
 	return persons, false
-}
-
-// uuids strips the receivers of their type, for the array parameter of appendSQL.
-func uuids(persons []id.Person) []uuid.UUID {
-	out := make([]uuid.UUID, len(persons))
-	for i, p := range persons {
-		out[i] = p.UUID
-	}
-	return out
 }

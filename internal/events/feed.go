@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -133,11 +132,11 @@ func (f *Feed) Clean(ctx context.Context) error {
 			[]any{before, cleanBatch, before.UnixMicro()}},
 	} {
 		for {
-			tag, err := f.db.Pool.Exec(ctx, step.sql, step.args...)
+			n, err := database.Exec(ctx, f.db.Pool, "clean "+step.name, step.sql, step.args...)
 			if err != nil {
-				return fmt.Errorf("clean %s: %w", step.name, err)
+				return err
 			}
-			if tag.RowsAffected() < cleanBatch {
+			if n < cleanBatch {
 				break
 			}
 		}

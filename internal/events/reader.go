@@ -92,24 +92,19 @@ type record struct {
 	CreatedAt time.Time
 }
 
-// position returns the number of the newest event of a person, 0 when there is none yet.
+// position returns the number of a person's newest event, 0 when there is none yet.
 func position(ctx context.Context, q database.Querier, person id.Person) (int64, error) {
-	var last int64
-	err := q.QueryRow(ctx, `SELECT coalesce(max(last_id), 0) FROM event_feeds WHERE person = $1`, person.UUID).Scan(&last)
-	if err != nil {
-		return 0, fmt.Errorf("read position of feed: %w", err)
-	}
-	return last, nil
+	return database.Scalar[int64](ctx, q, "read position of feed", nil, `
+		SELECT coalesce(max(last_id), 0) FROM event_feeds WHERE person = $1`, person)
 }
 
 // after returns a person's next events, at most pageSize, in the order of their numbers.
 func after(ctx context.Context, q database.Querier, person id.Person, cursor int64) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	rows, _ := q.Query(ctx, `
+	records, err := database.All[record](ctx, q, "read events", `
 		SELECT id, uid, kind, subject, created_at FROM events
-		WHERE person = $1 AND id > $2 ORDER BY id LIMIT $3`, person.UUID, cursor, pageSize)
-	records, err := database.Rows[record](rows)
+		WHERE person = $1 AND id > $2 ORDER BY id LIMIT $3`, person, cursor, pageSize)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errReading, err)
 	}

@@ -189,7 +189,7 @@ func TestRevocationComesBeforeTheWake(t *testing.T) {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(t.Context(), appendSQL, uuids([]id.Person{ann}), c.now().UnixMicro(), c.now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
+		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.now().UnixMicro(), c.now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
 			"unheard", "")
 		return err
 	})

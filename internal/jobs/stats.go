@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,7 +24,7 @@ func (r *Runner) Failures() int64 { return r.failures.Load() }
 // Stats returns the present numbers of each queue of this Runner and of those that other versions have left jobs in, in
 // order. It takes one statement.
 func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
-	rows, err := r.db.Pool.Query(ctx, `
+	found, err := database.All[QueueStats](ctx, r.db.Pool, "count jobs", `
 		SELECT queue,
 		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()) AS due,
 		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at > clock_timestamp()) AS scheduled,
@@ -35,11 +34,7 @@ func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
 		WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
 		GROUP BY queue`)
 	if err != nil {
-		return nil, fmt.Errorf("count jobs: %w", err)
-	}
-	found, err := database.Rows[QueueStats](rows)
-	if err != nil {
-		return nil, fmt.Errorf("count jobs: %w", err)
+		return nil, err
 	}
 	byName := map[string]QueueStats{}
 	for name := range r.queues {

@@ -142,20 +142,12 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 	if f.Limit <= 0 {
 		f.Limit = 100
 	}
-	rows, err := m.db.Pool.Query(ctx, `
+	return database.All[Mail](ctx, m.db.Pool, "list mails", `
 		SELECT `+mailColumns+`
 		FROM mails
 		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2))
 		ORDER BY uid DESC
 		LIMIT $3`, f.State, f.To, f.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list mails: %w", err)
-	}
-	list, err := database.Rows[Mail](rows)
-	if err != nil {
-		return nil, fmt.Errorf("list mails: %w", err)
-	}
-	return list, nil
 }
 
 // Retry makes a queued mail's next attempt now, and queues a failed one again. It returns ErrNotFound; ErrFinished when

@@ -137,25 +137,18 @@ func (m *Mailer) postponed(ctx context.Context, c *claimed, answer string) error
 // be sent again.
 func (m *Mailer) failed(ctx context.Context, c *claimed, answer string) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
-		rows, err := tx.Query(ctx, `
+		list, err := database.All[Mail](ctx, tx, "note that mail failed", `
 			UPDATE mails
 			SET state = 'failed', finished_at = $2, last_answer = $3, data = CASE WHEN has_secret THEN '{}' ELSE data END, secret = NULL, next_attempt_at = NULL, busy_until = NULL
 			WHERE uid = $1 AND state = 'queued'
 			RETURNING `+mailColumns, c.UID, m.now(), answer)
 		if err != nil {
-			return fmt.Errorf("note that mail failed: %w", err)
+			return err
 		}
-		failed, err := database.Row[Mail](rows)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil // cancelled meanwhile
-		}
-		if err != nil {
-			return fmt.Errorf("note that mail failed: %w", err)
-		}
-		if m.options.OnFailed == nil {
+		if len(list) == 0 || m.options.OnFailed == nil { // no row: cancelled meanwhile
 			return nil
 		}
-		if err := m.options.OnFailed(ctx, tx, failed); err != nil {
+		if err := m.options.OnFailed(ctx, tx, list[0]); err != nil {
 			return fmt.Errorf("tell that mail failed: %w", err)
 		}
 		return nil

@@ -4,28 +4,29 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
 
 // LockPerson locks a person's row until the transaction ends. Errors: identity.ErrPersonNotFound.
 func (s *Store) LockPerson(ctx context.Context, p id.Person) error {
-	_, err := scalar[id.Person](ctx, s.q, "lock person", identity.ErrPersonNotFound,
-		`SELECT uid FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, p.UUID)
+	_, err := database.Scalar[id.Person](ctx, s.q, "lock person", identity.ErrPersonNotFound,
+		`SELECT uid FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, p)
 	return err
 }
 
 // RaiseEpoch locks a person's row and counts one change that ends access tokens; it returns the new epoch, the lowest
 // that is valid. Errors: identity.ErrPersonNotFound.
 func (s *Store) RaiseEpoch(ctx context.Context, p id.Person) (int64, error) {
-	return scalar[int64](ctx, s.q, "raise epoch", identity.ErrPersonNotFound,
-		`UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = $1 AND deleted_at IS NULL RETURNING epoch`, p.UUID)
+	return database.Scalar[int64](ctx, s.q, "raise epoch", identity.ErrPersonNotFound,
+		`UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = $1 AND deleted_at IS NULL RETURNING epoch`, p)
 }
 
 // Epoch returns a person's epoch. Errors: identity.ErrPersonNotFound.
 func (s *Store) Epoch(ctx context.Context, p id.Person) (int64, error) {
-	return scalar[int64](ctx, s.q, "read epoch", identity.ErrPersonNotFound,
-		`SELECT epoch FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p.UUID)
+	return database.Scalar[int64](ctx, s.q, "read epoch", identity.ErrPersonNotFound,
+		`SELECT epoch FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p)
 }
 
 // NewPerson is a person to be stored with its one address and, unless Hash is nil, its password.
@@ -48,7 +49,7 @@ type NewPerson struct {
 
 // InsertPerson stores a new person. Errors: identity.ErrAddressInUse.
 func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
-	_, err := s.exec(ctx, "insert person", `
+	_, err := database.Exec(ctx, s.q, "insert person", `
 		WITH person AS (
 			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at, email_proved_at, federated_issuer, federated_subject)
 			VALUES ($1, $2, $3, $4, $5, $6, $13, $14)
@@ -58,8 +59,8 @@ func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 		)
 		INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, secret)
 		SELECT $11, $1, 'bcrypt', true, $5, $5, $12::bytea WHERE $12::bytea IS NOT NULL`,
-		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, moment(n.VerifiedAt), n.Address, moment(n.RemoveAt),
-		n.KeyHash, moment(n.KeyExpiresAt), n.Authenticator.UUID, n.PasswordHash, optional(n.Issuer), optional(n.Subject))
+		n.UID, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, database.Null(n.VerifiedAt), n.Address, database.Null(n.RemoveAt),
+		n.KeyHash, database.Null(n.KeyExpiresAt), n.Authenticator, n.PasswordHash, database.Null(n.Issuer), database.Null(n.Subject))
 	return err
 }
 
@@ -67,13 +68,13 @@ func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, error) {
 	uid, _ := id.Parse[id.Person](reference) // else it is an address
-	return scalar[id.Person](ctx, s.q, "find person", identity.ErrPersonNotFound, `
+	return database.Scalar[id.Person](ctx, s.q, "find person", identity.ErrPersonNotFound, `
 		SELECT p.uid
 		FROM (SELECT a.person, a.verified_at IS NOT NULL AS verified FROM identity.addresses a
 		      WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
 		      UNION ALL SELECT $2::uuid, false) found
 		JOIN identity.persons p ON p.uid = found.person AND p.deleted_at IS NULL
-		ORDER BY found.verified DESC LIMIT 1`, reference, nullable(uid))
+		ORDER BY found.verified DESC LIMIT 1`, reference, database.Null(uid))
 }
 
 // Existing is what POST /auth/exists may tell of an address.
@@ -84,7 +85,7 @@ type Existing struct {
 
 // Existing finds the person that can log in with an address. Errors: identity.ErrPersonNotFound.
 func (s *Store) Existing(ctx context.Context, address string) (Existing, error) {
-	return one[Existing](ctx, s.q, "look up address", identity.ErrPersonNotFound, `
+	return database.One[Existing](ctx, s.q, "look up address", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.federated_issuer, '') AS issuer, h.organization
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
@@ -104,33 +105,33 @@ type Contact struct {
 
 // Contact returns how to write to a person. Errors: identity.ErrPersonNotFound.
 func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
-	return one[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
+	return database.One[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
 		       coalesce(a.address, '') AS email
 		FROM identity.persons p
 		JOIN identity.homes h ON h.person = p.uid
 		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
-		WHERE p.uid = $1`, p.UUID)
+		WHERE p.uid = $1`, p)
 }
 
 // ErasePerson removes everything that belongs to a person and leaves an empty row, so that nothing can be created for
 // it any more. It returns the new epoch. Errors: identity.ErrPersonNotFound.
 func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {
-	epoch, err := scalar[int64](ctx, s.q, "erase person", identity.ErrPersonNotFound, `
+	epoch, err := database.Scalar[int64](ctx, s.q, "erase person", identity.ErrPersonNotFound, `
 		UPDATE identity.persons
 		SET name = NULL, federated_issuer = NULL, federated_subject = NULL, email_proved_at = NULL, last_login_at = NULL,
 		    epoch = epoch + 1, deleted_at = $2
 		WHERE uid = $1 AND deleted_at IS NULL
-		RETURNING epoch`, p.UUID, now)
+		RETURNING epoch`, p, now)
 	if err != nil {
 		return 0, err
 	}
 	for _, table := range []string{"addresses", "authenticators", "id_tokens", "pending_logins", "parked_tokens", "reset_keys",
 		"external_logins", "memberships", "avatars"} {
-		if _, err := s.exec(ctx, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p.UUID); err != nil {
+		if _, err := database.Exec(ctx, s.q, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p); err != nil {
 			return 0, err
 		}
 	}
-	_, err = s.exec(ctx, "forget inviter", `UPDATE identity.invitations SET inviter = NULL WHERE inviter = $1`, p.UUID)
+	_, err = database.Exec(ctx, s.q, "forget inviter", `UPDATE identity.invitations SET inviter = NULL WHERE inviter = $1`, p)
 	return epoch, err
 }

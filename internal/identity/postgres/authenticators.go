@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -17,50 +18,42 @@ type Factor struct {
 
 // Factor returns a person's verified authenticator of a type. Errors: identity.ErrFactorNotVerified.
 func (s *Store) Factor(ctx context.Context, p id.Person, kind string) (Factor, error) {
-	return one[Factor](ctx, s.q, "read factor", identity.ErrFactorNotVerified, `
-		SELECT uid, secret, salt FROM identity.authenticators WHERE person = $1 AND type = $2 AND verified`, p.UUID, kind)
+	return database.One[Factor](ctx, s.q, "read factor", identity.ErrFactorNotVerified, `
+		SELECT uid, secret, salt FROM identity.authenticators WHERE person = $1 AND type = $2 AND verified`, p, kind)
 }
 
 // Factors returns the types of a person's verified second factors, totp before recovery.
 func (s *Store) Factors(ctx context.Context, p id.Person) ([]string, error) {
-	return scalar[[]string](ctx, s.q, "list factors", nil, `
+	return database.Scalar[[]string](ctx, s.q, "list factors", nil, `
 		SELECT ARRAY(SELECT type FROM identity.authenticators
-		             WHERE person = $1 AND verified AND type <> 'bcrypt' ORDER BY type DESC)`, p.UUID)
+		             WHERE person = $1 AND verified AND type <> 'bcrypt' ORDER BY type DESC)`, p)
 }
 
 // UseStep accepts a TOTP step unless it or a later one was accepted before. Errors: identity.ErrCredentials.
 func (s *Store) UseStep(ctx context.Context, a id.Authenticator, step int64) error {
-	n, err := s.exec(ctx, "use TOTP step", `
+	return database.Changed(ctx, s.q, "use TOTP step", identity.ErrCredentials, `
 		UPDATE identity.authenticators SET last_step = $2 WHERE uid = $1 AND type = 'totp' AND (last_step IS NULL OR last_step < $2)`,
-		a.UUID, step)
-	if err == nil && n == 0 {
-		return identity.ErrCredentials
-	}
-	return err
+		a, step)
 }
 
 // UseRecoveryCode removes a recovery code, and its authenticator with the last one. Call it with the person locked.
 // Errors: identity.ErrCredentials.
 func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []byte) error {
-	n, err := s.exec(ctx, "use recovery code", `
-		DELETE FROM identity.recovery_codes WHERE authenticator = $1 AND hash = $2`, a.UUID, hash)
-	if err != nil {
+	if err := database.Changed(ctx, s.q, "use recovery code", identity.ErrCredentials, `
+		DELETE FROM identity.recovery_codes WHERE authenticator = $1 AND hash = $2`, a, hash); err != nil {
 		return err
 	}
-	if n == 0 {
-		return identity.ErrCredentials
-	}
-	_, err = s.exec(ctx, "delete used up recovery", `
+	_, err := database.Exec(ctx, s.q, "delete used up recovery", `
 		DELETE FROM identity.authenticators a
-		WHERE a.uid = $1 AND NOT EXISTS (SELECT FROM identity.recovery_codes c WHERE c.authenticator = a.uid)`, a.UUID)
+		WHERE a.uid = $1 AND NOT EXISTS (SELECT FROM identity.recovery_codes c WHERE c.authenticator = a.uid)`, a)
 	return err
 }
 
 // UpgradeHash stores a password's hash of the current cost, if the password is still the one that old is of. It counts as
 // no change of the authenticator.
 func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) error {
-	_, err := s.exec(ctx, "upgrade hash", `
-		UPDATE identity.authenticators SET secret = $3 WHERE person = $1 AND type = 'bcrypt' AND secret = $2`, p.UUID, old, hash)
+	_, err := database.Exec(ctx, s.q, "upgrade hash", `
+		UPDATE identity.authenticators SET secret = $3 WHERE person = $1 AND type = 'bcrypt' AND secret = $2`, p, old, hash)
 	return err
 }
 
@@ -71,14 +64,14 @@ const authenticatorColumns = `
 
 // Authenticators lists a person's verified authenticators, oldest first.
 func (s *Store) Authenticators(ctx context.Context, p id.Person) ([]identity.Authenticator, error) {
-	return all[identity.Authenticator](ctx, s.q, "list authenticators", `
-		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.verified ORDER BY a.registered_at, a.uid`, p.UUID)
+	return database.All[identity.Authenticator](ctx, s.q, "list authenticators", `
+		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.verified ORDER BY a.registered_at, a.uid`, p)
 }
 
 // Authenticator returns one of a person's authenticators, verified or not. Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) Authenticator(ctx context.Context, p id.Person, a id.Authenticator) (identity.Authenticator, error) {
-	return one[identity.Authenticator](ctx, s.q, "read authenticator", identity.ErrAuthenticatorNotFound, `
-		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.uid = $2`, p.UUID, a.UUID)
+	return database.One[identity.Authenticator](ctx, s.q, "read authenticator", identity.ErrAuthenticatorNotFound, `
+		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.uid = $2`, p, a)
 }
 
 // Registrant is what decides whether a person may register an authenticator.
@@ -91,12 +84,12 @@ type Registrant struct {
 
 // Registrant returns what decides over registrations. Errors: identity.ErrPersonNotFound.
 func (s *Store) Registrant(ctx context.Context, p id.Person) (Registrant, error) {
-	return one[Registrant](ctx, s.q, "read registrant", identity.ErrPersonNotFound, `
+	return database.One[Registrant](ctx, s.q, "read registrant", identity.ErrPersonNotFound, `
 		SELECT p.federated_issuer IS NOT NULL AS federated, p.email_proved_at, coalesce(e.address, '') AS email,
 		       EXISTS (SELECT FROM identity.authenticators a WHERE a.person = p.uid AND a.type = 'totp' AND a.verified) AS has_totp
 		FROM identity.persons p
 		LEFT JOIN identity.addresses e ON e.person = p.uid AND e.is_primary
-		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p.UUID)
+		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p)
 }
 
 // Secret is what a key is checked against, whether the authenticator is verified or not.
@@ -109,43 +102,43 @@ type Secret struct {
 
 // Secret returns the secret of one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) Secret(ctx context.Context, p id.Person, a id.Authenticator) (Secret, error) {
-	return one[Secret](ctx, s.q, "read secret", identity.ErrAuthenticatorNotFound, `
-		SELECT type, verified, secret, salt FROM identity.authenticators WHERE person = $1 AND uid = $2`, p.UUID, a.UUID)
+	return database.One[Secret](ctx, s.q, "read secret", identity.ErrAuthenticatorNotFound, `
+		SELECT type, verified, secret, salt FROM identity.authenticators WHERE person = $1 AND uid = $2`, p, a)
 }
 
 // InsertTOTP stores a TOTP secret, sealed, in place of one that was never verified. Call it with the person locked.
 // Errors: identity.ErrTypeRegistered.
 func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, name string, sealed []byte, verified bool, now time.Time) error {
-	if _, err := s.exec(ctx, "delete unverified totp", `
-		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'totp' AND NOT verified`, p.UUID); err != nil {
+	if _, err := database.Exec(ctx, s.q, "delete unverified totp", `
+		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'totp' AND NOT verified`, p); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, "insert totp", `
+	_, err := database.Exec(ctx, s.q, "insert totp", `
 		INSERT INTO identity.authenticators (uid, person, type, name, verified, registered_at, updated_at, secret)
-		VALUES ($1, $2, 'totp', $3, $4, $5, $5, $6)`, a.UUID, p.UUID, optional(name), verified, now, sealed)
+		VALUES ($1, $2, 'totp', $3, $4, $5, $5, $6)`, a, p, database.Null(name), verified, now, sealed)
 	return err
 }
 
 // VerifyTOTP marks a TOTP authenticator verified by a code of that step, which is used up.
 // Errors: identity.ErrVerificationFailed when that has been done.
 func (s *Store) VerifyTOTP(ctx context.Context, a id.Authenticator, step int64, now time.Time) error {
-	return s.changed(ctx, "verify totp", identity.ErrVerificationFailed, `
+	return database.Changed(ctx, s.q, "verify totp", identity.ErrVerificationFailed, `
 		UPDATE identity.authenticators SET verified = true, last_step = $2, updated_at = $3
-		WHERE uid = $1 AND type = 'totp' AND NOT verified`, a.UUID, step, now)
+		WHERE uid = $1 AND type = 'totp' AND NOT verified`, a, step, now)
 }
 
 // RenameAuthenticator changes the name of one of a person's authenticators; empty unsets it.
 // Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) RenameAuthenticator(ctx context.Context, p id.Person, a id.Authenticator, name string) error {
-	return s.changed(ctx, "rename authenticator", identity.ErrAuthenticatorNotFound, `
-		UPDATE identity.authenticators SET name = $3 WHERE person = $1 AND uid = $2`, p.UUID, a.UUID, optional(name))
+	return database.Changed(ctx, s.q, "rename authenticator", identity.ErrAuthenticatorNotFound, `
+		UPDATE identity.authenticators SET name = $3 WHERE person = $1 AND uid = $2`, p, a, database.Null(name))
 }
 
 // ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. The keys of
 // password resets that are on their way stop working, and no session may set the password any more without the old one.
 // Call it with the person locked.
 func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator, old, hash []byte, now time.Time) (bool, error) {
-	n, err := s.exec(ctx, "change hash", `
+	n, err := database.Exec(ctx, s.q, "change hash", `
 		WITH keys AS (
 			DELETE FROM identity.reset_keys WHERE person = $1
 		), tokens AS (
@@ -154,60 +147,60 @@ func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator,
 			UPDATE identity.parked_tokens SET set_password_until = NULL WHERE person = $1 AND set_password_until IS NOT NULL
 		)
 		UPDATE identity.authenticators SET secret = $4, updated_at = $5
-		WHERE person = $1 AND uid = $2 AND type = 'bcrypt' AND secret = $3`, p.UUID, a.UUID, old, hash, now)
+		WHERE person = $1 AND uid = $2 AND type = 'bcrypt' AND secret = $3`, p, a, old, hash, now)
 	return n > 0, err
 }
 
 // MaySetPassword reports whether a session may set the password without the old one. Call it with the person locked.
 func (s *Store) MaySetPassword(ctx context.Context, p id.Person, sid id.Session, now time.Time) (bool, error) {
-	return scalar[bool](ctx, s.q, "check set password", nil, `
+	return database.Scalar[bool](ctx, s.q, "check set password", nil, `
 		SELECT EXISTS (SELECT FROM identity.id_tokens
-		               WHERE person = $1 AND sid = $2 AND state <> 'ended' AND set_password_until > $3)`, p.UUID, sid.UUID, now)
+		               WHERE person = $1 AND sid = $2 AND state <> 'ended' AND set_password_until > $3)`, p, sid, now)
 }
 
 // DeleteAuthenticator removes one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) DeleteAuthenticator(ctx context.Context, p id.Person, a id.Authenticator) error {
-	return s.changed(ctx, "delete authenticator", identity.ErrAuthenticatorNotFound, `
-		DELETE FROM identity.authenticators WHERE person = $1 AND uid = $2 AND type <> 'bcrypt'`, p.UUID, a.UUID)
+	return database.Changed(ctx, s.q, "delete authenticator", identity.ErrAuthenticatorNotFound, `
+		DELETE FROM identity.authenticators WHERE person = $1 AND uid = $2 AND type <> 'bcrypt'`, p, a)
 }
 
 // RaiseLevel makes a session one of two factors. Call it with the person locked.
 func (s *Store) RaiseLevel(ctx context.Context, p id.Person, sid id.Session) error {
-	_, err := s.exec(ctx, "raise level", `
-		UPDATE identity.id_tokens SET auth_level = 2 WHERE person = $1 AND sid = $2 AND state <> 'ended' AND auth_level = 1`, p.UUID, sid.UUID)
+	_, err := database.Exec(ctx, s.q, "raise level", `
+		UPDATE identity.id_tokens SET auth_level = 2 WHERE person = $1 AND sid = $2 AND state <> 'ended' AND auth_level = 1`, p, sid)
 	return err
 }
 
 // LowerLevels makes every session of a person one of a single factor, because there is no second one any more. Call it
 // with the person locked.
 func (s *Store) LowerLevels(ctx context.Context, p id.Person) error {
-	_, err := s.exec(ctx, "lower levels", `
+	_, err := database.Exec(ctx, s.q, "lower levels", `
 		WITH parked AS (
 			UPDATE identity.parked_tokens SET auth_level = 1 WHERE person = $1 AND auth_level = 2
 		)
-		UPDATE identity.id_tokens SET auth_level = 1 WHERE person = $1 AND auth_level = 2`, p.UUID)
+		UPDATE identity.id_tokens SET auth_level = 1 WHERE person = $1 AND auth_level = 2`, p)
 	return err
 }
 
 // ReplaceRecovery stores a set of recovery codes in place of any earlier one. Call it with the person locked.
 func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, name string, salt []byte, hashes [][]byte, now time.Time) error {
-	if _, err := s.exec(ctx, "delete recovery", `
-		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'recovery'`, p.UUID); err != nil {
+	if _, err := database.Exec(ctx, s.q, "delete recovery", `
+		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'recovery'`, p); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, "insert recovery", `
+	_, err := database.Exec(ctx, s.q, "insert recovery", `
 		WITH stored AS (
 			INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at, salt, name)
 			VALUES ($1, $2, 'recovery', true, $3, $3, $4, $6)
 		)
 		INSERT INTO identity.recovery_codes (authenticator, hash) SELECT $1, unnest($5::bytea[])`,
-		a.UUID, p.UUID, now, salt, hashes, optional(name))
+		a, p, now, salt, hashes, database.Null(name))
 	return err
 }
 
 // DeleteFactors removes every second factor of a person.
 func (s *Store) DeleteFactors(ctx context.Context, p id.Person) error {
-	_, err := s.exec(ctx, "delete factors", `DELETE FROM identity.authenticators WHERE person = $1 AND type <> 'bcrypt'`, p.UUID)
+	_, err := database.Exec(ctx, s.q, "delete factors", `DELETE FROM identity.authenticators WHERE person = $1 AND type <> 'bcrypt'`, p)
 	return err
 }
 
@@ -219,13 +212,13 @@ type Sealed struct {
 
 // SealedAfter returns sealed TOTP secrets in the order of their uids, from the first after a uid on.
 func (s *Store) SealedAfter(ctx context.Context, after id.Authenticator, limit int) ([]Sealed, error) {
-	return all[Sealed](ctx, s.q, "list sealed secrets", `
-		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND uid > $1 ORDER BY uid LIMIT $2`, after.UUID, limit)
+	return database.All[Sealed](ctx, s.q, "list sealed secrets", `
+		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND uid > $1 ORDER BY uid LIMIT $2`, after, limit)
 }
 
 // ReplaceSealed stores a secret sealed anew, unless it has changed meanwhile.
 func (s *Store) ReplaceSealed(ctx context.Context, old Sealed, secret []byte) error {
-	_, err := s.exec(ctx, "replace sealed secret", `
-		UPDATE identity.authenticators SET secret = $3 WHERE uid = $1 AND secret = $2`, old.UID.UUID, old.Secret, secret)
+	_, err := database.Exec(ctx, s.q, "replace sealed secret", `
+		UPDATE identity.authenticators SET secret = $3 WHERE uid = $1 AND secret = $2`, old.UID, old.Secret, secret)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -20,9 +21,9 @@ func (s *Store) PutAvatar(ctx context.Context, owner AvatarOwner, sizes []identi
 		return err
 	}
 	for _, a := range sizes {
-		if _, err := s.exec(ctx, "insert avatar", `
+		if _, err := database.Exec(ctx, s.q, "insert avatar", `
 			INSERT INTO identity.avatars (person, organization, height, image, etag, updated_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-			nullable(owner.Person), nullable(owner.Organization), a.Height, a.Image, a.ETag, now); err != nil {
+			database.Null(owner.Person), database.Null(owner.Organization), a.Height, a.Image, a.ETag, now); err != nil {
 			return err
 		}
 	}
@@ -31,21 +32,21 @@ func (s *Store) PutAvatar(ctx context.Context, owner AvatarOwner, sizes []identi
 
 // Avatar returns one size of an avatar. Errors: identity.ErrAvatarNotFound.
 func (s *Store) Avatar(ctx context.Context, owner AvatarOwner, height int) (identity.Avatar, error) {
-	return one[identity.Avatar](ctx, s.q, "read avatar", identity.ErrAvatarNotFound, `
+	return database.One[identity.Avatar](ctx, s.q, "read avatar", identity.ErrAvatarNotFound, `
 		SELECT height, image, etag FROM identity.avatars WHERE (person = $1 OR organization = $2) AND height = $3`,
-		nullable(owner.Person), nullable(owner.Organization), height)
+		database.Null(owner.Person), database.Null(owner.Organization), height)
 }
 
 // DeleteAvatar removes an avatar and reports whether there was one.
 func (s *Store) DeleteAvatar(ctx context.Context, owner AvatarOwner) (bool, error) {
-	n, err := s.exec(ctx, "delete avatar", `
-		DELETE FROM identity.avatars WHERE person = $1 OR organization = $2`, nullable(owner.Person), nullable(owner.Organization))
+	n, err := database.Exec(ctx, s.q, "delete avatar", `
+		DELETE FROM identity.avatars WHERE person = $1 OR organization = $2`, database.Null(owner.Person), database.Null(owner.Organization))
 	return n > 0, err
 }
 
 // AvatarETag returns the ETag of the largest size of an avatar, empty if there is none.
 func (s *Store) AvatarETag(ctx context.Context, owner AvatarOwner) (string, error) {
-	return scalar[string](ctx, s.q, "read avatar's ETag", nil, `
+	return database.Scalar[string](ctx, s.q, "read avatar's ETag", nil, `
 		SELECT coalesce((SELECT etag FROM identity.avatars WHERE person = $1 OR organization = $2 ORDER BY height DESC LIMIT 1), '')`,
-		nullable(owner.Person), nullable(owner.Organization))
+		database.Null(owner.Person), database.Null(owner.Organization))
 }

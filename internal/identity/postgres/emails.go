@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
 
 // LockAddress makes every other transaction that wants to claim the address wait until this one ends.
 func (s *Store) LockAddress(ctx context.Context, address string) error {
-	_, err := s.exec(ctx, "lock address", `SELECT pg_advisory_xact_lock(hashtextextended('identity.address ' || $1, 0))`, address)
+	_, err := database.Exec(ctx, s.q, "lock address", `SELECT pg_advisory_xact_lock(hashtextextended('identity.address ' || $1, 0))`, address)
 	return err
 }
 
@@ -25,7 +26,7 @@ type Holder struct {
 
 // Holders returns everybody who holds an address. Call it under LockAddress.
 func (s *Store) Holders(ctx context.Context, address string) ([]Holder, error) {
-	return all[Holder](ctx, s.q, "read holders of address", `
+	return database.All[Holder](ctx, s.q, "read holders of address", `
 		SELECT a.person, a.is_primary, a.verified_at IS NOT NULL AS verified, a.created_at,
 		       NOT EXISTS (SELECT FROM identity.addresses o WHERE o.person = a.person AND o.address <> a.address) AS only
 		FROM identity.addresses a WHERE a.address = $1`, address)
@@ -33,21 +34,21 @@ func (s *Store) Holders(ctx context.Context, address string) ([]Holder, error) {
 
 // DeleteAddress removes an unverified address from a person.
 func (s *Store) DeleteAddress(ctx context.Context, p id.Person, address string) error {
-	_, err := s.exec(ctx, "delete address", `
-		DELETE FROM identity.addresses WHERE person = $1 AND address = $2 AND verified_at IS NULL`, p.UUID, address)
+	_, err := database.Exec(ctx, s.q, "delete address", `
+		DELETE FROM identity.addresses WHERE person = $1 AND address = $2 AND verified_at IS NULL`, p, address)
 	return err
 }
 
 // Addresses lists a person's addresses, the primary one first, then by age.
 func (s *Store) Addresses(ctx context.Context, p id.Person) ([]identity.Address, error) {
-	return all[identity.Address](ctx, s.q, "list addresses", `
+	return database.All[identity.Address](ctx, s.q, "list addresses", `
 		SELECT address, is_primary AS "primary", verified_at IS NOT NULL AS verified, remove_at
-		FROM identity.addresses WHERE person = $1 ORDER BY is_primary DESC, created_at, address`, p.UUID)
+		FROM identity.addresses WHERE person = $1 ORDER BY is_primary DESC, created_at, address`, p)
 }
 
 // AddressHeld reports whether anybody holds an address, verified or not.
 func (s *Store) AddressHeld(ctx context.Context, address string) (bool, error) {
-	return scalar[bool](ctx, s.q, "look for holder of address", nil,
+	return database.Scalar[bool](ctx, s.q, "look for holder of address", nil,
 		`SELECT EXISTS (SELECT FROM identity.addresses WHERE address = $1)`, address)
 }
 
@@ -62,61 +63,61 @@ type NewAddress struct {
 
 // InsertAddress stores a secondary address. Errors: identity.ErrAddressInUse.
 func (s *Store) InsertAddress(ctx context.Context, p id.Person, n NewAddress) error {
-	_, err := s.exec(ctx, "insert address", `
+	_, err := database.Exec(ctx, s.q, "insert address", `
 		INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
-		VALUES ($1, $2, false, $3, $4, $5, $6)`, p.UUID, n.Address, n.RemoveAt, n.CreatedAt, n.KeyHash, n.KeyExpiresAt)
+		VALUES ($1, $2, false, $3, $4, $5, $6)`, p, n.Address, n.RemoveAt, n.CreatedAt, n.KeyHash, n.KeyExpiresAt)
 	return err
 }
 
 // RemoveAddress removes a secondary address, verified or not, with the reset keys that were mailed to it.
 func (s *Store) RemoveAddress(ctx context.Context, p id.Person, address string) error {
-	_, err := s.exec(ctx, "remove address", `
+	_, err := database.Exec(ctx, s.q, "remove address", `
 		WITH keys AS (
 			DELETE FROM identity.reset_keys WHERE person = $1 AND address = $2
 		)
-		DELETE FROM identity.addresses WHERE person = $1 AND address = $2 AND NOT is_primary`, p.UUID, address)
+		DELETE FROM identity.addresses WHERE person = $1 AND address = $2 AND NOT is_primary`, p, address)
 	return err
 }
 
 // MakePrimary makes a verified address the primary one; the proof of the primary address is as old as its verification.
 // Call it with the person locked: it takes two statements, because no two addresses may be primary even for a moment.
 func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) error {
-	if _, err := s.exec(ctx, "clear primary address", `
-		UPDATE identity.addresses SET is_primary = false WHERE person = $1 AND is_primary`, p.UUID); err != nil {
+	if _, err := database.Exec(ctx, s.q, "clear primary address", `
+		UPDATE identity.addresses SET is_primary = false WHERE person = $1 AND is_primary`, p); err != nil {
 		return err
 	}
-	return s.changed(ctx, "set primary address", identity.ErrAddressNotFound, `
+	return database.Changed(ctx, s.q, "set primary address", identity.ErrAddressNotFound, `
 		WITH chosen AS (
 			UPDATE identity.addresses SET is_primary = true
 			WHERE person = $1 AND address = $2 AND verified_at IS NOT NULL
 			RETURNING person, verified_at
 		)
-		UPDATE identity.persons p SET email_proved_at = chosen.verified_at FROM chosen WHERE p.uid = chosen.person`, p.UUID, address)
+		UPDATE identity.persons p SET email_proved_at = chosen.verified_at FROM chosen WHERE p.uid = chosen.person`, p, address)
 }
 
 // SetVerificationKey replaces the verification key of an unverified address. verified reports that there was nothing to
 // do because the address is verified already. Errors: identity.ErrAddressNotFound.
 func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) (verified bool, err error) {
-	return scalar[bool](ctx, s.q, "set verification key", identity.ErrAddressNotFound, `
+	return database.Scalar[bool](ctx, s.q, "set verification key", identity.ErrAddressNotFound, `
 		WITH changed AS (
 			UPDATE identity.addresses SET key_hash = $3, key_expires_at = $4
 			WHERE person = $1 AND address = $2 AND verified_at IS NULL
 		)
 		SELECT verified_at IS NOT NULL FROM identity.addresses WHERE person = $1 AND address = $2`,
-		p.UUID, address, hash, expires)
+		p, address, hash, expires)
 }
 
 // AddressOfKey returns the address that a verification key confirms for a person. Errors: identity.ErrKeyNotFound, also
 // for another person's key.
 func (s *Store) AddressOfKey(ctx context.Context, p id.Person, hash []byte, now time.Time) (string, error) {
-	return scalar[string](ctx, s.q, "find verification key", identity.ErrKeyNotFound, `
-		SELECT address FROM identity.addresses WHERE person = $1 AND key_hash = $2 AND key_expires_at > $3`, p.UUID, hash, now)
+	return database.Scalar[string](ctx, s.q, "find verification key", identity.ErrKeyNotFound, `
+		SELECT address FROM identity.addresses WHERE person = $1 AND key_hash = $2 AND key_expires_at > $3`, p, hash, now)
 }
 
 // VerifyAddress consumes a verification key and reports whether it confirmed the primary address, which counts as its
 // proof. Errors: identity.ErrKeyNotFound, identity.ErrAddressInUse when somebody else has verified it.
 func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now time.Time) (primary bool, err error) {
-	primary, err = scalar[bool](ctx, s.q, "verify address", identity.ErrKeyNotFound, `
+	return database.Scalar[bool](ctx, s.q, "verify address", identity.ErrKeyNotFound, `
 		WITH verified AS (
 			UPDATE identity.addresses
 			SET verified_at = $3, remove_at = NULL, key_hash = NULL, key_expires_at = NULL
@@ -125,14 +126,13 @@ func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now
 		), proved AS (
 			UPDATE identity.persons SET email_proved_at = $3 WHERE uid = $1 AND (SELECT is_primary FROM verified)
 		)
-		SELECT is_primary FROM verified`, p.UUID, hash, now)
-	return primary, constraint(err)
+		SELECT is_primary FROM verified`, p, hash, now)
 }
 
 // MarkVerified verifies an address without a key, for an operator. Errors: identity.ErrAddressNotFound,
 // identity.ErrAddressInUse.
 func (s *Store) MarkVerified(ctx context.Context, p id.Person, address string, now time.Time) error {
-	_, err := scalar[bool](ctx, s.q, "mark address verified", identity.ErrAddressNotFound, `
+	_, err := database.Scalar[bool](ctx, s.q, "mark address verified", identity.ErrAddressNotFound, `
 		WITH verified AS (
 			UPDATE identity.addresses
 			SET verified_at = coalesce(verified_at, $3), remove_at = NULL, key_hash = NULL, key_expires_at = NULL
@@ -141,8 +141,8 @@ func (s *Store) MarkVerified(ctx context.Context, p id.Person, address string, n
 		), proved AS (
 			UPDATE identity.persons SET email_proved_at = $3 WHERE uid = $1 AND (SELECT is_primary FROM verified)
 		)
-		SELECT is_primary FROM verified`, p.UUID, address, now)
-	return constraint(err)
+		SELECT is_primary FROM verified`, p, address, now)
+	return err
 }
 
 // Overdue is an unverified address whose time has come.
@@ -154,7 +154,7 @@ type Overdue struct {
 
 // OverdueAddresses returns unverified addresses to be removed, at most limit of them.
 func (s *Store) OverdueAddresses(ctx context.Context, now time.Time, limit int) ([]Overdue, error) {
-	return all[Overdue](ctx, s.q, "read overdue addresses", `
+	return database.All[Overdue](ctx, s.q, "read overdue addresses", `
 		SELECT a.person, a.address,
 		       NOT EXISTS (SELECT FROM identity.addresses o WHERE o.person = a.person AND o.address <> a.address) AS only
 		FROM identity.addresses a WHERE a.remove_at <= $1 ORDER BY a.remove_at LIMIT $2`, now, limit)
@@ -162,6 +162,6 @@ func (s *Store) OverdueAddresses(ctx context.Context, now time.Time, limit int) 
 
 // StillOverdue reports whether an address is still to be removed, now that its person is locked.
 func (s *Store) StillOverdue(ctx context.Context, p id.Person, address string, now time.Time) (bool, error) {
-	return scalar[bool](ctx, s.q, "check overdue address", nil, `
-		SELECT EXISTS (SELECT FROM identity.addresses WHERE person = $1 AND address = $2 AND remove_at <= $3)`, p.UUID, address, now)
+	return database.Scalar[bool](ctx, s.q, "check overdue address", nil, `
+		SELECT EXISTS (SELECT FROM identity.addresses WHERE person = $1 AND address = $2 AND remove_at <= $3)`, p, address, now)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -12,24 +13,24 @@ import (
 // LockExternal makes every other login of the same external identity wait until this transaction ends. Take it before
 // any other lock.
 func (s *Store) LockExternal(ctx context.Context, issuer, subject string) error {
-	_, err := s.exec(ctx, "lock external identity", `
+	_, err := database.Exec(ctx, s.q, "lock external identity", `
 		SELECT pg_advisory_xact_lock(hashtextextended('identity.external ' || $1 || ' ' || $2, 0))`, issuer, subject)
 	return err
 }
 
 // FederatedPerson returns the person that issuer and subject name. Errors: identity.ErrPersonNotFound.
 func (s *Store) FederatedPerson(ctx context.Context, issuer, subject string) (id.Person, error) {
-	return scalar[id.Person](ctx, s.q, "find federated person", identity.ErrPersonNotFound, `
+	return database.Scalar[id.Person](ctx, s.q, "find federated person", identity.ErrPersonNotFound, `
 		SELECT uid FROM identity.persons WHERE federated_issuer = $1 AND federated_subject = $2 AND deleted_at IS NULL`, issuer, subject)
 }
 
 // ProveAddress notes that an address was proved again to be the person's, if it is the verified primary one
 // (contract 3.4).
 func (s *Store) ProveAddress(ctx context.Context, p id.Person, address string, now time.Time) error {
-	_, err := s.exec(ctx, "prove address", `
+	_, err := database.Exec(ctx, s.q, "prove address", `
 		UPDATE identity.persons p SET email_proved_at = $3
 		FROM identity.addresses a
-		WHERE p.uid = $1 AND a.person = p.uid AND a.address = $2 AND a.is_primary AND a.verified_at IS NOT NULL`, p.UUID, address, now)
+		WHERE p.uid = $1 AND a.person = p.uid AND a.address = $2 AND a.is_primary AND a.verified_at IS NOT NULL`, p, address, now)
 	return err
 }
 
@@ -41,21 +42,21 @@ type Home struct {
 
 // Home tells where a person is at home. Errors: identity.ErrPersonNotFound.
 func (s *Store) Home(ctx context.Context, p id.Person) (Home, error) {
-	return one[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
-		SELECT organization, coalesce(host, '') AS host FROM identity.homes WHERE person = $1`, p.UUID)
+	return database.One[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
+		SELECT organization, coalesce(host, '') AS host FROM identity.homes WHERE person = $1`, p)
 }
 
 // InsertExternalToken notes that an external ID token is accepted; of parallel uses one succeeds.
 // Errors: identity.ErrExternalToken for one that was accepted before.
 func (s *Store) InsertExternalToken(ctx context.Context, fingerprint []byte, expires time.Time) error {
-	return s.changed(ctx, "accept external token", identity.ErrExternalToken.With("token: was used already; sign in again"), `
+	return database.Changed(ctx, s.q, "accept external token", identity.ErrExternalToken.With("token: was used already; sign in again"), `
 		INSERT INTO identity.external_tokens (fingerprint, expires_at) VALUES ($1, $2)
 		ON CONFLICT ON CONSTRAINT external_tokens_pkey DO NOTHING`, fingerprint, expires)
 }
 
 // InsertExternalLogin registers the state of a form post, to be answered until expires.
 func (s *Store) InsertExternalLogin(ctx context.Context, stateHash []byte, redirectURL string, expires time.Time) error {
-	_, err := s.exec(ctx, "register external login", `
+	_, err := database.Exec(ctx, s.q, "register external login", `
 		INSERT INTO identity.external_logins (state_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $3)`,
 		stateHash, redirectURL, expires)
 	return err
@@ -64,7 +65,7 @@ func (s *Store) InsertExternalLogin(ctx context.Context, stateHash []byte, redir
 // ExternalRedirect returns where the browser goes after the form post of a state that waits for one.
 // Errors: identity.ErrExternalState.
 func (s *Store) ExternalRedirect(ctx context.Context, stateHash []byte, now time.Time) (string, error) {
-	return scalar[string](ctx, s.q, "find external login", identity.ErrExternalState, `
+	return database.Scalar[string](ctx, s.q, "find external login", identity.ErrExternalState, `
 		SELECT redirect_url FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
 }
 
@@ -77,18 +78,18 @@ type ExternalLogin struct {
 // StoreExternalLogin stores once what a form post brought, to be claimed until claimBefore. It needs the person's epoch as
 // it is now to be the same at the claim. Errors: identity.ErrExternalState.
 func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, now, claimBefore time.Time) error {
-	return s.changed(ctx, "store external login", identity.ErrExternalState, `
+	return database.Changed(ctx, s.q, "store external login", identity.ErrExternalState, `
 		UPDATE identity.external_logins e
 		SET stored_at = $4, person = p.uid, person_epoch = p.epoch, external_sid = $3, forget_at = greatest(e.expires_at, $5::timestamptz)
 		FROM identity.persons p
 		WHERE e.state_hash = $1 AND e.stored_at IS NULL AND e.expires_at > $4 AND p.uid = $2 AND p.deleted_at IS NULL`,
-		stateHash, l.Person.UUID, optional(l.ExternalSID), now, claimBefore)
+		stateHash, l.Person, database.Null(l.ExternalSID), now, claimBefore)
 }
 
 // ClaimExternalLogin hands out once what a form post stored since a moment; of parallel claims one succeeds.
 // Errors: identity.ErrExternalClaimed; identity.ErrExternalPending, also when the person's sessions were ended meanwhile.
 func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash []byte, now, since time.Time) (ExternalLogin, error) {
-	l, err := one[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
+	l, err := database.One[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
 		UPDATE identity.external_logins e SET claimed_at = $2
 		FROM identity.persons p
 		WHERE e.state_hash = $1 AND e.stored_at > $3 AND e.claimed_at IS NULL
@@ -97,7 +98,7 @@ func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash []byte, now, s
 	if !errors.Is(err, identity.ErrExternalPending) {
 		return l, err
 	}
-	claimed, failed := scalar[bool](ctx, s.q, "check external login", nil, `
+	claimed, failed := database.Scalar[bool](ctx, s.q, "check external login", nil, `
 		SELECT EXISTS (SELECT FROM identity.external_logins WHERE state_hash = $1 AND claimed_at IS NOT NULL)`, stateHash)
 	switch {
 	case failed != nil:
@@ -110,7 +111,7 @@ func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash []byte, now, s
 
 // LockExternalSessions locks, in one order for everybody, the persons whose sessions are tied to a provider's session.
 func (s *Store) LockExternalSessions(ctx context.Context, externalSID string) error {
-	_, err := s.exec(ctx, "lock persons of external session", `
+	_, err := database.Exec(ctx, s.q, "lock persons of external session", `
 		SELECT FROM identity.persons p
 		WHERE p.uid IN (SELECT person FROM identity.id_tokens WHERE external_sid = $1
 		          UNION SELECT person FROM identity.parked_tokens WHERE external_sid = $1
@@ -129,7 +130,7 @@ type ExternalSession struct {
 // EndExternalSessions ends what is tied to a provider's session: ID tokens, parked ones, and logins that nobody has
 // claimed. It returns every session that was tied to it. Call it after LockExternalSessions.
 func (s *Store) EndExternalSessions(ctx context.Context, externalSID string, now time.Time) ([]ExternalSession, error) {
-	return all[ExternalSession](ctx, s.q, "end external session", `
+	return database.All[ExternalSession](ctx, s.q, "end external session", `
 		WITH pending AS (
 			DELETE FROM identity.external_logins WHERE external_sid = $1 AND claimed_at IS NULL
 		), parked AS (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -19,7 +20,7 @@ type Host struct {
 // Host finds the organization that a hostname selects: its owner, else the free one (contract 1.2).
 // Errors: identity.ErrNoHost.
 func (s *Store) Host(ctx context.Context, name string) (Host, error) {
-	return one[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
+	return database.One[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
 		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own
 		FROM (SELECT organization, true AS own FROM identity.hosts WHERE host = $1
 		      UNION ALL
@@ -31,86 +32,78 @@ func (s *Store) Host(ctx context.Context, name string) (Host, error) {
 // ActivateHost makes a hostname the active one of an organization; the one before stays, inactive.
 // Errors: identity.ErrHostInUse.
 func (s *Store) ActivateHost(ctx context.Context, o id.Organization, host string, now time.Time) error {
-	if _, err := s.exec(ctx, "deactivate host", `
-		UPDATE identity.hosts SET active = false WHERE organization = $1 AND active AND host <> $2`, o.UUID, host); err != nil {
+	if _, err := database.Exec(ctx, s.q, "deactivate host", `
+		UPDATE identity.hosts SET active = false WHERE organization = $1 AND active AND host <> $2`, o, host); err != nil {
 		return err
 	}
-	n, err := s.exec(ctx, "activate host", `
+	return database.Changed(ctx, s.q, "activate host", identity.ErrHostInUse, `
 		INSERT INTO identity.hosts AS h (host, organization, active, created_at) VALUES ($2, $1, true, $3)
-		ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE SET active = true WHERE h.organization = excluded.organization`, o.UUID, host, now)
-	if err == nil && n == 0 {
-		return identity.ErrHostInUse
-	}
-	return err
+		ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE SET active = true WHERE h.organization = excluded.organization`, o, host, now)
 }
 
 // NotifyDirectory tells every replica, when the transaction commits, to forget what it cached of hosts and limits.
 func (s *Store) NotifyDirectory(ctx context.Context) error {
 	s.directory = true
-	_, err := s.exec(ctx, "notify directory", `SELECT pg_notify($1, '')`, DirectoryChannel)
+	_, err := database.Exec(ctx, s.q, "notify directory", `SELECT pg_notify($1, '')`, DirectoryChannel)
 	return err
 }
 
 // LockHosts makes whoever else wants to take a hostname wait until the transaction ends.
 func (s *Store) LockHosts(ctx context.Context) error {
-	_, err := s.exec(ctx, "lock hosts", `SELECT pg_advisory_xact_lock(hashtextextended('identity.hosts', 0))`)
+	_, err := database.Exec(ctx, s.q, "lock hosts", `SELECT pg_advisory_xact_lock(hashtextextended('identity.hosts', 0))`)
 	return err
 }
 
 // HostTaken reports whether another organization has a hostname or, among the names below base (empty: none), one above or
 // below it in the DNS: who has such a name could take cookies of the other one.
 func (s *Store) HostTaken(ctx context.Context, o id.Organization, host, base string) (bool, error) {
-	return scalar[bool](ctx, s.q, "look for hostname", nil, `
+	return database.Scalar[bool](ctx, s.q, "look for hostname", nil, `
 		SELECT EXISTS (
 			SELECT FROM identity.hosts h
 			WHERE h.organization <> $1
 			  AND (h.host = $2 OR $3 <> '' AND right(h.host, length($3) + 1) = '.' || $3
 			       AND (right(h.host, length($2) + 1) = '.' || $2 OR right($2, length(h.host) + 1) = '.' || h.host)))`,
-		o.UUID, host, base)
+		o, host, base)
 }
 
 // KeepInactiveHosts gives up the inactive hostnames of an organization that are not in keep.
 func (s *Store) KeepInactiveHosts(ctx context.Context, o id.Organization, keep []string) error {
-	_, err := s.exec(ctx, "give up hostnames", `
-		DELETE FROM identity.hosts WHERE organization = $1 AND NOT active AND host <> ALL($2)`, o.UUID, keep)
+	_, err := database.Exec(ctx, s.q, "give up hostnames", `
+		DELETE FROM identity.hosts WHERE organization = $1 AND NOT active AND host <> ALL($2)`, o, keep)
 	return err
 }
 
 // ClaimHost notes the hostname that an organization wants to prove, in place of an earlier one. The key of a claim for the
 // same hostname stays.
 func (s *Store) ClaimHost(ctx context.Context, c identity.HostClaim, now time.Time) (identity.HostClaim, error) {
-	return one[identity.HostClaim](ctx, s.q, "claim hostname", nil, `
+	return database.One[identity.HostClaim](ctx, s.q, "claim hostname", nil, `
 		INSERT INTO identity.host_claims AS c (organization, host, key, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT ON CONSTRAINT host_claims_pkey DO UPDATE
 		SET key = CASE WHEN c.host = excluded.host THEN c.key ELSE excluded.key END, host = excluded.host, created_at = excluded.created_at
-		RETURNING organization, host, key`, c.Organization.UUID, c.Host, c.Key, now)
+		RETURNING organization, host, key`, c.Organization, c.Host, c.Key, now)
 }
 
 // HostClaim returns the hostname that an organization has still to prove, the zero claim if there is none.
 func (s *Store) HostClaim(ctx context.Context, o id.Organization) (identity.HostClaim, error) {
-	list, err := all[identity.HostClaim](ctx, s.q, "read claim of hostname", `
-		SELECT organization, host, key FROM identity.host_claims WHERE organization = $1`, o.UUID)
-	if err != nil || len(list) == 0 {
-		return identity.HostClaim{}, err
-	}
-	return list[0], nil
+	return database.One[identity.HostClaim](ctx, s.q, "read claim of hostname", nil, `
+		SELECT organization, host, key FROM identity.host_claims WHERE organization = $1`, o)
 }
 
 // HostClaims returns every hostname that is still to be proved and was asked for after since, in another order
 // each time: whoever looks at them has not always the time for all.
 func (s *Store) HostClaims(ctx context.Context, since time.Time) ([]identity.HostClaim, error) {
-	return all[identity.HostClaim](ctx, s.q, "read claims of hostnames", `
+	return database.All[identity.HostClaim](ctx, s.q, "read claims of hostnames", `
 		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY random()`, since)
 }
 
 // DropHostClaim forgets the hostname that an organization has still to prove.
 func (s *Store) DropHostClaim(ctx context.Context, o id.Organization) error {
-	_, err := s.exec(ctx, "drop claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o.UUID)
+	_, err := database.Exec(ctx, s.q, "drop claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o)
 	return err
 }
 
 // DropHostClaims forgets the claims made before a time.
 func (s *Store) DropHostClaims(ctx context.Context, before time.Time) error {
-	_, err := s.exec(ctx, "drop claims of hostnames", `DELETE FROM identity.host_claims WHERE created_at <= $1`, before)
+	_, err := database.Exec(ctx, s.q, "drop claims of hostnames", `DELETE FROM identity.host_claims WHERE created_at <= $1`, before)
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -12,11 +13,10 @@ import (
 // SetMember makes a person a member of an organization with these roles, or changes the roles of a member. joined
 // reports the former. Errors: identity.ErrMemberElsewhere.
 func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
-	joined, err = scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
+	return database.Scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
 		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT ON CONSTRAINT memberships_pkey DO UPDATE SET roles = excluded.roles WHERE m.organization = excluded.organization
-		RETURNING xmax = 0`, p.UUID, o.UUID, roles, now)
-	return joined, err
+		RETURNING xmax = 0`, p, o, roles, now)
 }
 
 // Standing is what a person is to an organization.
@@ -27,10 +27,10 @@ type Standing struct {
 
 // Standing tells what a person is to an organization. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {
-	return one[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
+	return database.One[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
 		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles
 		FROM identity.organizations o LEFT JOIN identity.memberships m ON m.organization = o.uid AND m.person = $2
-		WHERE o.uid = $1`, o.UUID, p.UUID)
+		WHERE o.uid = $1`, o, p)
 }
 
 // Membership is where a person is a member.
@@ -42,13 +42,9 @@ type Membership struct {
 
 // Membership tells where a person is a member, if anywhere.
 func (s *Store) Membership(ctx context.Context, p id.Person) (Membership, error) {
-	list, err := all[Membership](ctx, s.q, "read membership", `
+	return database.One[Membership](ctx, s.q, "read membership", nil, `
 		SELECT m.organization, o.free, m.roles
-		FROM identity.memberships m JOIN identity.organizations o ON o.uid = m.organization WHERE m.person = $1`, p.UUID)
-	if err != nil || len(list) == 0 {
-		return Membership{}, err
-	}
-	return list[0], nil
+		FROM identity.memberships m JOIN identity.organizations o ON o.uid = m.organization WHERE m.person = $1`, p)
 }
 
 const memberColumns = `
@@ -60,62 +56,62 @@ const memberColumns = `
 
 // Members lists those of the persons given who are members of an organization, oldest membership first.
 func (s *Store) Members(ctx context.Context, o id.Organization, persons []id.Person) ([]identity.Member, error) {
-	return all[identity.Member](ctx, s.q, "list members", `
-		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o.UUID, uuids(persons))
+	return database.All[identity.Member](ctx, s.q, "list members", `
+		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o, persons)
 }
 
 // MembersByAge lists who is in an organization, oldest membership first.
 func (s *Store) MembersByAge(ctx context.Context, o id.Organization) ([]id.Person, error) {
-	return scalars[id.Person](ctx, s.q, "list members by age", `
-		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY created_at, person`, o.UUID)
+	return database.Scalars[id.Person](ctx, s.q, "list members by age", `
+		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY created_at, person`, o)
 }
 
 // Member returns a member of an organization. Errors: identity.ErrMemberNotFound.
 func (s *Store) Member(ctx context.Context, o id.Organization, p id.Person) (identity.Member, error) {
-	return one[identity.Member](ctx, s.q, "read member", identity.ErrMemberNotFound, `
-		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = $2`, o.UUID, p.UUID)
+	return database.One[identity.Member](ctx, s.q, "read member", identity.ErrMemberNotFound, `
+		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = $2`, o, p)
 }
 
 // MemberUIDs lists who is in an organization.
 func (s *Store) MemberUIDs(ctx context.Context, o id.Organization) ([]id.Person, error) {
-	return scalars[id.Person](ctx, s.q, "list member uids", `
-		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY person`, o.UUID)
+	return database.Scalars[id.Person](ctx, s.q, "list member uids", `
+		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY person`, o)
 }
 
 // CountMembers tells how many members an organization has and how many it may have. Call it with the organization locked
 // where that decides. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) CountMembers(ctx context.Context, o id.Organization) (members, limit int, err error) {
-	row, err := one[struct{ Members, Users int }](ctx, s.q, "count members", identity.ErrOrganizationNotFound, `
+	row, err := database.One[struct{ Members, Users int }](ctx, s.q, "count members", identity.ErrOrganizationNotFound, `
 		SELECT (SELECT count(*) FROM identity.memberships WHERE organization = $1) AS members, coalesce(users, 0) AS users
-		FROM directory.limits WHERE organization = $1`, o.UUID)
+		FROM directory.limits WHERE organization = $1`, o)
 	return row.Members, row.Users, err
 }
 
 // OtherAdmin reports whether an organization has an administrator besides a person. Call it with the organization locked.
 func (s *Store) OtherAdmin(ctx context.Context, o id.Organization, p id.Person) (bool, error) {
-	return scalar[bool](ctx, s.q, "look for another administrator", nil, `
+	return database.Scalar[bool](ctx, s.q, "look for another administrator", nil, `
 		SELECT EXISTS (SELECT FROM identity.memberships WHERE organization = $1 AND person <> $2 AND $3 = ANY(roles))`,
-		o.UUID, p.UUID, identity.RoleOrganizationAdmin)
+		o, p, identity.RoleOrganizationAdmin)
 }
 
 // InsertMember makes a person a member of an organization. Errors: identity.ErrMemberElsewhere.
 func (s *Store) InsertMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) error {
-	_, err := s.exec(ctx, "insert member", `
-		INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)`, p.UUID, o.UUID, roles, now)
+	_, err := database.Exec(ctx, s.q, "insert member", `
+		INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)`, p, o, roles, now)
 	return err
 }
 
 // UpdateMember changes what an organization decides about a member. Errors: identity.ErrMemberNotFound.
 func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member) error {
-	return s.changed(ctx, "update member", identity.ErrMemberNotFound, `
+	return database.Changed(ctx, s.q, "update member", identity.ErrMemberNotFound, `
 		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5 WHERE organization = $1 AND person = $2`,
-		o.UUID, m.UID.UUID, m.Roles, optional(m.Reference), optional(m.ExternalUID))
+		o, m.UID, m.Roles, database.Null(m.Reference), database.Null(m.ExternalUID))
 }
 
 // DeleteMember ends a membership. Errors: identity.ErrMemberNotFound.
 func (s *Store) DeleteMember(ctx context.Context, o id.Organization, p id.Person) error {
-	return s.changed(ctx, "delete member", identity.ErrMemberNotFound, `
-		DELETE FROM identity.memberships WHERE organization = $1 AND person = $2`, o.UUID, p.UUID)
+	return database.Changed(ctx, s.q, "delete member", identity.ErrMemberNotFound, `
+		DELETE FROM identity.memberships WHERE organization = $1 AND person = $2`, o, p)
 }
 
 // Raised is a person's new epoch.
@@ -130,19 +126,19 @@ const manyBatch = 5000
 // RaiseEpochs locks every member of an organization, in one order for everybody, and counts one change that ends their
 // access tokens. It returns them in that order, in which their feeds are to be locked, too.
 func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, error) {
-	members, err := scalars[id.Person](ctx, s.q, "lock members", `
+	members, err := database.Scalars[id.Person](ctx, s.q, "lock members", `
 		SELECT p.uid FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
-		WHERE m.organization = $1 ORDER BY p.uid FOR NO KEY UPDATE OF p`, o.UUID)
+		WHERE m.organization = $1 ORDER BY p.uid FOR NO KEY UPDATE OF p`, o)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Raised, 0, len(members))
 	for batch := range slices.Chunk(members, manyBatch) {
-		raised, err := all[Raised](ctx, s.q, "raise epochs", `
+		raised, err := database.All[Raised](ctx, s.q, "raise epochs", `
 			WITH raised AS (
 				UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = ANY ($1) AND deleted_at IS NULL RETURNING uid AS person, epoch
 			)
-			SELECT person, epoch FROM raised ORDER BY person`, uuids(batch))
+			SELECT person, epoch FROM raised ORDER BY person`, batch)
 		if err != nil {
 			return nil, err
 		}
@@ -154,13 +150,13 @@ func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, e
 // EndSessionsOf is EndSessions for many persons, of whom none is spared. Call it with all of them locked.
 func (s *Store) EndSessionsOf(ctx context.Context, persons []id.Person, now time.Time) error {
 	for batch := range slices.Chunk(persons, manyBatch) {
-		if _, err := s.exec(ctx, "end sessions of many", `
+		if _, err := database.Exec(ctx, s.q, "end sessions of many", `
 			WITH parked AS (
 				DELETE FROM identity.parked_tokens WHERE person = ANY($1)
 			), pending AS (
 				DELETE FROM identity.pending_logins WHERE person = ANY($1)
 			)
-			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE person = ANY($1) AND state <> 'ended'`, uuids(batch), now); err != nil {
+			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE person = ANY($1) AND state <> 'ended'`, batch, now); err != nil {
 			return err
 		}
 	}

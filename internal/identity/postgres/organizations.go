@@ -3,18 +3,17 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
 
 // LockBootstrap makes replicas that start at once prepare the database one after the other.
 func (s *Store) LockBootstrap(ctx context.Context) error {
-	_, err := s.exec(ctx, "lock bootstrap", `SELECT pg_advisory_xact_lock(hashtextextended('identity.bootstrap', 0))`)
+	_, err := database.Exec(ctx, s.q, "lock bootstrap", `SELECT pg_advisory_xact_lock(hashtextextended('identity.bootstrap', 0))`)
 	return err
 }
 
@@ -22,19 +21,19 @@ func (s *Store) LockBootstrap(ctx context.Context) error {
 // address the one that its person is a member of. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Organization, error) {
 	uid, _ := id.Parse[id.Organization](reference) // else it is something else
-	return scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
+	return database.Scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
 		SELECT o.uid FROM identity.organizations o WHERE o.uid = $2::uuid
 		UNION SELECT o.uid FROM identity.organizations o WHERE o.free AND $1 = 'free'
 		UNION SELECT h.organization FROM identity.hosts h WHERE h.host = lower($1)
 		UNION SELECT m.organization FROM identity.memberships m JOIN identity.addresses a ON a.person = m.person
 		WHERE a.address = lower($1) AND a.verified_at IS NOT NULL
-		ORDER BY uid LIMIT 1`, reference, nullable(uid))
+		ORDER BY uid LIMIT 1`, reference, database.Null(uid))
 }
 
 // TimeZone returns an organization's time zone. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) TimeZone(ctx context.Context, o id.Organization) (string, error) {
-	return scalar[string](ctx, s.q, "read time zone", identity.ErrOrganizationNotFound, `
-		SELECT time_zone FROM identity.organizations WHERE uid = $1`, o.UUID)
+	return database.Scalar[string](ctx, s.q, "read time zone", identity.ErrOrganizationNotFound, `
+		SELECT time_zone FROM identity.organizations WHERE uid = $1`, o)
 }
 
 // NewFreeOrganization is the free organization to be stored.
@@ -55,7 +54,7 @@ type NewFreeOrganization struct {
 
 // InsertFreeOrganization stores the free organization with its plan. It must not exist.
 func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganization) error {
-	_, err := s.exec(ctx, "insert free organization", `
+	_, err := database.Exec(ctx, s.q, "insert free organization", `
 		WITH organization AS (
 			INSERT INTO identity.organizations (uid, free, name, locale, time_zone, created_at, updated_at)
 			VALUES ($1, true, $2, $3, $4, $5, $5)
@@ -64,7 +63,7 @@ func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganizatio
 		    secure_spaces, mime_type_filter, new_transfer_limit, new_transfer_drain_rate, new_transfer_receivers_limit, admin_portal,
 		    mailbox_groups, change_hostname)
 		VALUES ($1, true, $6, $7, $8, true, false, true, $9, $10, $11, false, $12, 'noChange')`,
-		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users, n.Transfer, n.Storage, n.Transfers, n.Drain,
+		n.UID, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users, n.Transfer, n.Storage, n.Transfers, n.Drain,
 		n.Receivers, n.Groups)
 	return err
 }
@@ -72,8 +71,8 @@ func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganizatio
 // LockOrganizations locks the rows of organizations until the transaction ends, in one order for everybody: their members
 // and administrators stay as they are meanwhile. Take it before any lock on a person; those that do not exist are passed over.
 func (s *Store) LockOrganizations(ctx context.Context, list ...id.Organization) error {
-	_, err := s.exec(ctx, "lock organizations", `
-		SELECT uid FROM identity.organizations WHERE uid = ANY($1) ORDER BY uid FOR NO KEY UPDATE`, uuids(list))
+	_, err := database.Exec(ctx, s.q, "lock organizations", `
+		SELECT uid FROM identity.organizations WHERE uid = ANY($1) ORDER BY uid FOR NO KEY UPDATE`, list)
 	return err
 }
 
@@ -89,119 +88,80 @@ type NewOrganization struct {
 
 // InsertOrganization stores an organization without members and hostnames.
 func (s *Store) InsertOrganization(ctx context.Context, n NewOrganization) error {
-	_, err := s.exec(ctx, "insert organization", `
+	_, err := database.Exec(ctx, s.q, "insert organization", `
 		WITH organization AS (
 			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
 		)
 		INSERT INTO identity.limits (organization, users) VALUES ($1, $6)`,
-		n.UID.UUID, optional(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users)
+		n.UID, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users)
 	return err
 }
 
-// organizationRow is Organization's row.
-type organizationRow struct {
-	UID               id.Organization
-	Free              bool
-	ExternalUID       string
-	HasAvatar         bool
-	MFARequired       bool
-	Name              string
-	AddressLine1      string
-	AddressLine2      string
-	PostCode          string
-	City              string
-	State             string
-	Country           string
-	PhoneNumber       string
-	GlobalSignature   string
-	LegalNoticeURL    string
-	PrivacyPolicyURL  string
-	Locale            string
-	TimeZone          string
-	Hostname          string
-	InactiveHostnames []string
-	PrimaryColor      string
-	BackgroundColor   string
-	Subscriptions     []byte
-}
+// organizationJSON is the identity.Organization of identity.organizations o and directory.organizations d. NULL becomes the
+// empty string.
+const organizationJSON = `json_build_object('UID', o.uid, 'Free', o.free, 'Name', o.name,
+		           'HasAvatar', EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid),
+		           'Locale', o.locale, 'TimeZone', o.time_zone, 'Hostname', d.host, 'GlobalSignature', o.global_signature,
+		           'LegalNoticeURL', o.legal_notice_url, 'PrivacyPolicyURL', o.privacy_policy_url, 'MFARequired', o.mfa_required)`
 
-// Organization returns everything of an organization but its members. Errors: identity.ErrOrganizationNotFound.
+// Organization returns everything about an organization except its members. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Organization(ctx context.Context, o id.Organization) (identity.OrganizationDetails, error) {
-	r, err := one[organizationRow](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
-		SELECT o.uid, o.free, coalesce(o.external_uid, '') AS external_uid, o.mfa_required, coalesce(o.name, '') AS name,
-		       coalesce(o.address_line1, '') AS address_line1, coalesce(o.address_line2, '') AS address_line2,
-		       coalesce(o.post_code, '') AS post_code, coalesce(o.city, '') AS city, coalesce(o.state, '') AS state,
-		       coalesce(o.country, '') AS country, coalesce(o.phone_number, '') AS phone_number,
-		       coalesce(o.global_signature, '') AS global_signature, coalesce(o.legal_notice_url, '') AS legal_notice_url,
-		       coalesce(o.privacy_policy_url, '') AS privacy_policy_url, o.locale, o.time_zone,
-		       coalesce(o.primary_color, '') AS primary_color, coalesce(o.background_color, '') AS background_color,
+	return database.One[identity.OrganizationDetails](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
+		SELECT o.uid, o.free, coalesce(o.external_uid, '') AS external_uid, o.mfa_required,
 		       EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid) AS has_avatar,
-		       coalesce((SELECT h.host FROM identity.hosts h WHERE h.organization = o.uid AND h.active), '') AS hostname,
-		       ARRAY(SELECT h.host FROM identity.hosts h WHERE h.organization = o.uid AND NOT h.active ORDER BY h.host) AS inactive_hostnames,
-		       (SELECT json_agg(json_build_object('Organization', s.organization, 'Domain', coalesce(s.domain, ''),
-		                'ProductID', coalesce(s.product_id, ''), 'DisplayName', coalesce(s.display_name, ''), 'Status', coalesce(s.status, ''),
-		                'CreatedAt', s.created_at, 'UpdatedAt', s.updated_at, 'ExpiresAt', s.expires_at) ORDER BY s.created_at, s.uid)
+		       json_build_object('PrimaryColor', o.primary_color, 'BackgroundColor', o.background_color) AS theme,
+		       json_build_object('Name', o.name, 'AddressLine1', o.address_line1, 'AddressLine2', o.address_line2,
+		           'PostCode', o.post_code, 'City', o.city, 'State', o.state, 'Country', o.country, 'PhoneNumber', o.phone_number,
+		           'GlobalSignature', o.global_signature, 'LegalNoticeURL', o.legal_notice_url,
+		           'PrivacyPolicyURL', o.privacy_policy_url, 'Locale', o.locale, 'TimeZone', o.time_zone,
+		           'Hostname', (SELECT h.host FROM identity.hosts h WHERE h.organization = o.uid AND h.active),
+		           'InactiveHostnames', ARRAY(SELECT h.host FROM identity.hosts h
+		               WHERE h.organization = o.uid AND NOT h.active ORDER BY h.host)) AS profile,
+		       (SELECT json_agg(json_build_object('Organization', s.organization, 'Domain', s.domain, 'ProductID', s.product_id,
+		                'DisplayName', s.display_name, 'Status', s.status, 'CreatedAt', s.created_at, 'UpdatedAt', s.updated_at,
+		                'ExpiresAt', s.expires_at) ORDER BY s.created_at, s.uid)
 		          FROM identity.subscriptions s WHERE s.organization = o.uid) AS subscriptions
-		FROM identity.organizations o WHERE o.uid = $1`, o.UUID)
-	if err != nil {
-		return identity.OrganizationDetails{}, err
-	}
-	details := identity.OrganizationDetails{
-		UID: r.UID, Free: r.Free, ExternalUID: r.ExternalUID, HasAvatar: r.HasAvatar, MFARequired: r.MFARequired,
-		Theme: identity.Theme{PrimaryColor: r.PrimaryColor, BackgroundColor: r.BackgroundColor},
-		Profile: identity.OrganizationProfile{
-			Name: r.Name, AddressLine1: r.AddressLine1, AddressLine2: r.AddressLine2, PostCode: r.PostCode, City: r.City,
-			State: r.State, Country: r.Country, PhoneNumber: r.PhoneNumber, GlobalSignature: r.GlobalSignature,
-			LegalNoticeURL: r.LegalNoticeURL, PrivacyPolicyURL: r.PrivacyPolicyURL, Locale: r.Locale, TimeZone: r.TimeZone,
-			Hostname: r.Hostname, InactiveHostnames: r.InactiveHostnames,
-		},
-	}
-	if len(r.Subscriptions) > 0 {
-		if err := json.Unmarshal(r.Subscriptions, &details.Subscriptions); err != nil {
-			return identity.OrganizationDetails{}, fmt.Errorf("decode subscriptions: %w", err)
-		}
-	}
-	return details, nil
+		FROM identity.organizations o WHERE o.uid = $1`, o)
 }
 
 // UpdateOrganizationProfile replaces an organization's profile, its hostnames excepted.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) UpdateOrganizationProfile(ctx context.Context, o id.Organization, p identity.OrganizationProfile, now time.Time) error {
-	return s.changed(ctx, "update organization profile", identity.ErrOrganizationNotFound, `
+	return database.Changed(ctx, s.q, "update organization profile", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations
 		SET name = $2, address_line1 = $3, address_line2 = $4, post_code = $5, city = $6, state = $7, country = $8, phone_number = $9,
 		    global_signature = $10, legal_notice_url = $11, privacy_policy_url = $12, locale = $13, time_zone = $14, updated_at = $15
-		WHERE uid = $1`, o.UUID, optional(p.Name), optional(p.AddressLine1), optional(p.AddressLine2), optional(p.PostCode),
-		optional(p.City), optional(p.State), optional(p.Country), optional(p.PhoneNumber), optional(p.GlobalSignature),
-		optional(p.LegalNoticeURL), optional(p.PrivacyPolicyURL), p.Locale, p.TimeZone, now)
+		WHERE uid = $1`, o, database.Null(p.Name), database.Null(p.AddressLine1), database.Null(p.AddressLine2), database.Null(p.PostCode),
+		database.Null(p.City), database.Null(p.State), database.Null(p.Country), database.Null(p.PhoneNumber), database.Null(p.GlobalSignature),
+		database.Null(p.LegalNoticeURL), database.Null(p.PrivacyPolicyURL), p.Locale, p.TimeZone, now)
 }
 
 // SetTheme sets an organization's colors; the zero theme removes them. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetTheme(ctx context.Context, o id.Organization, t identity.Theme, now time.Time) error {
-	return s.changed(ctx, "set theme", identity.ErrOrganizationNotFound, `
+	return database.Changed(ctx, s.q, "set theme", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations SET primary_color = $2, background_color = $3, updated_at = $4 WHERE uid = $1`,
-		o.UUID, optional(t.PrimaryColor), optional(t.BackgroundColor), now)
+		o, database.Null(t.PrimaryColor), database.Null(t.BackgroundColor), now)
 }
 
 // SetExternalUID sets an organization's uid in a foreign directory. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetExternalUID(ctx context.Context, o id.Organization, external string, now time.Time) error {
-	return s.changed(ctx, "set external uid", identity.ErrOrganizationNotFound, `
-		UPDATE identity.organizations SET external_uid = $2, updated_at = $3 WHERE uid = $1`, o.UUID, optional(external), now)
+	return database.Changed(ctx, s.q, "set external uid", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations SET external_uid = $2, updated_at = $3 WHERE uid = $1`, o, database.Null(external), now)
 }
 
 // SetMFARequired demands a second factor of an organization's members, or stops doing so.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetMFARequired(ctx context.Context, o id.Organization, required bool, now time.Time) error {
-	return s.changed(ctx, "set mfaRequired", identity.ErrOrganizationNotFound, `
-		UPDATE identity.organizations SET mfa_required = $2, updated_at = $3 WHERE uid = $1`, o.UUID, required, now)
+	return database.Changed(ctx, s.q, "set mfaRequired", identity.ErrOrganizationNotFound, `
+		UPDATE identity.organizations SET mfa_required = $2, updated_at = $3 WHERE uid = $1`, o, required, now)
 }
 
 // DeleteOrganization removes an organization with its memberships, hostnames, invitations and everything else of its own.
 // Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
 func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error {
-	free, err := scalar[bool](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
+	free, err := database.Scalar[bool](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
 		WITH deleted AS (DELETE FROM identity.organizations WHERE uid = $1 AND NOT free)
-		SELECT free FROM identity.organizations WHERE uid = $1`, o.UUID)
+		SELECT free FROM identity.organizations WHERE uid = $1`, o)
 	if err == nil && free {
 		return identity.ErrFreeOrganization
 	}
@@ -210,7 +170,7 @@ func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error
 
 // CountPersons tells how many persons there are.
 func (s *Store) CountPersons(ctx context.Context) (int64, error) {
-	return scalar[int64](ctx, s.q, "count persons", nil, `SELECT count(*) FROM identity.persons WHERE deleted_at IS NULL`)
+	return database.Scalar[int64](ctx, s.q, "count persons", nil, `SELECT count(*) FROM identity.persons WHERE deleted_at IS NULL`)
 }
 
 // cleanBatch is how many rows one statement of Clean takes, locks and may have others wait for.
@@ -237,9 +197,9 @@ func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
 	} {
 		change := cmp.Or(c.change, `DELETE FROM identity.`+c.table)
 		sql := change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due + ` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
-		for n := int64(cleanBatch); n >= cleanBatch; {
+		for n := cleanBatch; n >= cleanBatch; {
 			var err error
-			if n, err = s.exec(ctx, "delete "+c.what, sql, c.before, cleanBatch); err != nil {
+			if n, err = database.Exec(ctx, s.q, "delete "+c.what, sql, c.before, cleanBatch); err != nil {
 				failed = errors.Join(failed, err)
 			}
 		}

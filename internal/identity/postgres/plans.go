@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -12,10 +13,10 @@ import (
 // Limits returns the limitations that hold for an organization, its own and those of the plan.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Limits(ctx context.Context, o id.Organization) (identity.Limits, error) {
-	return one[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
+	return database.One[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
 		SELECT organization, service_enabled, users, transfer_volume_bytes, storage_volume_bytes, gdpr_contract, secure_spaces, mime_type_filter,
 		       new_transfer_limit, new_transfer_drain_rate, new_transfer_receivers_limit, admin_portal, mailbox_groups, change_hostname
-		FROM directory.limits WHERE organization = $1`, o.UUID)
+		FROM directory.limits WHERE organization = $1`, o)
 }
 
 // limitColumns are the columns of identity.limits that SetLimit writes.
@@ -33,26 +34,26 @@ func (s *Store) SetLimit(ctx context.Context, o id.Organization, name string, va
 	if !ok {
 		return fmt.Errorf("set limit: there is no limit %q", name)
 	}
-	_, err := s.exec(ctx, "set limit", `
+	_, err := database.Exec(ctx, s.q, "set limit", `
 		INSERT INTO identity.limits (organization, `+column+`) VALUES ($1, $2)
-		ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET `+column+` = excluded.`+column, o.UUID, value)
+		ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET `+column+` = excluded.`+column, o, value)
 	return err
 }
 
 // PutSubscription stores a subscription, or changes the one of the same product.
 func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, now time.Time) error {
-	_, err := s.exec(ctx, "put subscription", `
+	_, err := database.Exec(ctx, s.q, "put subscription", `
 		INSERT INTO identity.subscriptions (uid, organization, domain, product_id, display_name, status, created_at, updated_at, expires_at)
 		VALUES (gen_random_uuid(), $1, $2, $3, $4, $5, $6, $6, $7)
 		ON CONFLICT ON CONSTRAINT subscriptions_product_key DO UPDATE
 		SET display_name = excluded.display_name, status = excluded.status, updated_at = excluded.updated_at, expires_at = excluded.expires_at`,
-		b.Organization.UUID, b.Domain, b.ProductID, b.DisplayName, b.Status, now, b.ExpiresAt)
+		b.Organization, b.Domain, b.ProductID, b.DisplayName, b.Status, now, b.ExpiresAt)
 	return err
 }
 
 // SetUploadVolume sets a person's own monthly volume in bytes; nil gives it back to the server's default.
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) SetUploadVolume(ctx context.Context, p id.Person, bytes *int64) error {
-	return s.changed(ctx, "set upload volume", identity.ErrPersonNotFound, `
-		UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1 AND deleted_at IS NULL`, p.UUID, bytes)
+	return database.Changed(ctx, s.q, "set upload volume", identity.ErrPersonNotFound, `
+		UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1 AND deleted_at IS NULL`, p, bytes)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -20,7 +21,7 @@ type Resettable struct {
 
 // Resettable finds the person with a verified address and a password. Errors: identity.ErrResetRefused.
 func (s *Store) Resettable(ctx context.Context, address string) (Resettable, error) {
-	return one[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
+	return database.One[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
 		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, h.organization, coalesce(h.host, '') AS host
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
@@ -32,22 +33,22 @@ func (s *Store) Resettable(ctx context.Context, address string) (Resettable, err
 // InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors: identity.ErrResetRefused
 // when the address is not one of the person's any more.
 func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) error {
-	return s.changed(ctx, "insert reset key", identity.ErrResetRefused, `
+	return database.Changed(ctx, s.q, "insert reset key", identity.ErrResetRefused, `
 		INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
 		SELECT $1, person, address, $4 FROM identity.addresses WHERE person = $2 AND address = $3 AND verified_at IS NOT NULL`,
-		hash, p.UUID, address, expires)
+		hash, p, address, expires)
 }
 
 // PersonOfResetKey returns the person that a reset key is for. Errors: identity.ErrKeyNotFound.
 func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {
-	return scalar[id.Person](ctx, s.q, "find reset key", identity.ErrKeyNotFound, `
+	return database.Scalar[id.Person](ctx, s.q, "find reset key", identity.ErrKeyNotFound, `
 		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
 // TakeResetKey consumes a reset key, and with it every other one of its person. The mail arrived, so it counts as proof
 // of the primary address if that is where it went. Call it with the person locked. Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
-	return s.changed(ctx, "take reset key", identity.ErrKeyNotFound, `
+	return database.Changed(ctx, s.q, "take reset key", identity.ErrKeyNotFound, `
 		WITH taken AS (
 			SELECT address FROM identity.reset_keys WHERE person = $1 AND key_hash = $2
 		), proved AS (
@@ -55,5 +56,5 @@ func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now 
 			FROM taken JOIN identity.addresses a ON a.person = $1 AND a.address = taken.address
 			WHERE p.uid = $1 AND a.is_primary AND a.verified_at IS NOT NULL
 		)
-		DELETE FROM identity.reset_keys WHERE person = $1 AND EXISTS (SELECT FROM taken)`, p.UUID, hash, now)
+		DELETE FROM identity.reset_keys WHERE person = $1 AND EXISTS (SELECT FROM taken)`, p, hash, now)
 }

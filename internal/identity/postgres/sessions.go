@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -21,7 +22,7 @@ type Login struct {
 // Login finds the person who logs in with an address: its verified holder, else who signed up with it.
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
-	return one[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
+	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
 		SELECT p.uid AS person, p.epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
 		       ARRAY(SELECT f.type FROM identity.authenticators f
 		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
@@ -91,7 +92,7 @@ type NewSession struct {
 // BeginSession stores the first ID token of a session and the time of the login.
 // Errors: identity.ErrPersonNotFound, also when the epoch is another by now.
 func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) {
-	return one[Issued](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
+	return database.One[Issued](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
 		WITH person AS (
 			UPDATE identity.persons SET last_login_at = CASE WHEN $14::boolean THEN $5 ELSE last_login_at END
 			WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL
@@ -105,92 +106,92 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) 
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
 		)
 		SELECT `+issuedColumns+` FROM t JOIN identity.claims c ON c.person = t.person`,
-		n.Person.UUID, n.Epoch, n.JTI.UUID, n.SID.UUID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
-		n.Federated, optional(n.ExternalSID), moment(n.SetPasswordUntil), n.Login)
+		n.Person, n.Epoch, n.JTI, n.SID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
+		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)
 }
 
 // Usable returns an ID token that is neither ended nor expired; its state may be graced.
 // Errors: identity.ErrTokenNotFound.
 func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now time.Time) (Issued, error) {
-	return one[Issued](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
+	return database.One[Issued](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
 		SELECT `+issuedColumns+`
 		FROM identity.id_tokens t JOIN identity.claims c ON c.person = t.person
-		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3`, jti.UUID, p.UUID, now)
+		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3`, jti, p, now)
 }
 
 // Sessions returns a person's usable ID tokens, newest first.
 func (s *Store) Sessions(ctx context.Context, p id.Person, now time.Time) ([]identity.Session, error) {
-	return all[identity.Session](ctx, s.q, "list sessions", `
+	return database.All[identity.Session](ctx, s.q, "list sessions", `
 		SELECT jti, sid, issued_at, expires_at, user_agent, ip
 		FROM identity.id_tokens WHERE person = $1 AND state = 'active' AND expires_at > $2
-		ORDER BY issued_at DESC, jti DESC`, p.UUID, now)
+		ORDER BY issued_at DESC, jti DESC`, p, now)
 }
 
 // Owner tells whose ID token a jti is. Errors: identity.ErrTokenNotFound.
 func (s *Store) Owner(ctx context.Context, jti id.Token) (p id.Person, sid id.Session, err error) {
-	row, err := one[struct {
+	row, err := database.One[struct {
 		Person id.Person
 		SID    id.Session
 	}](ctx, s.q, "find owner of token", identity.ErrTokenNotFound, `
-		SELECT person, sid FROM identity.id_tokens WHERE jti = $1`, jti.UUID)
+		SELECT person, sid FROM identity.id_tokens WHERE jti = $1`, jti)
 	return row.Person, row.SID, err
 }
 
 // EndSession ends every ID token of a session and what it parked. Call it with the person locked.
 func (s *Store) EndSession(ctx context.Context, p id.Person, sid id.Session, now time.Time) error {
-	_, err := s.exec(ctx, "end session", `
+	_, err := database.Exec(ctx, s.q, "end session", `
 		WITH parked AS (
 			DELETE FROM identity.parked_tokens WHERE person = $1 AND (sid = $2 OR parent_sid = $2)
 		)
 		UPDATE identity.id_tokens SET state = 'ended', ended_at = $3 WHERE person = $1 AND sid = $2 AND state <> 'ended'`,
-		p.UUID, sid.UUID, now)
+		p, sid, now)
 	return err
 }
 
 // EndSessions ends every session of a person except keep (zero: none is kept), with all logins that are half done.
 // Call it with the person locked.
 func (s *Store) EndSessions(ctx context.Context, p id.Person, keep id.Session, now time.Time) error {
-	_, err := s.exec(ctx, "end sessions", `
+	_, err := database.Exec(ctx, s.q, "end sessions", `
 		WITH parked AS (
 			DELETE FROM identity.parked_tokens WHERE person = $1 AND sid IS DISTINCT FROM $2::uuid AND parent_sid IS DISTINCT FROM $2::uuid
 		), pending AS (
 			DELETE FROM identity.pending_logins WHERE person = $1
 		)
 		UPDATE identity.id_tokens SET state = 'ended', ended_at = $3
-		WHERE person = $1 AND sid IS DISTINCT FROM $2::uuid AND state <> 'ended'`, p.UUID, nullable(keep), now)
+		WHERE person = $1 AND sid IS DISTINCT FROM $2::uuid AND state <> 'ended'`, p, database.Null(keep), now)
 	return err
 }
 
 // GraceSessions blacklists a person's ID tokens, but lets each be replaced once: what somebody else's change of
 // membership or roles does (contract 2.4). Call it with the person locked.
 func (s *Store) GraceSessions(ctx context.Context, p id.Person) error {
-	_, err := s.exec(ctx, "grace sessions", `
-		UPDATE identity.id_tokens SET state = 'graced' WHERE person = $1 AND state = 'active'`, p.UUID)
+	_, err := database.Exec(ctx, s.q, "grace sessions", `
+		UPDATE identity.id_tokens SET state = 'graced' WHERE person = $1 AND state = 'active'`, p)
 	return err
 }
 
 // InsertPending stores an mfa token that waits for its second factor, if the person is still at the epoch.
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) InsertPending(ctx context.Context, p id.Person, epoch int64, jti id.Token, setPassword bool, expires time.Time) error {
-	_, err := scalar[id.Person](ctx, s.q, "store pending login", identity.ErrPersonNotFound, `
+	_, err := database.Scalar[id.Person](ctx, s.q, "store pending login", identity.ErrPersonNotFound, `
 		WITH person AS (
 			SELECT uid FROM identity.persons WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL FOR SHARE
 		)
 		INSERT INTO identity.pending_logins (jti, person, set_password, expires_at)
-		SELECT $3, uid, $4, $5 FROM person RETURNING person`, p.UUID, epoch, jti.UUID, setPassword, expires)
+		SELECT $3, uid, $4, $5 FROM person RETURNING person`, p, epoch, jti, setPassword, expires)
 	return err
 }
 
 // TakePending consumes an mfa token and tells whether it came from a password reset.
 // Errors: identity.ErrMFAToken.
 func (s *Store) TakePending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (setPassword bool, err error) {
-	return scalar[bool](ctx, s.q, "take pending login", identity.ErrMFAToken, `
+	return database.Scalar[bool](ctx, s.q, "take pending login", identity.ErrMFAToken, `
 		DELETE FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3 RETURNING set_password`,
-		jti.UUID, p.UUID, now)
+		jti, p, now)
 }
 
 // IsPending reports whether an mfa token still waits for its second factor.
 func (s *Store) IsPending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (bool, error) {
-	return scalar[bool](ctx, s.q, "check pending login", nil, `
-		SELECT EXISTS (SELECT FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3)`, jti.UUID, p.UUID, now)
+	return database.Scalar[bool](ctx, s.q, "check pending login", nil, `
+		SELECT EXISTS (SELECT FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3)`, jti, p, now)
 }

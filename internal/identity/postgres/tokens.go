@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -39,7 +40,7 @@ const replacement = `, c AS MATERIALIZED (
 // ReplaceToken ends a usable ID token and stores its successor: one guarded statement, so that of many parallel uses of
 // a token one succeeds. graced tokens count as usable. Errors: identity.ErrTokenNotFound.
 func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r Replacement) (Issued, error) {
-	return one[Issued](ctx, s.q, "replace ID token", identity.ErrTokenNotFound, `
+	return database.One[Issued](ctx, s.q, "replace ID token", identity.ErrTokenNotFound, `
 		WITH person AS (
 			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
 		), old AS (
@@ -47,18 +48,18 @@ func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r R
 			FROM person
 			WHERE o.person = person.uid AND o.jti = $1 AND o.state <> 'ended' AND o.expires_at > $3
 			RETURNING o.*
-		)`+replacement, jti.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+		)`+replacement, jti, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
 }
 
 // ReplaceSession ends every usable ID token of a session and stores one successor. Call it with the person locked.
 // Errors: identity.ErrTokenNotFound.
 func (s *Store) ReplaceSession(ctx context.Context, p id.Person, sid id.Session, r Replacement) (Issued, error) {
-	return one[Issued](ctx, s.q, "replace session's ID token", identity.ErrTokenNotFound, `
+	return database.One[Issued](ctx, s.q, "replace session's ID token", identity.ErrTokenNotFound, `
 		WITH old AS (
 			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
 			WHERE o.sid = $1 AND o.person = $2 AND o.state <> 'ended' AND o.expires_at > $3
 			RETURNING o.*
-		)`+replacement, sid.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+		)`+replacement, sid, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
 }
 
 // Parking is what POST /auth/park stores.
@@ -73,7 +74,7 @@ type Parking struct {
 // Park stores what a pickup token will be exchanged for. It returns the sid of the session to come.
 // Errors: identity.ErrTokenNotFound unless the ID token is active.
 func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) (id.Session, error) {
-	return scalar[id.Session](ctx, s.q, "park session", identity.ErrTokenNotFound, `
+	return database.Scalar[id.Session](ctx, s.q, "park session", identity.ErrTokenNotFound, `
 		WITH person AS (
 			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
 		), held AS (
@@ -89,14 +90,14 @@ func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) 
 		     code_challenge, expires_at)
 		SELECT $4, person, coalesce($5::uuid, sid), sid, auth_level, auth_time, expires_at, federated, external_sid, set_password_until, $6, $7
 		FROM held
-		RETURNING sid`, jti.UUID, p.UUID, k.Now, k.Pickup.UUID, nullable(k.NewSID), optional(k.Challenge), k.ExpiresAt)
+		RETURNING sid`, jti, p, k.Now, k.Pickup, database.Null(k.NewSID), database.Null(k.Challenge), k.ExpiresAt)
 }
 
 // Pickup exchanges a pickup token for the ID token it stands for, once. challenge is what the caller's verifier amounts
 // to; it counts only where parking set one. Errors: identity.ErrNothingParked; identity.ErrVerifier, which leaves the
 // parked token where it is.
 func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challenge string, r Replacement) (Issued, error) {
-	issued, err := one[Issued](ctx, s.q, "pick session up", identity.ErrNothingParked, `
+	issued, err := database.One[Issued](ctx, s.q, "pick session up", identity.ErrNothingParked, `
 		WITH person AS (
 			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
 		), old AS (
@@ -104,12 +105,12 @@ func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challe
 			WHERE k.jti = $1 AND k.person = person.uid AND k.expires_at > $3 AND coalesce(k.code_challenge = $9, true)
 			RETURNING k.jti, k.person, k.sid, k.auth_level, k.auth_time, k.auth_time AS issued_at, k.token_expires_at AS expires_at,
 			          k.federated, k.external_sid, k.set_password_until
-		)`+replacement, pickup.UUID, p.UUID, r.Now, r.JTI.UUID, r.Now, r.RaisedExpires, r.UserAgent, r.IP, challenge)
+		)`+replacement, pickup, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, challenge)
 	if !errors.Is(err, identity.ErrNothingParked) {
 		return issued, err
 	}
-	waiting, err := scalar[bool](ctx, s.q, "check parked session", nil, `
-		SELECT EXISTS (SELECT FROM identity.parked_tokens WHERE jti = $1 AND person = $2 AND expires_at > $3)`, pickup.UUID, p.UUID, r.Now)
+	waiting, err := database.Scalar[bool](ctx, s.q, "check parked session", nil, `
+		SELECT EXISTS (SELECT FROM identity.parked_tokens WHERE jti = $1 AND person = $2 AND expires_at > $3)`, pickup, p, r.Now)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -121,14 +122,14 @@ func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challe
 
 // PersonExists reports whether there is such a person.
 func (s *Store) PersonExists(ctx context.Context, p id.Person) (bool, error) {
-	return scalar[bool](ctx, s.q, "check person", nil, `
-		SELECT EXISTS (SELECT FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL)`, p.UUID)
+	return database.Scalar[bool](ctx, s.q, "check person", nil, `
+		SELECT EXISTS (SELECT FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL)`, p)
 }
 
 // Hostnames returns every hostname of the organization a person is a member of, else of the organization given.
 func (s *Store) Hostnames(ctx context.Context, p id.Person, otherwise id.Organization) ([]string, error) {
-	return scalar[[]string](ctx, s.q, "list hostnames", nil, `
+	return database.Scalar[[]string](ctx, s.q, "list hostnames", nil, `
 		SELECT ARRAY(SELECT host FROM identity.hosts
 		             WHERE organization = coalesce((SELECT organization FROM identity.memberships WHERE person = $1), $2)
-		             ORDER BY host)`, p.UUID, nullable(otherwise))
+		             ORDER BY host)`, p, database.Null(otherwise))
 }

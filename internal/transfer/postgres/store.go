@@ -91,7 +91,7 @@ func one[T any](rows pgx.Rows, err error) (T, error) {
 	if err != nil {
 		return zero, err
 	}
-	row, err := database.Row[T](rows)
+	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return zero, transfer.ErrNotFound
 	}
@@ -103,7 +103,7 @@ func all[T any](rows pgx.Rows, err error) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return database.Rows[T](rows)
+	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
 // opt is null for a zero identifier.
