@@ -54,8 +54,8 @@ func (h *Handler) listAuthenticators(w http.ResponseWriter, r *http.Request) err
 	return httpapi.JSON(w, http.StatusOK, out)
 }
 
-// registerAuthenticator handles POST /profile/authenticators.
-func (h *Handler) registerAuthenticator(w http.ResponseWriter, r *http.Request) error {
+// createAuthenticator handles POST /profile/authenticators.
+func (h *Handler) createAuthenticator(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Type   string  `json:"type"`
 		Name   *string `json:"name"`
@@ -75,8 +75,8 @@ func (h *Handler) registerAuthenticator(w http.ResponseWriter, r *http.Request) 
 	return httpapi.Created(w, h.location(r, "", "/profile/authenticators/"+a.UID.String()), out)
 }
 
-// readAuthenticator handles GET /profile/authenticators/{uid}.
-func (h *Handler) readAuthenticator(w http.ResponseWriter, r *http.Request) error {
+// getAuthenticator handles GET /profile/authenticators/{uid}.
+func (h *Handler) getAuthenticator(w http.ResponseWriter, r *http.Request) error {
 	uid, err := authenticatorUID(r)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (h *Handler) readAuthenticator(w http.ResponseWriter, r *http.Request) erro
 	return httpapi.JSON(w, http.StatusOK, authenticatorFrom(a))
 }
 
-// updateAuthenticator handles PUT /profile/authenticators/{uid}.
-func (h *Handler) updateAuthenticator(w http.ResponseWriter, r *http.Request) error {
+// putAuthenticator handles PUT /profile/authenticators/{uid}.
+func (h *Handler) putAuthenticator(w http.ResponseWriter, r *http.Request) error {
 	uid, err := authenticatorUID(r)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	var in logInRequest
+	var in credentialsRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ const typeJPEG = "image/jpeg"
 // pictureTypes is what an avatar may be uploaded as.
 func pictureTypes() []string { return []string{typeJPEG, "image/png", "image/gif"} }
 
-// readOrganizationAvatar handles GET /organizations/{uid}/avatar.
-func (h *Handler) readOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
+// getOrganizationAvatar handles GET /organizations/{uid}/avatar.
+func (h *Handler) getOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (h *Handler) readOrganizationAvatar(w http.ResponseWriter, r *http.Request)
 	return serveAvatar(w, r, a, "private, no-cache")
 }
 
-// readLogo handles GET /assets/logo.
-func (h *Handler) readLogo(w http.ResponseWriter, r *http.Request) error {
+// getLogo handles GET /assets/logo.
+func (h *Handler) getLogo(w http.ResponseWriter, r *http.Request) error {
 	height, err := avatarHeight(r)
 	if err != nil {
 		return err
@@ -52,8 +52,8 @@ func (h *Handler) readLogo(w http.ResponseWriter, r *http.Request) error {
 	return serveAvatar(w, r, a, privateLife)
 }
 
-// updateOrganizationAvatar handles PUT /organizations/{uid}/avatar.
-func (h *Handler) updateOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
+// putOrganizationAvatar handles PUT /organizations/{uid}/avatar.
+func (h *Handler) putOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err

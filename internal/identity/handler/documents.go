@@ -10,8 +10,8 @@ import (
 
 const typePDF = "application/pdf"
 
-// readDocument handles GET /organizations/{uid}/documents.
-func (h *Handler) readDocument(w http.ResponseWriter, r *http.Request) error {
+// getDocument handles GET /organizations/{uid}/documents.
+func (h *Handler) getDocument(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err

@@ -18,12 +18,12 @@ func (h *Handler) listEmails(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, struct {
-		Emails []email `json:"emails"`
+		Emails []emailResponse `json:"emails"`
 	}{emailsFrom(addresses)})
 }
 
-// addEmail handles POST /profile/emails.
-func (h *Handler) addEmail(w http.ResponseWriter, r *http.Request) error {
+// createEmail handles POST /profile/emails.
+func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	caller := token.CallerFrom(r.Context())
 	if err := h.buckets.Take(w, r.Context(), addressBucket, caller.Person.String(), httpapi.Identity); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (h *Handler) takeInbox(w http.ResponseWriter, r *http.Request, address stri
 	return h.buckets.TakeQuietly(w, r.Context(), inboxBucket, token.CallerFrom(r.Context()).Person.String()+" "+address, httpapi.Identity)
 }
 
-// removeEmail handles DELETE /profile/emails/{address}.
-func (h *Handler) removeEmail(w http.ResponseWriter, r *http.Request) error {
+// deleteEmail handles DELETE /profile/emails/{address}.
+func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := h.service.RemoveEmail(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "address")); err != nil {
 		return err
 	}

@@ -40,43 +40,43 @@ const (
 )
 
 type environmentResponse struct {
-	BaseURLID           string              `json:"baseUrlId"`
-	BaseURLSKP          string              `json:"baseUrlSkp"`
-	BaseURLDrive        string              `json:"baseUrlDrive"`
-	AvailableLocales    []string            `json:"availableLocales"`
-	OnPremises          bool                `json:"onPremises"`
-	ProductName         string              `json:"productName"`
-	ProductURL          string              `json:"productUrl"`
-	ProviderName        string              `json:"providerName"`
-	ProviderURL         string              `json:"providerUrl"`
-	SupportContact      string              `json:"supportContact"`
-	OrganizationProfile publicOrganization  `json:"organizationProfile"`
-	OIDCSettings        oidcSettings        `json:"oidcSettings"`
-	Limitations         limitationsResponse `json:"limitations"`
+	BaseURLID           string                     `json:"baseUrlId"`
+	BaseURLSKP          string                     `json:"baseUrlSkp"`
+	BaseURLDrive        string                     `json:"baseUrlDrive"`
+	AvailableLocales    []string                   `json:"availableLocales"`
+	OnPremises          bool                       `json:"onPremises"`
+	ProductName         string                     `json:"productName"`
+	ProductURL          string                     `json:"productUrl"`
+	ProviderName        string                     `json:"providerName"`
+	ProviderURL         string                     `json:"providerUrl"`
+	SupportContact      string                     `json:"supportContact"`
+	OrganizationProfile publicOrganizationResponse `json:"organizationProfile"`
+	OIDCSettings        oidcSettingsResponse       `json:"oidcSettings"`
+	Limitations         limitationsResponse        `json:"limitations"`
 }
 
-type publicOrganization struct {
+type publicOrganizationResponse struct {
 	Name string `json:"name"`
-	addressMembers
+	addressResponse
 	UID               id.Organization `json:"uid"`
 	Hostname          string          `json:"hostname"`
 	InactiveHostnames []string        `json:"inactiveHostnames"`
-	Assets            []asset         `json:"assets"`
+	Assets            []assetResponse `json:"assets"`
 	MFARequired       bool            `json:"mfaRequired"`
 }
 
-type asset struct {
+type assetResponse struct {
 	Type      string `json:"type"`
 	URL       string `json:"url"`
 	MediaType string `json:"mediaType"`
 }
 
-type oidcSettings struct {
-	RedirectURL string       `json:"redirectUrl"`
-	Clients     []oidcClient `json:"clients"`
+type oidcSettingsResponse struct {
+	RedirectURL string               `json:"redirectUrl"`
+	Clients     []oidcClientResponse `json:"clients"`
 }
 
-type oidcClient struct {
+type oidcClientResponse struct {
 	Type     string `json:"type"`
 	Issuer   string `json:"issuer"`
 	ClientID string `json:"clientId"`
@@ -100,8 +100,8 @@ type limitationsResponse struct {
 	ChangeHostname            string          `json:"changeHostname"`
 }
 
-// readEnvironment handles GET /environment and its aliases.
-func (h *Handler) readEnvironment(w http.ResponseWriter, r *http.Request) error {
+// getEnvironment handles GET /environment and its aliases.
+func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.service.Environment(r.Context(), httpapi.Client(r.Context()))
 	if err != nil {
 		return err
@@ -120,11 +120,11 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 		BaseURLID: h.hosts.URL(e.Host, h.base), BaseURLSKP: h.hosts.URL(e.Host, i.TransferBasePath), BaseURLDrive: i.DriveURL,
 		AvailableLocales: i18n.Locales(), OnPremises: i.OnPremises, ProductName: i.ProductName, ProductURL: i.ProductURL,
 		ProviderName: i.ProviderName, ProviderURL: i.ProviderURL, SupportContact: i.SupportContact,
-		OrganizationProfile: publicOrganization{
-			Name: o.Profile.Name, addressMembers: addressFrom(o.Profile), UID: o.UID, Hostname: e.Host,
+		OrganizationProfile: publicOrganizationResponse{
+			Name: o.Profile.Name, addressResponse: addressFrom(o.Profile), UID: o.UID, Hostname: e.Host,
 			InactiveHostnames: o.Profile.InactiveHostnames, Assets: h.assets(e), MFARequired: o.MFARequired,
 		},
-		OIDCSettings: oidcSettings{RedirectURL: i.RedirectURL, Clients: make([]oidcClient, len(e.Providers))},
+		OIDCSettings: oidcSettingsResponse{RedirectURL: i.RedirectURL, Clients: make([]oidcClientResponse, len(e.Providers))},
 		Limitations: limitationsResponse{
 			OrgUID: l.Organization, ServiceEnabled: l.ServiceEnabled, Users: l.Users, TransferVolumeGB: float64(l.TransferVolumeBytes) / gigabyte,
 			StorageVolumeGB: float64(l.StorageVolumeBytes) / gigabyte, GDPRContract: l.GDPRContract, SecureSpaces: l.SecureSpaces,
@@ -136,27 +136,27 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 		out.OrganizationProfile.Name = i.ProductName // the member is required, and an organization may have no name yet
 	}
 	for n, c := range e.Providers {
-		out.OIDCSettings.Clients[n] = oidcClient{Type: string(c.Type), Issuer: c.Issuer, ClientID: c.ClientID, Name: c.Name}
+		out.OIDCSettings.Clients[n] = oidcClientResponse{Type: string(c.Type), Issuer: c.Issuer, ClientID: c.ClientID, Name: c.Name}
 	}
 	return out
 }
 
 // assets are the logo and the theme of an organization, at public addresses that change with their content.
-func (h *Handler) assets(e service.Environment) []asset {
-	list := []asset{}
+func (h *Handler) assets(e service.Environment) []assetResponse {
+	list := []assetResponse{}
 	if e.LogoVersion != "" {
 		version := url.QueryEscape(strings.Trim(e.LogoVersion, `"`)[:12])
-		list = append(list, asset{Type: "logo", URL: h.hosts.URL(e.Host, h.base+"/assets/logo?v="+version), MediaType: "image/jpeg"})
+		list = append(list, assetResponse{Type: "logo", URL: h.hosts.URL(e.Host, h.base+"/assets/logo?v="+version), MediaType: "image/jpeg"})
 	}
 	if theme := e.Organization.Theme; !theme.IsZero() {
 		version := url.QueryEscape(strings.ReplaceAll(theme.PrimaryColor+theme.BackgroundColor, "#", ""))
-		list = append(list, asset{Type: "theme", URL: h.hosts.URL(e.Host, h.base+"/assets/theme?v="+version), MediaType: "application/json"})
+		list = append(list, assetResponse{Type: "theme", URL: h.hosts.URL(e.Host, h.base+"/assets/theme?v="+version), MediaType: "application/json"})
 	}
 	return list
 }
 
-// readTheme handles GET /assets/theme.
-func (h *Handler) readTheme(w http.ResponseWriter, r *http.Request) error {
+// getTheme handles GET /assets/theme.
+func (h *Handler) getTheme(w http.ResponseWriter, r *http.Request) error {
 	theme, err := h.service.Theme(r.Context(), httpapi.Client(r.Context()))
 	if err != nil {
 		return err
@@ -170,8 +170,8 @@ func (h *Handler) readTheme(w http.ResponseWriter, r *http.Request) error {
 
 const typePO = "text/x-gettext-translation"
 
-// readBundle handles GET /i18n/{locale}.
-func (h *Handler) readBundle(w http.ResponseWriter, r *http.Request) error {
+// getBundle handles GET /i18n/{locale}.
+func (h *Handler) getBundle(w http.ResponseWriter, r *http.Request) error {
 	locale := httpapi.Param(r, "locale")
 	kind, acceptable := httpapi.Negotiate(r, "application/json", typePO)
 	if !acceptable { // the route's Produces refuses before

@@ -78,8 +78,8 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, preflightResponse(p))
 }
 
-// takeFormPost handles POST /oidc/auth/form, which a provider makes the browser send.
-func (h *Handler) takeFormPost(w http.ResponseWriter, r *http.Request) error {
+// storeFormPost handles POST /oidc/auth/form, which a provider makes the browser send.
+func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := strictjson.DecodeForm(r)
 	if err != nil {
 		return err

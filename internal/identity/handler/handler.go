@@ -47,7 +47,7 @@ type Handler struct {
 	catalog     *i18n.Catalog
 	secure      bool
 	base        string
-	discovered  discovery
+	discovered  discoveryResponse
 	avatarBytes int
 
 	installation Installation
@@ -96,8 +96,8 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 	signup, exists := httpapi.PerAddress("signup", accountLimit), httpapi.PerAddress("exists", accountLimit)
 	return []httpapi.Route{
 		{Method: "POST", Pattern: "/signup", Auth: anyone, Bucket: signup, Handler: h.signUp},
-		{Method: "GET", Pattern: "/oidc/discovery", Auth: anyone, Handler: h.readDiscovery},
-		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.readDiscovery},
+		{Method: "GET", Pattern: "/oidc/discovery", Auth: anyone, Handler: h.getDiscovery},
+		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.getDiscovery},
 		{Method: "GET", Pattern: "/auth/keys", Auth: anyone, Handler: h.listKeys},
 		{Method: "POST", Pattern: "/auth/exists", Auth: anyone, Bucket: exists, Handler: h.findProvider},
 		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn},
@@ -123,21 +123,21 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 	const authenticators, authenticator = "/profile/authenticators", "/profile/authenticators/{uid}"
 	picture := httpapi.Body(h.avatarBytes)
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.readProfile},
-		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.updateProfile},
+		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.getProfile},
+		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
-		{Method: "GET", Pattern: avatar, Auth: readable, Handler: h.readProfileAvatar, Produces: []string{typeJPEG}},
-		{Method: "PUT", Pattern: avatar, Auth: access, Handler: h.updateProfileAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: avatar, Auth: readable, Handler: h.getProfileAvatar, Produces: []string{typeJPEG}},
+		{Method: "PUT", Pattern: avatar, Auth: access, Handler: h.putProfileAvatar, Body: picture, Produces: []string{typeJPEG}},
 		{Method: "DELETE", Pattern: avatar, Auth: access, Handler: h.deleteProfileAvatar},
 		{Method: "GET", Pattern: emails, Auth: open, Handler: h.listEmails},
-		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.addEmail},
-		{Method: "DELETE", Pattern: address, Auth: access, Handler: h.removeEmail},
+		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createEmail},
+		{Method: "DELETE", Pattern: address, Auth: access, Handler: h.deleteEmail},
 		{Method: "POST", Pattern: address + "/primary", Auth: access, Handler: h.makePrimary},
 		{Method: "POST", Pattern: address + "/verify", Auth: open.WithoutFactor(), Bucket: httpapi.OwnBucket, Handler: h.requestVerification},
 		{Method: "GET", Pattern: authenticators, Auth: factor, Handler: h.listAuthenticators},
-		{Method: "POST", Pattern: authenticators, Auth: factor, Handler: h.registerAuthenticator},
-		{Method: "GET", Pattern: authenticator, Auth: factor, Handler: h.readAuthenticator},
-		{Method: "PUT", Pattern: authenticator, Auth: factor, Handler: h.updateAuthenticator},
+		{Method: "POST", Pattern: authenticators, Auth: factor, Handler: h.createAuthenticator},
+		{Method: "GET", Pattern: authenticator, Auth: factor, Handler: h.getAuthenticator},
+		{Method: "PUT", Pattern: authenticator, Auth: factor, Handler: h.putAuthenticator},
 		{Method: "DELETE", Pattern: authenticator, Auth: factor, Handler: h.deleteAuthenticator},
 		{Method: "POST", Pattern: authenticator + "/verify", Auth: factor, Handler: h.verifyAuthenticator},
 	}
@@ -151,7 +151,7 @@ func (h *Handler) externalRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/oidc/auth/implicit", Auth: anyone, Handler: h.logInImplicit},
 		{Method: "POST", Pattern: "/oidc/auth/code", Auth: anyone, Handler: h.logInCode},
 		{Method: "POST", Pattern: "/oidc/auth", Auth: anyone, Handler: h.registerState},
-		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Handler: h.takeFormPost, Produces: browser},
+		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Handler: h.storeFormPost, Produces: browser},
 		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState, Once: true},
 		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Handler: h.logOutExternal, Once: true, Produces: browser},
 	}
@@ -166,43 +166,43 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/invitations", Auth: access, Handler: h.listMyInvitations},
 		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation},
 		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization},
-		{Method: "GET", Pattern: one, Auth: access, Handler: h.readOrganization},
+		{Method: "GET", Pattern: one, Auth: access, Handler: h.getOrganization},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization},
 		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
-		{Method: "GET", Pattern: one + "/profile", Auth: access, Handler: h.readOrganizationProfile},
-		{Method: "PUT", Pattern: one + "/profile", Auth: access, Handler: h.updateOrganizationProfile},
-		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Handler: h.readOrganizationAvatar, Produces: []string{typeJPEG}},
-		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Handler: h.updateOrganizationAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: one + "/profile", Auth: access, Handler: h.getOrganizationProfile},
+		{Method: "PUT", Pattern: one + "/profile", Auth: access, Handler: h.putOrganizationProfile},
+		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Handler: h.getOrganizationAvatar, Produces: []string{typeJPEG}},
+		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Handler: h.putOrganizationAvatar, Body: picture, Produces: []string{typeJPEG}},
 		{Method: "DELETE", Pattern: one + "/avatar", Auth: access, Handler: h.deleteOrganizationAvatar},
-		{Method: "PUT", Pattern: one + "/theme", Auth: access, Handler: h.updateTheme},
+		{Method: "PUT", Pattern: one + "/theme", Auth: access, Handler: h.putTheme},
 		{Method: "DELETE", Pattern: one + "/theme", Auth: access, Handler: h.deleteTheme},
-		{Method: "GET", Pattern: one + "/documents", Auth: readable, Handler: h.readDocument, Produces: []string{typePDF}},
+		{Method: "GET", Pattern: one + "/documents", Auth: readable, Handler: h.getDocument, Produces: []string{typePDF}},
 		{Method: "GET", Pattern: one + "/members", Auth: access, Handler: h.listMembers},
-		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.readMember},
-		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.updateMember},
-		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: access, Handler: h.removeMember},
+		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.getMember},
+		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.putMember},
+		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: access, Handler: h.deleteMember},
 		{Method: "GET", Pattern: one + "/invitations", Auth: access, Handler: h.listInvitations},
 		{Method: "POST", Pattern: one + "/invitations", Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createInvitation},
-		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: access, Handler: h.revokeInvitation},
+		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: access, Handler: h.deleteInvitation},
 	}
 }
 
 // publicRoutes are those that a client calls before anybody has signed in.
 func (h *Handler) publicRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
-		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
-		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Handler: h.readBundle, Produces: []string{"application/json", typePO}},
-		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Handler: h.readLogo, Produces: []string{typeJPEG}},
-		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.readTheme},
+		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Handler: h.getBundle, Produces: []string{"application/json", typePO}},
+		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Handler: h.getLogo, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.getTheme},
 	}
 }
 
 // RootRoutes are served at the root of each host.
 func (h *Handler) RootRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.readDiscovery},
-		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.readEnvironment},
+		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.getDiscovery},
+		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 	}
 }
 

@@ -45,7 +45,7 @@ func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error 
 	return httpapi.JSON(w, http.StatusOK, invitationsFrom(list))
 }
 
-type createInvitationRequest struct {
+type invitationRequest struct {
 	Address *string  `json:"address"`
 	Shared  *bool    `json:"shared"`
 	Roles   []string `json:"roles"`
@@ -61,7 +61,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if err := h.buckets.Take(w, r.Context(), invitationBucket, token.CallerFrom(r.Context()).Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	var in createInvitationRequest
+	var in invitationRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	return httpapi.Created(w, h.location(r, invitation.Organization.Hostname, path), invitationFrom(invitation))
 }
 
-// revokeInvitation handles DELETE /organizations/{uid}/invitations/{key}.
-func (h *Handler) revokeInvitation(w http.ResponseWriter, r *http.Request) error {
+// deleteInvitation handles DELETE /organizations/{uid}/invitations/{key}.
+func (h *Handler) deleteInvitation(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err
@@ -100,13 +100,13 @@ type invitationsResponse struct {
 }
 
 type invitationResponse struct {
-	Key          string              `json:"key"`
-	Shared       bool                `json:"shared"`
-	Address      string              `json:"address,omitempty"`
-	ExpiresAt    *httpapi.Time       `json:"expiresAt,omitempty"`
-	InviterUID   *id.Person          `json:"inviterUid"`
-	Roles        []string            `json:"roles"`
-	Organization organizationSummary `json:"organization"`
+	Key          string          `json:"key"`
+	Shared       bool            `json:"shared"`
+	Address      string          `json:"address,omitempty"`
+	ExpiresAt    *httpapi.Time   `json:"expiresAt,omitempty"`
+	InviterUID   *id.Person      `json:"inviterUid"`
+	Roles        []string        `json:"roles"`
+	Organization summaryResponse `json:"organization"`
 }
 
 func invitationsFrom(list []identity.Invitation) invitationsResponse {

@@ -24,8 +24,8 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.List(w, struct{}{}, "members", members, memberFrom)
 }
 
-// readMember handles GET /organizations/{uid}/members/{person}.
-func (h *Handler) readMember(w http.ResponseWriter, r *http.Request) error {
+// getMember handles GET /organizations/{uid}/members/{person}.
+func (h *Handler) getMember(w http.ResponseWriter, r *http.Request) error {
 	o, p, err := memberUIDs(r)
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ type memberRequest struct {
 	ExternalUID *string  `json:"externalUid"`
 }
 
-// updateMember handles PUT /organizations/{uid}/members/{person}.
-func (h *Handler) updateMember(w http.ResponseWriter, r *http.Request) error {
+// putMember handles PUT /organizations/{uid}/members/{person}.
+func (h *Handler) putMember(w http.ResponseWriter, r *http.Request) error {
 	o, p, err := memberUIDs(r)
 	if err != nil {
 		return err
@@ -65,8 +65,8 @@ func (h *Handler) updateMember(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, memberFrom(m))
 }
 
-// removeMember handles DELETE /organizations/{uid}/members/{person}.
-func (h *Handler) removeMember(w http.ResponseWriter, r *http.Request) error {
+// deleteMember handles DELETE /organizations/{uid}/members/{person}.
+func (h *Handler) deleteMember(w http.ResponseWriter, r *http.Request) error {
 	o, p, err := memberUIDs(r)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-type createOrganizationRequest struct {
+type organizationRequest struct {
 	Name     *string `json:"name"`
 	Locale   *string `json:"locale"`
 	TimeZone *string `json:"timeZone"`
@@ -23,7 +23,7 @@ type createOrganizationRequest struct {
 
 // createOrganization handles POST /organizations.
 func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) error {
-	var in createOrganizationRequest
+	var in organizationRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
@@ -37,8 +37,8 @@ func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) err
 	return httpapi.Created(w, h.location(r, o.Profile.Hostname, "/organizations/"+o.UID.String()), organizationFrom(o))
 }
 
-// readOrganization handles GET /organizations/{uid}.
-func (h *Handler) readOrganization(w http.ResponseWriter, r *http.Request) error {
+// getOrganization handles GET /organizations/{uid}.
+func (h *Handler) getOrganization(w http.ResponseWriter, r *http.Request) error {
 	o, err := h.ownOrganization(r)
 	if err != nil {
 		return err
@@ -74,9 +74,9 @@ func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) err
 	return httpapi.NoContent(w)
 }
 
-// readOrganizationProfile handles GET /organizations/{uid}/profile. To administrators its Link header names the TXT record
+// getOrganizationProfile handles GET /organizations/{uid}/profile. To administrators its Link header names the TXT record
 // of a hostname that has still to be proved.
-func (h *Handler) readOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) getOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
 	o, err := h.ownOrganization(r)
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func (h *Handler) readOrganizationProfile(w http.ResponseWriter, r *http.Request
 	return httpapi.JSON(w, http.StatusOK, organizationProfileFrom(o.Profile))
 }
 
-// updateOrganizationProfile handles PUT /organizations/{uid}/profile.
-func (h *Handler) updateOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
+// putOrganizationProfile handles PUT /organizations/{uid}/profile.
+func (h *Handler) putOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err
@@ -124,8 +124,8 @@ type themeBody struct {
 	BackgroundColor string `json:"backgroundColor,omitempty"`
 }
 
-// updateTheme handles PUT /organizations/{uid}/theme.
-func (h *Handler) updateTheme(w http.ResponseWriter, r *http.Request) error {
+// putTheme handles PUT /organizations/{uid}/theme.
+func (h *Handler) putTheme(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err
@@ -198,10 +198,10 @@ type organizationResponse struct {
 	ExternalUID   string                      `json:"externalUid,omitempty"`
 	HasAvatar     bool                        `json:"hasAvatar"`
 	Profile       organizationProfileResponse `json:"profile"`
-	Subscriptions []subscription              `json:"subscriptions"`
+	Subscriptions []subscriptionResponse      `json:"subscriptions"`
 }
 
-type subscription struct {
+type subscriptionResponse struct {
 	OrgUID      id.Organization `json:"orgUid"`
 	CreatedAt   httpapi.Time    `json:"createdAt"`
 	Updated     httpapi.Time    `json:"updated"`
@@ -215,10 +215,10 @@ type subscription struct {
 func organizationFrom(o identity.OrganizationDetails) organizationResponse {
 	out := organizationResponse{
 		UID: o.UID, ExternalUID: o.ExternalUID, HasAvatar: o.HasAvatar, Profile: organizationProfileFrom(o.Profile),
-		Subscriptions: make([]subscription, len(o.Subscriptions)),
+		Subscriptions: make([]subscriptionResponse, len(o.Subscriptions)),
 	}
 	for i, s := range o.Subscriptions {
-		out.Subscriptions[i] = subscription{
+		out.Subscriptions[i] = subscriptionResponse{
 			OrgUID: s.Organization, CreatedAt: httpapi.Time(s.CreatedAt), Updated: httpapi.Time(s.UpdatedAt), ExpiresAt: httpapi.TimeOrNil(s.ExpiresAt),
 			Status: orNull(s.Status), Domain: orNull(s.Domain), ProductID: orNull(s.ProductID), DisplayName: orNull(s.DisplayName),
 		}
@@ -226,8 +226,8 @@ func organizationFrom(o identity.OrganizationDetails) organizationResponse {
 	return out
 }
 
-// addressMembers are the members that the profile and the client environment share.
-type addressMembers struct {
+// addressResponse are the members that the profile and the client environment share.
+type addressResponse struct {
 	AddressLine1     string `json:"addressLine1,omitempty"`
 	AddressLine2     string `json:"addressLine2,omitempty"`
 	PostCode         string `json:"postCode,omitempty"`
@@ -242,8 +242,8 @@ type addressMembers struct {
 	TimeZone         string `json:"timeZone"`
 }
 
-func addressFrom(p identity.OrganizationProfile) addressMembers {
-	return addressMembers{
+func addressFrom(p identity.OrganizationProfile) addressResponse {
+	return addressResponse{
 		AddressLine1: p.AddressLine1, AddressLine2: p.AddressLine2, PostCode: p.PostCode, City: p.City, State: p.State, Country: p.Country,
 		PhoneNumber: p.PhoneNumber, GlobalSignature: p.GlobalSignature, LegalNoticeURL: p.LegalNoticeURL, PrivacyPolicyURL: p.PrivacyPolicyURL,
 		Locale: p.Locale, TimeZone: p.TimeZone,
@@ -252,14 +252,14 @@ func addressFrom(p identity.OrganizationProfile) addressMembers {
 
 type organizationProfileResponse struct {
 	Name *string `json:"name"`
-	addressMembers
+	addressResponse
 	Hostname          string   `json:"hostname,omitempty"`
 	InactiveHostnames []string `json:"inactiveHostnames"`
 }
 
 func organizationProfileFrom(p identity.OrganizationProfile) organizationProfileResponse {
 	return organizationProfileResponse{
-		Name: orNull(p.Name), addressMembers: addressFrom(p), Hostname: p.Hostname, InactiveHostnames: p.InactiveHostnames,
+		Name: orNull(p.Name), addressResponse: addressFrom(p), Hostname: p.Hostname, InactiveHostnames: p.InactiveHostnames,
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// readProfile handles GET /profile.
-func (h *Handler) readProfile(w http.ResponseWriter, r *http.Request) error {
+// getProfile handles GET /profile.
+func (h *Handler) getProfile(w http.ResponseWriter, r *http.Request) error {
 	person, err := h.service.Profile(r.Context(), token.CallerFrom(r.Context()))
 	if err != nil {
 		return err
@@ -27,8 +27,8 @@ type profileRequest struct {
 	TimeZone *string `json:"timeZone"`
 }
 
-// updateProfile handles PUT /profile.
-func (h *Handler) updateProfile(w http.ResponseWriter, r *http.Request) error {
+// putProfile handles PUT /profile.
+func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 	var in profileRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.NoContent(w)
 }
 
-// readProfileAvatar handles GET /profile/avatar.
-func (h *Handler) readProfileAvatar(w http.ResponseWriter, r *http.Request) error {
+// getProfileAvatar handles GET /profile/avatar.
+func (h *Handler) getProfileAvatar(w http.ResponseWriter, r *http.Request) error {
 	height, err := avatarHeight(r)
 	if err != nil {
 		return err
@@ -62,8 +62,8 @@ func (h *Handler) readProfileAvatar(w http.ResponseWriter, r *http.Request) erro
 	return serveAvatar(w, r, a, "private, no-cache")
 }
 
-// updateProfileAvatar handles PUT /profile/avatar.
-func (h *Handler) updateProfileAvatar(w http.ResponseWriter, r *http.Request) error {
+// putProfileAvatar handles PUT /profile/avatar.
+func (h *Handler) putProfileAvatar(w http.ResponseWriter, r *http.Request) error {
 	picture, done, err := receivePicture(r)
 	if err != nil {
 		return err
@@ -86,37 +86,37 @@ func (h *Handler) deleteProfileAvatar(w http.ResponseWriter, r *http.Request) er
 }
 
 type profileResponse struct {
-	UID         id.Person     `json:"uid"`
-	Name        string        `json:"name,omitempty"`
-	Locale      string        `json:"locale"`
-	TimeZone    string        `json:"timeZone"`
-	HasAvatar   bool          `json:"hasAvatar"`
-	Fingerprint []emoji       `json:"fingerprint"`
-	CreatedAt   httpapi.Time  `json:"createdAt"`
-	LastLoginAt *httpapi.Time `json:"lastLoginAt,omitempty"`
-	Emails      []email       `json:"emails"`
-	Membership  *membership   `json:"membership"`
+	UID         id.Person           `json:"uid"`
+	Name        string              `json:"name,omitempty"`
+	Locale      string              `json:"locale"`
+	TimeZone    string              `json:"timeZone"`
+	HasAvatar   bool                `json:"hasAvatar"`
+	Fingerprint []emojiResponse     `json:"fingerprint"`
+	CreatedAt   httpapi.Time        `json:"createdAt"`
+	LastLoginAt *httpapi.Time       `json:"lastLoginAt,omitempty"`
+	Emails      []emailResponse     `json:"emails"`
+	Membership  *membershipResponse `json:"membership"`
 }
 
-type emoji struct {
+type emojiResponse struct {
 	Name      string `json:"name"`
 	CodePoint rune   `json:"codePoint"`
 	Title     string `json:"title"`
 }
 
-type email struct {
+type emailResponse struct {
 	Address  string        `json:"address"`
 	Primary  bool          `json:"primary"`
 	Verified bool          `json:"verified"`
 	RemoveAt *httpapi.Time `json:"removeAt"`
 }
 
-type membership struct {
-	Organization organizationSummary `json:"organization"`
-	Roles        []string            `json:"roles"`
+type membershipResponse struct {
+	Organization summaryResponse `json:"organization"`
+	Roles        []string        `json:"roles"`
 }
 
-type organizationSummary struct {
+type summaryResponse struct {
 	UID              id.Organization `json:"uid"`
 	Name             string          `json:"name"`
 	HasAvatar        bool            `json:"hasAvatar"`
@@ -136,24 +136,24 @@ func profileFrom(p identity.Person) profileResponse {
 		CreatedAt: httpapi.Time(p.CreatedAt), LastLoginAt: httpapi.TimeOrNil(p.LastLoginAt), Emails: emailsFrom(p.Emails),
 	}
 	for _, e := range identity.Fingerprint(p.UID) {
-		out.Fingerprint = append(out.Fingerprint, emoji(e))
+		out.Fingerprint = append(out.Fingerprint, emojiResponse(e))
 	}
 	if p.Organization != nil {
-		out.Membership = &membership{Organization: summaryFrom(*p.Organization), Roles: p.Roles}
+		out.Membership = &membershipResponse{Organization: summaryFrom(*p.Organization), Roles: p.Roles}
 	}
 	return out
 }
 
-func emailsFrom(addresses []identity.Address) []email {
-	out := make([]email, len(addresses))
+func emailsFrom(addresses []identity.Address) []emailResponse {
+	out := make([]emailResponse, len(addresses))
 	for i, a := range addresses {
-		out[i] = email{Address: a.Address, Primary: a.Primary, Verified: a.Verified, RemoveAt: httpapi.TimeOrNil(a.RemoveAt)}
+		out[i] = emailResponse{Address: a.Address, Primary: a.Primary, Verified: a.Verified, RemoveAt: httpapi.TimeOrNil(a.RemoveAt)}
 	}
 	return out
 }
 
-func summaryFrom(o identity.Organization) organizationSummary {
-	return organizationSummary{
+func summaryFrom(o identity.Organization) summaryResponse {
+	return summaryResponse{
 		UID: o.UID, Name: o.Name, HasAvatar: o.HasAvatar, SelfSignup: o.Free, Locale: o.Locale, TimeZone: o.TimeZone,
 		Hostname: o.Hostname, GlobalSignature: o.GlobalSignature, LegalNoticeURL: o.LegalNoticeURL,
 		PrivacyPolicyURL: o.PrivacyPolicyURL, MFARequired: o.MFARequired,

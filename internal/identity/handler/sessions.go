@@ -15,7 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-type logInRequest struct {
+type credentialsRequest struct {
 	Email string `json:"email"`
 	Type  string `json:"type"`
 	Key   string `json:"key"`
@@ -24,7 +24,7 @@ type logInRequest struct {
 // logIn handles POST /auth/login. What fails costs the client's address a drop: comparing passwords is work, also for those who are told
 // after ten seconds that it is too much, and a guess at everybody's account is cheap otherwise.
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
-	var in logInRequest
+	var in credentialsRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (h *Handler) mfa(r *http.Request) (*token.Caller, error) {
 	return nil, err
 }
 
-type sessionEntry struct {
+type sessionResponse struct {
 	JTI        id.Token     `json:"jti"`
 	Issued     httpapi.Time `json:"issuedTimestamp"`
 	Expiration httpapi.Time `json:"expirationTimestamp"`
@@ -97,10 +97,10 @@ func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := struct {
-		Tokens []sessionEntry `json:"tokens"`
-	}{Tokens: make([]sessionEntry, len(sessions))}
+		Tokens []sessionResponse `json:"tokens"`
+	}{Tokens: make([]sessionResponse, len(sessions))}
 	for i, s := range sessions {
-		out.Tokens[i] = sessionEntry{
+		out.Tokens[i] = sessionResponse{
 			JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
 		}
 	}

@@ -94,9 +94,9 @@ func (h *Handler) listKeys(w http.ResponseWriter, _ *http.Request) error {
 // openIDConfiguration is the well-known path of OpenID Connect Discovery 1.0, section 4.
 const openIDConfiguration = "/.well-known/openid-configuration"
 
-// discovery holds the members of the specification and the standard ones (contract 3.9). This service is no OpenID
+// discoveryResponse holds the members of the specification and the standard ones (contract 3.9). This service is no OpenID
 // provider for others, so it names no authorization endpoint; a verifier needs the issuer, the keys and the algorithm.
-type discovery struct {
+type discoveryResponse struct {
 	Issuer           string   `json:"issuer"`
 	JWKSURL          string   `json:"jwksUrl"`
 	JWKSURI          string   `json:"jwks_uri"`
@@ -106,15 +106,15 @@ type discovery struct {
 	Claims           []string `json:"claims_supported"`
 }
 
-func discover(issuer string) discovery {
-	return discovery{
+func discover(issuer string) discoveryResponse {
+	return discoveryResponse{
 		Issuer: issuer, JWKSURL: issuer + "/auth/keys", JWKSURI: issuer + "/auth/keys",
 		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgorithm: []string{"ES256"},
 		Claims: []string{"iss", "sub", "aud", "iat", "exp", "auth_time", "email", "email_verified", "locale", "zoneinfo"},
 	}
 }
 
-// readDiscovery handles GET /oidc/discovery and the well-known document.
-func (h *Handler) readDiscovery(w http.ResponseWriter, _ *http.Request) error {
+// getDiscovery handles GET /oidc/discovery and the well-known document.
+func (h *Handler) getDiscovery(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, h.discovered)
 }

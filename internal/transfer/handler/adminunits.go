@@ -8,7 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-type adminunitBody struct {
+type adminunitResponse struct {
 	AvailableTTL    []int32 `json:"availableTtl"`
 	DefaultTTL      int32   `json:"defaultTtl"`
 	PriorityEnabled bool    `json:"priorityEnabled"`
@@ -18,8 +18,8 @@ type adminunitBody struct {
 	MaxRecipients   int32   `json:"maxRecipients"`
 }
 
-func adminunitFrom(u transfer.Adminunit) adminunitBody {
-	return adminunitBody{
+func adminunitFrom(u transfer.Adminunit) adminunitResponse {
+	return adminunitResponse{
 		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, ProtectionLevel: string(u.ProtectionLevel),
 		MaxFiles: u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
 	}

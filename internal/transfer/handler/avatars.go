@@ -13,7 +13,7 @@ const typeJPEG = "image/jpeg"
 
 // getMailboxAvatar handles GET /public/mailbox/{key}/avatar.
 func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error {
-	height, err := heightOf(r)
+	height, err := avatarHeight(r)
 	if err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error
 	return httpapi.Document(w, r, a.Image)
 }
 
-// heightOf is the query parameter height in whole pixels, 0 without one.
-func heightOf(r *http.Request) (int, error) {
+// avatarHeight is the query parameter height in whole pixels, 0 without one.
+func avatarHeight(r *http.Request) (int, error) {
 	values := r.URL.Query()["height"]
 	if len(values) == 0 {
 		return 0, nil

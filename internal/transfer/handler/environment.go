@@ -8,7 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-type environmentBody struct {
+type environmentResponse struct {
 	ServerVersion   string  `json:"serverVersion"`
 	AvailableTTL    []int32 `json:"availableTtl"`
 	DefaultTTL      int32   `json:"defaultTtl"`
@@ -16,9 +16,9 @@ type environmentBody struct {
 	ProtectionLevel string  `json:"protectionLevel"`
 }
 
-// environmentAnswer is an answer to GET /environment, which everybody asks for and which is nearly always the same.
-type environmentAnswer struct {
-	body environmentBody
+// encodedEnvironment is an answer to GET /environment, which everybody asks for and which is nearly always the same.
+type encodedEnvironment struct {
+	body environmentResponse
 	json []byte
 }
 
@@ -28,7 +28,7 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := environmentBody{
+	body := environmentResponse{
 		ServerVersion: e.ServerVersion, AvailableTTL: e.Adminunit.AvailableTTL, DefaultTTL: e.Adminunit.DefaultTTL,
 		PriorityEnabled: e.Adminunit.PriorityEnabled, ProtectionLevel: string(e.Adminunit.ProtectionLevel),
 	}
@@ -39,13 +39,13 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		body.AvailableTTL = slices.Clone(body.AvailableTTL)
-		last = &environmentAnswer{body: body, json: encoded}
+		last = &encodedEnvironment{body: body, json: encoded}
 		h.environment.Store(last)
 	}
 	return httpapi.EncodedJSON(w, http.StatusOK, last.json)
 }
 
-func (b environmentBody) equal(o environmentBody) bool {
+func (b environmentResponse) equal(o environmentResponse) bool {
 	return b.ServerVersion == o.ServerVersion && slices.Equal(b.AvailableTTL, o.AvailableTTL) && b.DefaultTTL == o.DefaultTTL &&
 		b.PriorityEnabled == o.PriorityEnabled && b.ProtectionLevel == o.ProtectionLevel
 }

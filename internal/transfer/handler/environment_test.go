@@ -8,11 +8,11 @@ import (
 // TestEnvironmentEqual: no member of the environment may change unnoticed, or the last answer would be given again.
 func TestEnvironmentEqual(t *testing.T) {
 	t.Parallel()
-	body := environmentBody{ServerVersion: "1", AvailableTTL: []int32{1, 7}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: "low"}
-	if !body.equal(environmentBody{ServerVersion: "1", AvailableTTL: []int32{1, 7}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: "low"}) {
+	body := environmentResponse{ServerVersion: "1", AvailableTTL: []int32{1, 7}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: "low"}
+	if !body.equal(environmentResponse{ServerVersion: "1", AvailableTTL: []int32{1, 7}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: "low"}) {
 		t.Error("the same is not equal")
 	}
-	kind := reflect.TypeFor[environmentBody]()
+	kind := reflect.TypeFor[environmentResponse]()
 	for i := range kind.NumField() {
 		other := body
 		reflect.ValueOf(&other).Elem().Field(i).SetZero()

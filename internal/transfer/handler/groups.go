@@ -13,8 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// groupBody is all of a mailbox group but its mailboxes.
-type groupBody struct {
+// groupResponse is all of a mailbox group but its mailboxes.
+type groupResponse struct {
 	UID         string    `json:"uid"`
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
@@ -23,12 +23,12 @@ type groupBody struct {
 }
 
 // groupFrom is a mailbox group as everybody may see it.
-func groupFrom(g transfer.MailboxGroup) groupBody {
-	return groupBody{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink}
+func groupFrom(g transfer.MailboxGroup) groupResponse {
+	return groupResponse{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink}
 }
 
 // ownGroupFrom is a mailbox group as its administrators see it.
-func ownGroupFrom(g transfer.MailboxGroup) groupBody {
+func ownGroupFrom(g transfer.MailboxGroup) groupResponse {
 	b := groupFrom(g)
 	uids := make([]string, len(g.Members))
 	for i, m := range g.Members {

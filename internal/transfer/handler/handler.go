@@ -39,7 +39,7 @@ type Handler struct {
 	upload  httpapi.Bucketing
 	content httpapi.Bucketing
 
-	environment atomic.Pointer[environmentAnswer] // the last one given; nil at first
+	environment atomic.Pointer[encodedEnvironment] // the last one given; nil at first
 }
 
 // New makes a Handler. Buckets of no capacity take the contract's sizes: 1000 and 50/s, 200 and 10/s.
@@ -89,7 +89,7 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "PUT", Pattern: "/mailbox", Auth: acc, Handler: h.putMailbox},
 		{Method: "DELETE", Pattern: "/mailbox", Auth: acc, Handler: h.deleteMailbox},
 		{Method: "GET", Pattern: "/mailbox/reservations", Auth: acc, Handler: h.listOpenReservations},
-		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: acc, Handler: h.endReservation},
+		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: acc, Handler: h.cancelOpenReservation},
 
 		{Method: "GET", Pattern: "/mailboxgroups", Auth: acc, Handler: h.listGroups},
 		{Method: "POST", Pattern: "/mailboxgroups", Auth: acc, Handler: h.createGroup},
@@ -110,7 +110,7 @@ func (h *Handler) Routes() []httpapi.Route {
 
 		{Method: "POST", Pattern: objects, Auth: res, Bucket: h.upload, Handler: h.attachObjects},
 		{Method: "GET", Pattern: object, Auth: res, Handler: h.getObject},
-		{Method: "DELETE", Pattern: object, Auth: res, Handler: h.removeObject},
+		{Method: "DELETE", Pattern: object, Auth: res, Handler: h.deleteObject},
 		{Method: "PUT", Pattern: bytes, Auth: res, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putContent},
 		{Method: "HEAD", Pattern: bytes, Auth: res, Bucket: h.upload, Produces: file, Handler: h.headContent},
 

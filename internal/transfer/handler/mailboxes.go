@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-type mailboxBody struct {
+type mailboxResponse struct {
 	UID                       string          `json:"uid"`
 	Secure                    bool            `json:"secure"`
 	Name                      string          `json:"name,omitempty"`
@@ -32,8 +32,8 @@ type mailboxBody struct {
 }
 
 // mailboxFrom is a mailbox as everybody may see it.
-func mailboxFrom(m transfer.PublicMailbox) mailboxBody {
-	b := mailboxBody{
+func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
+	b := mailboxResponse{
 		UID: m.Person.String(), Secure: m.Secure, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
@@ -46,7 +46,7 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxBody {
 }
 
 // ownMailboxFrom is a mailbox as its owner sees it.
-func ownMailboxFrom(m transfer.PublicMailbox) mailboxBody {
+func ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxFrom(m)
 	b.MIMETypeFilter = m.MIMETypeFilter
 	return b
@@ -70,7 +70,7 @@ func (h *Handler) getMailbox(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
 }
 
-type putMailboxRequest struct {
+type mailboxRequest struct {
 	Secure         bool            `json:"secure"`
 	Name           string          `json:"name"`
 	Email          string          `json:"email"`
@@ -85,7 +85,7 @@ type putMailboxRequest struct {
 	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
 }
 
-func (in putMailboxRequest) mailbox() (transfer.Mailbox, error) {
+func (in mailboxRequest) mailbox() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
@@ -116,7 +116,7 @@ func document(raw json.RawMessage) []byte {
 
 // putMailbox handles PUT /mailbox.
 func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
-	var in putMailboxRequest
+	var in mailboxRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}

@@ -17,19 +17,19 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-type objectBody struct {
+type objectResponse struct {
 	ClientID      string `json:"clientId"`
 	Name          string `json:"name"`
 	ContentLength int64  `json:"contentLength"`
 	IntendedSize  int64  `json:"intendedSize"`
 }
 
-func objectFrom(o transfer.Object) objectBody {
-	return objectBody{ClientID: o.ClientID, Name: o.Name, ContentLength: o.Held, IntendedSize: o.IntendedSize}
+func objectFrom(o transfer.Object) objectResponse {
+	return objectResponse{ClientID: o.ClientID, Name: o.Name, ContentLength: o.Held, IntendedSize: o.IntendedSize}
 }
 
-func objectsFrom(list []transfer.Object) []objectBody {
-	out := make([]objectBody, len(list))
+func objectsFrom(list []transfer.Object) []objectResponse {
+	out := make([]objectResponse, len(list))
 	for i, o := range list {
 		out[i] = objectFrom(o)
 	}
@@ -47,8 +47,8 @@ type objectRequest struct {
 // StrictMembers refuses members that an Object does not have.
 func (*objectRequest) StrictMembers() {}
 
-// attachRequest is one Object, or a list of them.
-type attachRequest struct {
+// objectsRequest is one Object, or a list of them.
+type objectsRequest struct {
 	ClientID      *string         `json:"clientId"`
 	Name          *string         `json:"name"`
 	ContentLength *int64          `json:"contentLength"`
@@ -57,9 +57,9 @@ type attachRequest struct {
 }
 
 // StrictMembers refuses members that neither form has.
-func (*attachRequest) StrictMembers() {}
+func (*objectsRequest) StrictMembers() {}
 
-func (in attachRequest) files() ([]service.Attachment, error) {
+func (in objectsRequest) files() ([]service.Attachment, error) {
 	list := in.Objects
 	if in.Objects == nil {
 		list = []objectRequest{{ClientID: in.ClientID, Name: in.Name, IntendedSize: in.IntendedSize}}
@@ -98,7 +98,7 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var in attachRequest
+	var in objectsRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	if in.Objects != nil {
-		return httpapi.JSON(w, status, map[string][]objectBody{"objects": objectsFrom(list)})
+		return httpapi.JSON(w, status, map[string][]objectResponse{"objects": objectsFrom(list)})
 	}
 	w.Header().Set("Location", h.url(caller(r), "/reservations/"+uid.String()+"/objects/"+url.PathEscape(list[0].ClientID)))
 	return httpapi.JSON(w, status, objectFrom(list[0]))
@@ -149,8 +149,8 @@ func objectParams(r *http.Request) (uid id.Reservation, clientID string, err err
 	return uid, clientID, nil
 }
 
-// removeObject handles DELETE /reservations/{uid}/objects/{clientId}.
-func (h *Handler) removeObject(w http.ResponseWriter, r *http.Request) error {
+// deleteObject handles DELETE /reservations/{uid}/objects/{clientId}.
+func (h *Handler) deleteObject(w http.ResponseWriter, r *http.Request) error {
 	uid, clientID, err := objectParams(r)
 	if err != nil {
 		return err

@@ -36,13 +36,13 @@ func (in oneTimeKeyRequest) object(p *fault.Problems) id.Object {
 	return uid
 }
 
-type oneTimeKeyBody struct {
+type oneTimeKeyResponse struct {
 	Key       string       `json:"key"`
 	ExpiresAt httpapi.Time `json:"expiresAt"`
 }
 
-func oneTimeKeyFrom(k service.OneTimeKey) oneTimeKeyBody {
-	return oneTimeKeyBody{Key: k.Key, ExpiresAt: httpapi.Time(k.ExpiresAt)}
+func oneTimeKeyFrom(k service.OneTimeKey) oneTimeKeyResponse {
+	return oneTimeKeyResponse{Key: k.Key, ExpiresAt: httpapi.Time(k.ExpiresAt)}
 }
 
 // createOneTimeKey handles POST /auth/otk.

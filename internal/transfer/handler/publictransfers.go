@@ -23,22 +23,22 @@ func accessBucket() ratelimit.Bucket {
 	}
 }
 
-type publicTransferBody struct {
-	Type        string       `json:"type"`
-	Subject     string       `json:"subject,omitempty"`
-	Message     string       `json:"message,omitempty"`
-	Sender      senderBody   `json:"sender"`
-	Protection  string       `json:"protection"`
-	Locked      bool         `json:"locked"`
-	CreatedAt   httpapi.Time `json:"createdAt"`
-	ExpiresAt   httpapi.Time `json:"expiresAt"`
-	ObjectCount *int32       `json:"objectCount,omitempty"`
-	TotalBytes  *int64       `json:"totalBytes,omitempty"`
+type publicTransferResponse struct {
+	Type        string         `json:"type"`
+	Subject     string         `json:"subject,omitempty"`
+	Message     string         `json:"message,omitempty"`
+	Sender      senderResponse `json:"sender"`
+	Protection  string         `json:"protection"`
+	Locked      bool           `json:"locked"`
+	CreatedAt   httpapi.Time   `json:"createdAt"`
+	ExpiresAt   httpapi.Time   `json:"expiresAt"`
+	ObjectCount *int32         `json:"objectCount,omitempty"`
+	TotalBytes  *int64         `json:"totalBytes,omitempty"`
 }
 
 // publicTransferFrom makes all of a transfer's body but its objects.
-func publicTransferFrom(t service.LinkedTransfer) publicTransferBody {
-	b := publicTransferBody{
+func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
+	b := publicTransferResponse{
 		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Sender: senderFrom(t.Sender), Protection: string(t.Protection),
 		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
 	}

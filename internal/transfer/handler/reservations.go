@@ -13,35 +13,35 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-type recipientBody struct {
+type recipientResponse struct {
 	UID             string `json:"uid,omitempty"`
 	Name            string `json:"name,omitempty"`
 	Email           string `json:"email"`
 	DestinationType string `json:"destinationType"`
 }
 
-type reservationBody struct {
-	Subject              string          `json:"subject,omitempty"`
-	Message              string          `json:"message,omitempty"`
-	AnonSender           string          `json:"anonSender,omitempty"`
-	AnonEmail            string          `json:"anonEmail,omitempty"`
-	Recipients           []recipientBody `json:"recipients"`
-	DeliveryNotification bool            `json:"deliveryNotification"`
-	TTL                  int32           `json:"ttl"`
-	Priority             int32           `json:"priority,omitempty"`
-	Protection           string          `json:"protection"`
-	Fields               json.RawMessage `json:"fields,omitempty"`
-	UID                  string          `json:"uid"`
-	Type                 string          `json:"type"`
-	MaxFiles             int32           `json:"maxFiles"`
-	MaxFileSizeMB        int64           `json:"maxFileSizeMb"`
-	MaxRecipients        int32           `json:"maxRecipients"`
-	VolumeLimitExceeded  bool            `json:"volumeLimitExceeded"`
+type reservationResponse struct {
+	Subject              string              `json:"subject,omitempty"`
+	Message              string              `json:"message,omitempty"`
+	AnonSender           string              `json:"anonSender,omitempty"`
+	AnonEmail            string              `json:"anonEmail,omitempty"`
+	Recipients           []recipientResponse `json:"recipients"`
+	DeliveryNotification bool                `json:"deliveryNotification"`
+	TTL                  int32               `json:"ttl"`
+	Priority             int32               `json:"priority,omitempty"`
+	Protection           string              `json:"protection"`
+	Fields               json.RawMessage     `json:"fields,omitempty"`
+	UID                  string              `json:"uid"`
+	Type                 string              `json:"type"`
+	MaxFiles             int32               `json:"maxFiles"`
+	MaxFileSizeMB        int64               `json:"maxFileSizeMb"`
+	MaxRecipients        int32               `json:"maxRecipients"`
+	VolumeLimitExceeded  bool                `json:"volumeLimitExceeded"`
 }
 
 // reservationFrom makes all of a reservation's body but its objects.
-func reservationFrom(r transfer.Reservation) reservationBody {
-	return reservationBody{
+func reservationFrom(r transfer.Reservation) reservationResponse {
+	return reservationResponse{
 		Subject: r.Subject, Message: r.Message, AnonSender: r.AnonSender, AnonEmail: r.AnonEmail, Recipients: recipientsFrom(r.Recipients),
 		DeliveryNotification: r.DeliveryNotification, TTL: r.TTL, Priority: r.Priority, Protection: string(r.Protection), Fields: r.Fields,
 		UID: r.UID.String(), Type: string(r.Kind),
@@ -49,10 +49,10 @@ func reservationFrom(r transfer.Reservation) reservationBody {
 	}
 }
 
-func recipientsFrom(list []transfer.Recipient) []recipientBody {
-	out := make([]recipientBody, len(list))
+func recipientsFrom(list []transfer.Recipient) []recipientResponse {
+	out := make([]recipientResponse, len(list))
 	for i, r := range list {
-		out[i] = recipientBody{UID: uidText(r.Person), Name: r.Name, Email: r.Email, DestinationType: string(r.Destination)}
+		out[i] = recipientResponse{UID: uidText(r.Person), Name: r.Name, Email: r.Email, DestinationType: string(r.Destination)}
 	}
 	return out
 }
@@ -96,9 +96,9 @@ func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) created(w http.ResponseWriter, r *http.Request, made service.Reserved) error {
 	httpapi.Bearer(w, made.Token)
 	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), struct {
-		reservationBody
-		Objects [0]objectBody `json:"objects"`
-	}{reservationBody: reservationFrom(made.Reservation)})
+		reservationResponse
+		Objects [0]objectResponse `json:"objects"`
+	}{reservationResponse: reservationFrom(made.Reservation)})
 }
 
 // getReservation handles GET /reservations/{uid}.
@@ -114,8 +114,8 @@ func (h *Handler) getReservation(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.List(w, reservationFrom(found), "objects", objects, objectFrom)
 }
 
-// metadataRequest is a Reservation as a client sends it; its read-only members are ignored.
-type metadataRequest struct {
+// reservationRequest is a Reservation as a client sends it; its read-only members are ignored.
+type reservationRequest struct {
 	introductionRequest
 	Recipients           []recipientRequest `json:"recipients"`
 	DeliveryNotification *bool              `json:"deliveryNotification"`
@@ -137,7 +137,7 @@ type recipientRequest struct {
 // StrictMembers refuses members that a Recipient does not have.
 func (*recipientRequest) StrictMembers() {}
 
-func (in metadataRequest) domain() (service.Metadata, error) {
+func (in reservationRequest) domain() (service.Metadata, error) {
 	m := service.Metadata{
 		Introduction:         in.introductionRequest.domain(""),
 		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password, Fields: in.Fields,
@@ -168,7 +168,7 @@ func (in metadataRequest) domain() (service.Metadata, error) {
 
 // createReservation handles POST /reservations.
 func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) error {
-	var in metadataRequest
+	var in reservationRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (h *Handler) patchReservation(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	var in metadataRequest
+	var in reservationRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (h *Handler) confirmReservation(w http.ResponseWriter, r *http.Request) err
 	return httpapi.List(w, transferFrom(service.SeenTransfer{Transfer: t, Brief: true}), "objects", objects, deliveredObjectFrom)
 }
 
-type openReservationBody struct {
+type openReservationResponse struct {
 	UID       string       `json:"uid"`
 	CreatedAt httpapi.Time `json:"createdAt"`
 	Bytes     int64        `json:"bytes"`
@@ -243,16 +243,16 @@ func (h *Handler) listOpenReservations(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	body := struct {
-		Reservations []openReservationBody `json:"reservations"`
-	}{make([]openReservationBody, len(list))}
+		Reservations []openReservationResponse `json:"reservations"`
+	}{make([]openReservationResponse, len(list))}
 	for i, o := range list {
-		body.Reservations[i] = openReservationBody{UID: o.UID.String(), CreatedAt: httpapi.Time(o.CreatedAt), Bytes: o.Bytes, AnonEmail: o.AnonEmail}
+		body.Reservations[i] = openReservationResponse{UID: o.UID.String(), CreatedAt: httpapi.Time(o.CreatedAt), Bytes: o.Bytes, AnonEmail: o.AnonEmail}
 	}
 	return httpapi.JSON(w, http.StatusOK, body)
 }
 
-// endReservation handles DELETE /mailbox/reservations/{uid}.
-func (h *Handler) endReservation(w http.ResponseWriter, r *http.Request) error {
+// cancelOpenReservation handles DELETE /mailbox/reservations/{uid}.
+func (h *Handler) cancelOpenReservation(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Reservation](r, "uid")
 	if err != nil {
 		return err

@@ -14,17 +14,17 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-type senderBody struct {
+type senderResponse struct {
 	Name  string `json:"name,omitempty"`
 	Email string `json:"email"`
 	UID   string `json:"uid,omitempty"`
 }
 
-func senderFrom(s transfer.Sender) senderBody {
-	return senderBody{Name: s.Name, Email: s.Email, UID: uidText(s.Person)}
+func senderFrom(s transfer.Sender) senderResponse {
+	return senderResponse{Name: s.Name, Email: s.Email, UID: uidText(s.Person)}
 }
 
-type deliveredObjectBody struct {
+type deliveredObjectResponse struct {
 	UID           string `json:"uid"`
 	Name          string `json:"name,omitempty"`
 	ContentLength int64  `json:"contentLength"`
@@ -33,37 +33,37 @@ type deliveredObjectBody struct {
 	Downloads     int64  `json:"downloads"`
 }
 
-type transferBody struct {
-	UID         string                 `json:"uid"`
-	Type        string                 `json:"type"`
-	State       string                 `json:"state"`
-	Locked      bool                   `json:"locked"`
-	Subject     string                 `json:"subject,omitempty"`
-	Message     string                 `json:"message,omitempty"`
-	Sender      senderBody             `json:"sender"`
-	Recipients  []recipientBody        `json:"recipients"`
-	Undelivered []string               `json:"undelivered,omitempty"`
-	Priority    int32                  `json:"priority,omitempty"`
-	Protection  string                 `json:"protection"`
-	Fields      json.RawMessage        `json:"fields,omitempty"`
-	CreatedAt   httpapi.Time           `json:"createdAt"`
-	ExpiresAt   httpapi.Time           `json:"expiresAt"`
-	AccessedAt  *httpapi.Time          `json:"accessedAt,omitempty"`
-	ObjectCount *int32                 `json:"objectCount,omitempty"`
-	TotalBytes  *int64                 `json:"totalBytes,omitempty"`
-	Objects     *[]deliveredObjectBody `json:"objects,omitempty"`
-	Link        string                 `json:"link,omitempty"`
+type transferResponse struct {
+	UID         string                     `json:"uid"`
+	Type        string                     `json:"type"`
+	State       string                     `json:"state"`
+	Locked      bool                       `json:"locked"`
+	Subject     string                     `json:"subject,omitempty"`
+	Message     string                     `json:"message,omitempty"`
+	Sender      senderResponse             `json:"sender"`
+	Recipients  []recipientResponse        `json:"recipients"`
+	Undelivered []string                   `json:"undelivered,omitempty"`
+	Priority    int32                      `json:"priority,omitempty"`
+	Protection  string                     `json:"protection"`
+	Fields      json.RawMessage            `json:"fields,omitempty"`
+	CreatedAt   httpapi.Time               `json:"createdAt"`
+	ExpiresAt   httpapi.Time               `json:"expiresAt"`
+	AccessedAt  *httpapi.Time              `json:"accessedAt,omitempty"`
+	ObjectCount *int32                     `json:"objectCount,omitempty"`
+	TotalBytes  *int64                     `json:"totalBytes,omitempty"`
+	Objects     *[]deliveredObjectResponse `json:"objects,omitempty"`
+	Link        string                     `json:"link,omitempty"`
 }
 
-func transferFrom(t service.SeenTransfer) transferBody {
-	b := transferBody{
+func transferFrom(t service.SeenTransfer) transferResponse {
+	b := transferResponse{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
 		Sender:     senderFrom(t.Sender),
-		Recipients: make([]recipientBody, len(t.Recipients)), Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
+		Recipients: make([]recipientResponse, len(t.Recipients)), Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}
 	for i, d := range t.Recipients {
-		b.Recipients[i] = recipientBody{UID: uidText(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
+		b.Recipients[i] = recipientResponse{UID: uidText(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
 		if d.Undelivered {
 			b.Undelivered = append(b.Undelivered, d.Email)
 		}
@@ -75,7 +75,7 @@ func transferFrom(t service.SeenTransfer) transferBody {
 	if t.Brief {
 		return b
 	}
-	objects := make([]deliveredObjectBody, len(t.Objects))
+	objects := make([]deliveredObjectResponse, len(t.Objects))
 	for i, o := range t.Objects {
 		objects[i] = deliveredObjectFrom(o)
 	}
@@ -83,8 +83,8 @@ func transferFrom(t service.SeenTransfer) transferBody {
 	return b
 }
 
-func deliveredObjectFrom(o transfer.Object) deliveredObjectBody {
-	return deliveredObjectBody{
+func deliveredObjectFrom(o transfer.Object) deliveredObjectResponse {
+	return deliveredObjectResponse{
 		UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
 	}
 }

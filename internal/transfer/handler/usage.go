@@ -6,7 +6,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-type usageBody struct {
+type usageResponse struct {
 	Month                  string `json:"month"`
 	UploadBytes            int64  `json:"uploadBytes"`
 	UploadLimitBytes       *int64 `json:"uploadLimitBytes"`
@@ -20,7 +20,7 @@ func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b := usageBody{Month: u.Month, UploadBytes: u.UploadBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
+	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
 	if u.InOrganization {
 		b.OrganizationBytes, b.OrganizationLimitBytes = &u.OrganizationBytes, limitOrNull(u.OrganizationLimit)
 	}
