@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
@@ -21,6 +20,7 @@ import (
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/metrics"
+	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
@@ -43,7 +43,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, hostsTTL, a.now)
 	a.watchDirectory(identityStore)
-	hasher, err := bcrypt.New(a.config.BcryptCost, 0) // one for both: it bounds what hashing takes of the machine
+	hasher, err := password.New(a.config.BcryptCost, 0) // one for both: it bounds what hashing takes of the machine
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (a *App) watchDirectory(store *identitypostgres.Store) {
 	}
 }
 
-func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *bcrypt.Hasher) error {
+func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher) error {
 	blobs, err := a.blobStore(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	return nil
 }
 
-func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *bcrypt.Hasher) error {
+func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher) error {
 	c := a.config
 	clients, err := oidc.Load(c.OIDCClients)
 	if err != nil {

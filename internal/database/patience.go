@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/consign-dev/consign/internal/share"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // It is a tracer because pgx lets tracers replace the context of a call.
 type patience struct {
 	statement, acquire time.Duration
-	shares             *share.Shares // of the connections
+	clients            *ratelimit.ClientCap // caps the connections that one client holds
 }
 
 type (

@@ -9,10 +9,10 @@ import (
 	"net"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/microcache"
 )
 
 // Host is what a hostname stands for.
@@ -38,25 +38,16 @@ const (
 type Directory struct {
 	load   Load
 	public *url.URL
-	ttl    time.Duration
-	now    func() time.Time
-
-	mu         sync.RWMutex
-	generation int // raised by Invalidate, so that a load begun before it is not stored after it
-	own        map[string]entry
-	others     map[string]entry
-}
-
-type entry struct {
-	host  Host
-	until time.Time
+	own    *microcache.Cache[string, Host]
+	others *microcache.Cache[string, Host]
 }
 
 // New returns a directory that asks load and believes an answer for ttl. publicURL gives links their scheme and port.
 func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time) *Directory {
 	return &Directory{
-		load: load, public: publicURL, ttl: ttl, now: now,
-		own: make(map[string]entry), others: make(map[string]entry),
+		load: load, public: publicURL,
+		own:    microcache.NewSized[string, Host](ttl, maxOwn, now),
+		others: microcache.NewSized[string, Host](ttl, maxOthers, now),
 	}
 }
 
@@ -65,65 +56,32 @@ func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time)
 // stands for nobody's: load is asked for "".
 func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
 	name := Normalize(hostname)
-	if host, _, ok := d.held(name); ok {
-		return host, nil
-	}
-	if !plausible(name) { // and so never held
+	if !plausible(name) {
 		name = ""
 	}
-	host, generation, ok := d.held(name)
+	host, stamp, ok := d.own.Lookup(name)
 	if ok {
+		return host, nil
+	}
+	if host, _, ok = d.others.Lookup(name); ok {
 		return host, nil
 	}
 	host, err := d.load(ctx, name)
 	if err != nil {
 		return Host{}, fmt.Errorf("resolve host: %w", err)
 	}
-	d.store(name, host, generation)
+	cache := d.others
+	if host.Own {
+		cache = d.own
+	}
+	cache.Store(strings.Clone(name), host, stamp) // name is part of a request header
 	return host, nil
 }
 
-// held returns the answer for name that is still believed.
-func (d *Directory) held(name string) (host Host, generation int, ok bool) {
-	d.mu.RLock()
-	e, ok := d.own[name]
-	if !ok {
-		e, ok = d.others[name]
-	}
-	generation = d.generation
-	d.mu.RUnlock()
-	return e.host, generation, ok && d.now().Before(e.until)
-}
-
-func (d *Directory) store(name string, host Host, generation int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.generation != generation {
-		return
-	}
-	delete(d.own, name)
-	delete(d.others, name)
-	e := entry{host: host, until: d.now().Add(d.ttl)}
-	if host.Own {
-		if len(d.own) >= maxOwn {
-			clear(d.own)
-		}
-		d.own[strings.Clone(name)] = e
-		return
-	}
-	if len(d.others) >= maxOthers {
-		clear(d.others)
-	}
-	d.others[strings.Clone(name)] = e
-}
-
-// Invalidate forgets every answer: the next Resolve of each name asks again.
+// Invalidate makes the next Resolve of each name call load.
 func (d *Directory) Invalidate() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.generation++
-	clear(d.own)
-	clear(d.others)
+	d.own.Invalidate()
+	d.others.Invalidate()
 }
 
 // URL returns the absolute address of path at host, with the scheme and port of the public URL. path begins with a

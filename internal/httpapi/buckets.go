@@ -3,9 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"net/http"
-	"net/netip"
 	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -146,17 +144,4 @@ func (s Style) Refusal(f *fault.Error) *fault.Error {
 	overloaded := fault.ErrOverloaded.WithRetryAfter(f.RetryAfter).Because(f)
 	overloaded.Details = f.Details
 	return overloaded
-}
-
-// AddressKey returns the identifier of an address in buckets: the address itself, or the /64 network of an IPv6 address.
-func AddressKey(addr netip.Addr) string {
-	if !addr.IsValid() {
-		return "unknown"
-	}
-	if addr.Is6() && !addr.Is4In6() {
-		prefix, _ := addr.WithZone("").Prefix(64) // 64 bits are always there
-		raw := prefix.Addr().As16()
-		return base64.RawURLEncoding.EncodeToString(raw[:8])
-	}
-	return addr.Unmap().String()
 }

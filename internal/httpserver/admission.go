@@ -22,7 +22,7 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 	}
 	ctx := r.Context()
 	if bucket.By == ratelimit.ByAddress {
-		return s.buckets.Take(x, ctx, bucket, httpapi.AddressKey(x.client().Address), x.style)
+		return s.buckets.Take(x, ctx, bucket, ratelimit.AddressKey(x.client().Address), x.style)
 	}
 	if identifier := sessionKey(caller); identifier != "" {
 		return s.buckets.Take(x, ctx, bucket, identifier, x.style)
@@ -30,7 +30,7 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 	if session := s.sessions.read(r, x.client().Host.Name); session != "" {
 		return s.buckets.Take(x, ctx, bucket, session, x.style)
 	}
-	address := httpapi.AddressKey(x.client().Address)
+	address := ratelimit.AddressKey(x.client().Address)
 	if err := s.buckets.Take(x, ctx, bucket, address, x.style); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -128,7 +129,7 @@ func (s *Server) identify(x *exchange, r *http.Request, auth token.Auth) (token.
 		return caller, nil
 	}
 	if isInvalidToken(err) {
-		if full := s.buckets.TakeQuietly(x, r.Context(), s.address, httpapi.AddressKey(x.client().Address), x.style); full != nil {
+		if full := s.buckets.TakeQuietly(x, r.Context(), s.address, ratelimit.AddressKey(x.client().Address), x.style); full != nil {
 			return token.Caller{}, full
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/requestid"
-	"github.com/consign-dev/consign/internal/share"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -29,7 +29,7 @@ func (s *scope) Value(key any) any {
 		return s.id
 	case token.CallerKey{}:
 		return &s.caller
-	case share.ClientKey{}:
+	case ratelimit.ClientKey{}:
 		return &s.caller.Client.Address
 	}
 	return s.Context.Value(key)

@@ -20,7 +20,7 @@ import (
 	"github.com/disintegration/imaging"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/consign-dev/consign/internal/share"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // The bounds that Options leaves at zero.
@@ -68,7 +68,7 @@ func distance(a, b int) int { return max(a, b) - min(a, b) }
 type Processor struct {
 	maxPixels int
 	maxMemory int64
-	turns     *share.Turns
+	semaphore *ratelimit.Semaphore
 	memory    *semaphore.Weighted
 }
 
@@ -86,7 +86,7 @@ func New(o Options) *Processor {
 	return &Processor{
 		maxPixels: o.MaxPixels,
 		maxMemory: o.MaxMemory,
-		turns:     share.NewTurns(o.MaxParallel),
+		semaphore: ratelimit.NewSemaphore(o.MaxParallel),
 		memory:    semaphore.NewWeighted(o.MaxMemory),
 	}
 }
@@ -136,7 +136,7 @@ func (p *Processor) inspect(in *input) (header, error) {
 
 // turn waits until the picture may be decoded.
 func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err error) {
-	leave, err := p.turns.Take(ctx)
+	leave, err := p.semaphore.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
 	}

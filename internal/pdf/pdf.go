@@ -15,7 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/consign-dev/consign/internal/share"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // Document is what is to be printed. All texts are in reading order from left to right; a line feed in one starts a
@@ -99,7 +99,7 @@ type Options struct {
 
 // Renderer renders documents, few at a time. It is safe for concurrent use.
 type Renderer struct {
-	turns *share.Turns
+	semaphore *ratelimit.Semaphore
 }
 
 // New returns a Renderer.
@@ -107,7 +107,7 @@ func New(o Options) *Renderer {
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)
 	}
-	return &Renderer{turns: share.NewTurns(o.MaxParallel)}
+	return &Renderer{semaphore: ratelimit.NewSemaphore(o.MaxParallel)}
 }
 
 // Missing returns the characters of text that cannot be printed, each once, for a check before anything is stored.
@@ -125,7 +125,7 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	case doc.Date.IsZero():
 		return nil, ErrNoDate
 	}
-	release, err := r.turns.Take(ctx)
+	release, err := r.semaphore.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
 	}

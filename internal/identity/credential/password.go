@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
+	"github.com/consign-dev/consign/internal/password"
 )
 
 // MinPassword is the shortest password in characters.
@@ -29,13 +29,13 @@ var common = sync.OnceValue(func() []string {
 const shortestRoot = 4
 
 // CheckPassword applies contract 3.1 to a new password. Its error is a sentence for a client, without the password.
-func CheckPassword(password string) error {
+func CheckPassword(candidate string) error {
 	switch {
-	case utf8.RuneCountInString(password) < MinPassword:
+	case utf8.RuneCountInString(candidate) < MinPassword:
 		return fmt.Errorf("needs %d characters at least", MinPassword)
-	case len(password) > bcrypt.MaxPassword:
-		return fmt.Errorf("is longer than %d bytes", bcrypt.MaxPassword)
-	case isCommon(password):
+	case len(candidate) > password.MaxLength:
+		return fmt.Errorf("is longer than %d bytes", password.MaxLength)
+	case isCommon(candidate):
 		return errors.New("is among the most common passwords or close to one")
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -34,7 +35,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	var raw string
 	client := httpapi.Client(r.Context())
-	err := h.buckets.TakeFor(w, r.Context(), failedLoginBucket, httpapi.AddressKey(client.Address), httpapi.Identity, func() (failed bool, err error) {
+	err := h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, func() (failed bool, err error) {
 		if credentials.MFA, err = h.admit(w, r, credentials); err != nil {
 			return false, err
 		}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -23,6 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	passwords "github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
@@ -136,7 +136,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	runner := jobs.New(db, jobs.Options{NoPeriodic: true})
 	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com"}, k.now, log)
 	must(t, err)
-	hasher, err := bcrypt.New(4, 0)
+	hasher, err := passwords.New(4, 0)
 	must(t, err)
 	settings := service.Settings{
 		PublicURL: public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,

@@ -14,7 +14,6 @@ import (
 	"unicode"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
@@ -25,9 +24,10 @@ import (
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/microcache"
+	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
-	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -69,7 +69,7 @@ type Options struct {
 	Jobs        *jobs.Runner
 	Sealer      *seal.Sealer
 	Hosts       *hosts.Directory // builds links
-	Bcrypt      *bcrypt.Hasher
+	Bcrypt      *password.Hasher
 	External    *oidc.Providers                                          // external identity providers; nil: none
 	Imaging     *imaging.Processor                                       // makes avatars
 	LookupTXT   func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
@@ -90,13 +90,13 @@ type Service struct {
 	jobs         *jobs.Runner
 	secrets      seal.Box // seals TOTP secrets
 	hosts        *hosts.Directory
-	bcrypt       *bcrypt.Hasher
+	bcrypt       *password.Hasher
 	external     *oidc.Providers
 	imaging      *imaging.Processor
 	lookupTXT    func(ctx context.Context, name string) ([]string, error)
 	agreements   *agreement.Texts
 	documents    *pdf.Renderer
-	environments *recent.Copies[id.Organization, Environment]
+	environments *microcache.Cache[id.Organization, Environment]
 	hooks        IdentityHooks // may be nil
 	settings     Settings
 	now          func() time.Time
@@ -112,7 +112,7 @@ func New(o Options) *Service {
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
 		hooks: o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
-		environments: recent.New[id.Organization, Environment](nil),
+		environments: microcache.New[id.Organization, Environment](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)

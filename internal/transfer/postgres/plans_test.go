@@ -16,7 +16,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/recent"
+	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -250,7 +250,7 @@ func TestOrganizationsAreKept(t *testing.T) {
 			}
 			counts = append(counts, c.n-before)
 		}
-		if time.Since(began) >= recent.Moment {
+		if time.Since(began) >= microcache.TTL {
 			continue
 		}
 		for i, step := range steps {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/recent"
+	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -28,20 +28,20 @@ type Store struct {
 
 // copies are what holds for whole organizations, as it is or was a moment ago.
 type copies struct {
-	organizations *recent.Copies[id.Organization, organizationRow]
-	adminunits    *recent.Copies[id.Organization, transfer.Adminunit]
+	organizations *microcache.Cache[id.Organization, organizationRow]
+	adminunits    *microcache.Cache[id.Organization, transfer.Adminunit]
 }
 
 // ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed.
 func (c *copies) ForgetOrganizations() {
-	c.organizations.Forget()
-	c.adminunits.Forget()
+	c.organizations.Invalidate()
+	c.adminunits.Invalidate()
 }
 
 // New makes a Store on db's pool.
 func New(db *database.DB) *Store {
 	return &Store{db: db, q: db.Pool, copies: &copies{
-		organizations: recent.New[id.Organization, organizationRow](nil), adminunits: recent.New[id.Organization, transfer.Adminunit](nil),
+		organizations: microcache.New[id.Organization, organizationRow](nil), adminunits: microcache.New[id.Organization, transfer.Adminunit](nil),
 	}}
 }
 

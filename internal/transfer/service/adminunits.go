@@ -53,5 +53,5 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 // mailboxes come after what they are completed with, else one that is read in between would show the old state for a moment more.
 func (s *Service) ForgetOrganizations() {
 	s.store.ForgetOrganizations()
-	s.mailboxes.Forget()
+	s.mailboxes.Invalidate()
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
-	"github.com/consign-dev/consign/internal/share"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -103,7 +103,7 @@ func (s *Service) layOut(ctx context.Context, o postgres.Opening) (layout, error
 // layouts are those of the archives that are being read, each once however many read it: with ten thousand long names it takes six
 // megabytes, and twice as many more while it is made.
 type layouts struct {
-	making *share.Turns
+	making *ratelimit.Semaphore
 
 	mu   sync.Mutex
 	held map[id.Reservation]*heldLayout
@@ -116,7 +116,7 @@ type heldLayout struct {
 }
 
 func newLayouts() *layouts {
-	return &layouts{making: share.NewTurns(runtime.GOMAXPROCS(0)), held: map[id.Reservation]*heldLayout{}}
+	return &layouts{making: ratelimit.NewSemaphore(runtime.GOMAXPROCS(0)), held: map[id.Reservation]*heldLayout{}}
 }
 
 // take gives the layout of a transfer, which makeIt makes where nobody reads it yet. release must be called, once.
@@ -150,7 +150,7 @@ func (l *layouts) take(ctx context.Context, r id.Reservation, makeIt func() (lay
 	if h.layout != nil {
 		return h.layout, leave, nil
 	}
-	done, err := l.making.Take(ctx)
+	done, err := l.making.Acquire(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -206,8 +206,8 @@ func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metad
 		p.Add("password", "needs the protection password")
 	case in.Password != nil && *in.Password == "":
 		p.Add("password", "must not be empty")
-	case in.Password != nil && len(*in.Password) > bcrypt.MaxPassword:
-		p.Add("password", fmt.Sprintf("is longer than %d bytes", bcrypt.MaxPassword))
+	case in.Password != nil && len(*in.Password) > password.MaxLength:
+		p.Add("password", fmt.Sprintf("is longer than %d bytes", password.MaxLength))
 	case in.Password != nil:
 		r.PasswordHash = in.hash
 	case r.Protection != transfer.ProtectPassword:
@@ -220,7 +220,7 @@ func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metad
 
 // hashPassword hashes the password of a change that may go through, outside of any transaction.
 func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
-	if in.Password == nil || *in.Password == "" || len(*in.Password) > bcrypt.MaxPassword {
+	if in.Password == nil || *in.Password == "" || len(*in.Password) > password.MaxLength {
 		return nil // refused where it is merged
 	}
 	hash, err := s.hasher.Hash(ctx, *in.Password)

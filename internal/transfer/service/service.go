@@ -15,14 +15,14 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/microcache"
+	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/ratelimit"
-	"github.com/consign-dev/consign/internal/recent"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -40,7 +40,7 @@ type Options struct {
 	Sealer      *seal.Sealer
 	Limiter     *ratelimit.Limiter
 	Hosts       *hosts.Directory
-	Hasher      *bcrypt.Hasher // hashes and compares the passwords of transfers
+	Hasher      *password.Hasher // hashes and compares the passwords of transfers
 
 	Version             string
 	Defaults            transfer.Defaults
@@ -66,7 +66,7 @@ type Service struct {
 	sealer      *seal.Sealer
 	limiter     *ratelimit.Limiter
 	hosts       *hosts.Directory
-	hasher      *bcrypt.Hasher
+	hasher      *password.Hasher
 
 	version             string
 	defaults            transfer.Defaults
@@ -83,7 +83,7 @@ type Service struct {
 	writers   writers
 	removals  removals
 	layouts   *layouts
-	mailboxes *recent.Copies[mailboxOnHost, transfer.PublicMailbox]
+	mailboxes *microcache.Cache[mailboxOnHost, transfer.PublicMailbox]
 }
 
 const day = 24 * time.Hour
@@ -96,7 +96,7 @@ func New(o Options) *Service {
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
 		orphanAge: o.OrphanAge, resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		now: o.Now, log: o.Log,
-		layouts: newLayouts(), mailboxes: recent.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
+		layouts: newLayouts(), mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}
 	s.registerJobs()
 	return s

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/database"
@@ -23,6 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -134,7 +134,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) *servi
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	hasher, err := bcrypt.New(4, 0)
+	hasher, err := password.New(4, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}

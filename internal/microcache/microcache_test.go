@@ -1,4 +1,4 @@
-package recent
+package microcache
 
 import (
 	"errors"
@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// TestMoment: one look-up a moment, another after each change; an error is not remembered.
-func TestMoment(t *testing.T) {
+// TestTTL: one look-up a moment, another after each change; an error is not remembered.
+func TestTTL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var changes, loads atomic.Uint64
-		r := New[string, uint64](changes.Load)
+		c := New[string, uint64](changes.Load)
 		get := func() uint64 {
-			v, err := r.Get("key", func() (uint64, error) { return loads.Add(1), nil })
+			v, err := c.Get("key", func() (uint64, error) { return loads.Add(1), nil })
 			if err != nil {
 				t.Fatal(err)
 			}
 			return v
 		}
-		for step, c := range []struct {
+		for number, step := range []struct {
 			before func()
 			want   uint64
 		}{
 			{func() {}, 1},
-			{func() { time.Sleep(Moment - 1) }, 1},
+			{func() { time.Sleep(TTL - 1) }, 1},
 			{func() { time.Sleep(time.Nanosecond) }, 2},
 			{func() { changes.Add(1) }, 3},
 			{func() {}, 3},
-			{r.Forget, 4},
+			{c.Invalidate, 4},
 			{func() {}, 4},
 		} {
-			c.before()
-			if got := get(); got != c.want {
-				t.Errorf("step %d: copy %d, want %d", step, got, c.want)
+			step.before()
+			if got := get(); got != step.want {
+				t.Errorf("step %d: copy %d, want %d", number, got, step.want)
 			}
 		}
 		failure := errors.New("gone")
 		for range 2 {
-			if _, err := r.Get("other", func() (uint64, error) { loads.Add(1); return 0, failure }); !errors.Is(err, failure) {
+			if _, err := c.Get("other", func() (uint64, error) { loads.Add(1); return 0, failure }); !errors.Is(err, failure) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -55,12 +55,12 @@ func TestMoment(t *testing.T) {
 func TestNotOlderThanAChange(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Uint64
-	r := New[string, string](changes.Load)
-	old, _ := r.Get("key", func() (string, error) {
+	c := New[string, string](changes.Load)
+	old, _ := c.Get("key", func() (string, error) {
 		changes.Add(1) // somebody changes it while it is on its way
 		return "old", nil
 	})
-	fresh, _ := r.Get("key", func() (string, error) { return "new", nil })
+	fresh, _ := c.Get("key", func() (string, error) { return "new", nil })
 	if old != "old" || fresh != "new" {
 		t.Errorf("%s, then %s", old, fresh)
 	}
@@ -69,20 +69,20 @@ func TestNotOlderThanAChange(t *testing.T) {
 // TestBounded: however many keys are asked for at once, the copies are at most so many.
 func TestBounded(t *testing.T) {
 	t.Parallel()
-	r := New[int, int](nil)
+	c := New[int, int](nil)
 	var all sync.WaitGroup
 	for part := range 4 {
 		all.Go(func() {
-			for i := range maxCopies {
-				key := part*maxCopies + i
-				if got, _ := r.Get(key, func() (int, error) { return key, nil }); got != key {
+			for i := range maxEntries {
+				key := part*maxEntries + i
+				if got, _ := c.Get(key, func() (int, error) { return key, nil }); got != key {
 					t.Errorf("got %d for %d", got, key)
 				}
 			}
 		})
 	}
 	all.Wait()
-	if len(r.list) > maxCopies {
-		t.Errorf("%d copies", len(r.list))
+	if len(c.entries) > maxEntries {
+		t.Errorf("%d copies", len(c.entries))
 	}
 }

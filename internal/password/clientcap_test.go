@@ -1,4 +1,4 @@
-package bcrypt_test
+package password_test
 
 import (
 	"context"
@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/consign-dev/consign/internal/bcrypt"
-	"github.com/consign-dev/consign/internal/share"
+	"github.com/consign-dev/consign/internal/password"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // TestOneClientWaitsForItself: Eve asks for thirty comparisons at once. Ann, who comes after them from another address, waits for one.
 func TestOneClientWaitsForItself(t *testing.T) {
 	t.Parallel()
-	h, err := bcrypt.New(6, 1)
+	h, err := password.New(6, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	from := func(address string) context.Context {
 		a := netip.MustParseAddr(address)
-		return context.WithValue(t.Context(), share.ClientKey{}, &a)
+		return ratelimit.WithClient(t.Context(), a)
 	}
 	eve, ann := from("2001:db8::1"), from("2001:db8:0:1::1")
 	var done atomic.Int32

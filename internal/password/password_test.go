@@ -1,4 +1,4 @@
-package bcrypt
+package password
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func atWork(t *testing.T, b *Hasher) (finish func()) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	finish, err := b.turns.Take(waiting)
+	finish, err := b.semaphore.Acquire(waiting)
 	if err != nil {
 		t.Fatal("somebody is at work still: ", err)
 	}

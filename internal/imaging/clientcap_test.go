@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/imaging"
-	"github.com/consign-dev/consign/internal/share"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // TestOneClientWaitsForItself: Eve sends twenty pictures at once. Ann, who comes after them from another address, waits for one.
@@ -20,7 +20,7 @@ func TestOneClientWaitsForItself(t *testing.T) {
 	file := encodePNG(t, image.NewNRGBA(image.Rect(0, 0, 400, 400)))
 	from := func(address string) context.Context {
 		a := netip.MustParseAddr(address)
-		return context.WithValue(t.Context(), share.ClientKey{}, &a)
+		return ratelimit.WithClient(t.Context(), a)
 	}
 	eve, ann := from("203.0.113.1"), from("203.0.113.2")
 	var done atomic.Int32
