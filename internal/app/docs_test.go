@@ -4,7 +4,13 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -35,6 +41,195 @@ func TestConfigurationReference(t *testing.T) {
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Error("docs/configuration.md is not current: run go test ./internal/app -run ConfigurationReference -update")
 	}
+}
+
+var (
+	markdownLink    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	markdownHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	codeSpan        = regexp.MustCompile("`([^`\n]+)`")
+	makeTarget      = regexp.MustCompile(`\bmake ((?:[a-z][a-z0-9-]* ?)+)`)
+	settingName     = regexp.MustCompile(`\bCONSIGN_[A-Z_]+\b`)
+	testName        = regexp.MustCompile(`\bTest[A-Z]\w+\b`)
+	bracketed       = regexp.MustCompile(`\[([A-Z][A-Z_]{3,})[ \]]`)
+	packageName     = regexp.MustCompile(`(?:\(|\b(?:[Ii]n|[Oo]f|[Ss]ee|[Ff]rom|[Bb]y) )package ([a-z][a-z0-9]*)\b`)
+)
+
+// TestDocsLinks checks that the relative links of each document lead to a file, and to a heading where they name one.
+func TestDocsLinks(t *testing.T) {
+	t.Parallel()
+	for _, file := range documents(t) {
+		text := readText(t, file)
+		for _, m := range markdownLink.FindAllStringSubmatchIndex(text, -1) {
+			link := text[m[2]:m[3]]
+			if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(link, "#")
+			target = path.Join(path.Dir(file), target)
+			if strings.HasPrefix(link, "#") {
+				target = file
+			}
+			if !exists(target) {
+				t.Errorf("%s:%d links to %s, which is not there", file, lineOf(text, m[0]), link)
+				continue
+			}
+			if anchor != "" && !slices.Contains(anchors(readText(t, target)), anchor) {
+				t.Errorf("%s:%d links to %s, which has no such heading", file, lineOf(text, m[0]), link)
+			}
+		}
+	}
+}
+
+// TestDocsPaths checks that each path that a document names as code is in the repository. <domain> stands for each of the domains,
+// <resource> and * for at least one name.
+func TestDocsPaths(t *testing.T) {
+	t.Parallel()
+	tops := []string{"api", "cmd", "docs", "internal", "migrations", "scripts", "test", ".ci"}
+	for _, file := range documents(t) {
+		text := readText(t, file)
+		for _, m := range codeSpan.FindAllStringSubmatchIndex(text, -1) {
+			name := strings.TrimSuffix(text[m[2]:m[3]], "/")
+			top, rest, _ := strings.Cut(name, "/")
+			if rest == "" || !slices.Contains(tops, top) || strings.ContainsAny(name, " …{") || strings.Contains(name, "NNNN") {
+				continue
+			}
+			for _, domain := range []string{"identity", "transfer"} {
+				pattern := strings.NewReplacer("<domain>", domain, "<resource>", "*").Replace(name)
+				found, err := filepath.Glob(filepath.Join(root, pattern))
+				if err != nil || len(found) == 0 {
+					t.Errorf("%s:%d names %s, which is not there", file, lineOf(text, m[0]), pattern)
+				}
+				if !strings.Contains(name, "<domain>") {
+					break
+				}
+			}
+		}
+	}
+}
+
+// TestDocsNames checks that the make targets, settings and tests that documents name exist.
+func TestDocsNames(t *testing.T) {
+	t.Parallel()
+	makefile, tests := readText(t, "Makefile"), testNames(t)
+	var reference bytes.Buffer
+	if err := config.Markdown(&reference); err != nil {
+		t.Fatal(err)
+	}
+	known := func(setting string) bool { return strings.Contains(reference.String(), "`"+setting+"`") }
+	for _, file := range documents(t) {
+		text := readText(t, file)
+		for _, m := range makeTarget.FindAllStringSubmatch(codeOf(text), -1) {
+			for target := range strings.FieldsSeq(m[1]) {
+				script, isTest := strings.CutPrefix(target, "test-")
+				if !strings.Contains(makefile, "\n"+target+":") && !(isTest && exists("test/"+script+".sh")) {
+					t.Errorf("%s names make %s, which the Makefile does not have", file, target)
+				}
+			}
+		}
+		for _, setting := range settingName.FindAllString(text, -1) {
+			if !known(setting) && !strings.HasSuffix(setting, "_") {
+				t.Errorf("%s names %s, which is no setting", file, setting)
+			}
+		}
+		for _, name := range testName.FindAllString(text, -1) {
+			if !tests[name] {
+				t.Errorf("%s names %s, which is no test", file, name)
+			}
+		}
+	}
+	for _, m := range bracketed.FindAllStringSubmatch(readText(t, "docs/contract.md"), -1) {
+		if !known("CONSIGN_" + m[1]) {
+			t.Errorf("docs/contract.md names the setting %s, which does not exist", m[1])
+		}
+	}
+}
+
+// TestPackageReferences checks that comments refer to packages that exist: "see package database".
+func TestPackageReferences(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, p := range packages(t) {
+		names[path.Base(p.path())] = true
+		for _, imported := range p.Imports {
+			names[path.Base(imported)] = true
+		}
+	}
+	for _, file := range textFiles(t) {
+		if path.Ext(file) != ".go" {
+			continue
+		}
+		text := readText(t, file)
+		for _, m := range packageName.FindAllStringSubmatchIndex(text, -1) {
+			if name := text[m[2]:m[3]]; !names[name] {
+				t.Errorf("%s:%d refers to package %s, which does not exist", file, lineOf(text, m[0]), name)
+			}
+		}
+	}
+}
+
+// documents lists the Markdown files, relative to the root of the repository.
+func documents(t *testing.T) []string {
+	t.Helper()
+	all := slices.DeleteFunc(textFiles(t), func(f string) bool { return path.Ext(f) != ".md" })
+	if len(all) < 8 {
+		t.Fatalf("found %d documents only", len(all))
+	}
+	return all
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+	return err == nil
+}
+
+// anchors returns the names that GitHub gives to the headings of a document.
+func anchors(text string) []string {
+	var all []string
+	for _, m := range markdownHeading.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1]))
+	}
+	return all
+}
+
+// codeOf returns the code spans and code blocks of a document, one a line.
+func codeOf(text string) string {
+	var code strings.Builder
+	for i, part := range strings.Split(text, "```") {
+		if i%2 == 1 {
+			for line := range strings.SplitSeq(part, "\n") {
+				line, _, _ = strings.Cut(line, "  ") // what follows in a list of commands explains
+				code.WriteString(line + "\n")
+			}
+			continue
+		}
+		for _, m := range codeSpan.FindAllStringSubmatch(part, -1) {
+			code.WriteString(m[1] + "\n")
+		}
+	}
+	return code.String()
+}
+
+// testNames returns the names of all test functions.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w+)\(`)
+	names := map[string]bool{}
+	for _, file := range textFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(readText(t, file), -1) {
+				names[m[1]] = true
+			}
+		}
+	}
+	return names
 }
 
 // TestDocumentsArePlainYAML: OpenAPI asks for YAML 1.2, which has no merge keys. A parser of it takes `<<` for the name of a member, and a

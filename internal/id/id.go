@@ -1,6 +1,6 @@
 // Package id owns the typed identifiers of Consign. All are UUIDs of version 7 (RFC 9562) in text form
 // (contract 1.5); the type parameter keeps a person's from being passed where an organization's is meant.
-// An identifier is a name, never a secret: keys come from package secret.
+// An identifier is a name, never a secret: keys come from package seal.
 package id
 
 import (

@@ -30,7 +30,7 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // BenchmarkAppend compares uploads through the store, one and four at a time, with the smallest program that does the
-// same: performance.md asks for at least 0.90 of Bare.
+// same. Neither should be below 0.90 of Bare.
 func BenchmarkAppend(b *testing.B) {
 	for _, parallel := range []int{1, 4} {
 		b.Run(fmt.Sprintf("Bare/%d", parallel), func(b *testing.B) {

@@ -29,7 +29,8 @@ type writer struct {
 	err      error // the first failure of Sync: the kernel forgets it, so we must not
 }
 
-// Write implements io.Writer. It is deliberately no io.ReaderFrom: see performance.md, trap 4.
+// Write implements io.Writer. The writer is no io.ReaderFrom on purpose: io.CopyBuffer would ignore its buffer and use one of
+// 32 KiB, which costs two to three times the processor time of 256 KiB.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err

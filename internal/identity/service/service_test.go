@@ -60,7 +60,7 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 	k := newKit(t)
 	k.signUp("bob@example.com")
 	ann := k.access(k.person("ann@example.com"))
-	// Adding addresses over HTTP comes with the next issue; the rule is in the schema and in Confirm.
+	// Inserted without a mail; the rule is in the schema and in Confirm.
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at)
 		VALUES ($1, 'bob@example.com', false, $2, $3)`, ann.Person.UUID, k.now().Add(time.Hour), k.now())
 	must(t, err)
