@@ -18,12 +18,12 @@ type signUpRequest struct {
 
 func (in signUpRequest) domain() service.NewAccount {
 	return service.NewAccount{
-		Address: in.Address, Password: in.Password, Name: text(in.Name), Locale: text(in.Locale), TimeZone: text(in.TimeZone),
+		Address: in.Address, Password: in.Password, Name: orEmpty(in.Name), Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone),
 	}
 }
 
-// signUp handles POST /signup. Beside the bucket of the client's address, that of the person, whom it mails, counts signups that succeed:
-// who deletes such an account can make it anew at once.
+// signUp handles POST /signup. A signup takes a token of the client address's bucket. A signup that succeeds also takes
+// one of the inbox bucket of the new address: the account can be deleted and signed up again at once, with another mail.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	var in signUpRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -41,17 +41,21 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	address, err := service.NormalizeAddress("address", in.Address)
 	if err == nil {
 		err = h.buckets.TakeFor(w, r.Context(), inboxBucket, address, httpapi.Identity, signUp)
-	} else { // whatever else is wrong, SignUp says
+	} else { // SignUp reports what is wrong with the address and the other members
 		_, err = signUp()
 	}
 	if err != nil {
 		return err
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
 type addressRequest struct {
 	Address string `json:"address"`
+}
+
+type providerResponse struct {
+	Provider string `json:"provider"`
 }
 
 // findProvider handles POST /auth/exists.
@@ -64,15 +68,5 @@ func (h *Handler) findProvider(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, struct {
-		Provider string `json:"provider"`
-	}{issuer})
-}
-
-// text is an optional string, empty if it is absent or null.
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	return httpapi.JSON(w, http.StatusOK, providerResponse{Provider: issuer})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 type authenticatorResponse struct {
@@ -23,6 +22,10 @@ type authenticatorResponse struct {
 	Cardinality  int              `json:"cardinality"`
 }
 
+type authenticatorsResponse struct {
+	Authenticators []authenticatorResponse `json:"authenticators"`
+}
+
 func authenticatorFrom(a identity.Authenticator) authenticatorResponse {
 	return authenticatorResponse{
 		Type: a.Type, Name: a.Name, UID: a.UID, RegisteredAt: httpapi.Time(a.RegisteredAt), UpdatedAt: httpapi.Time(a.UpdatedAt),
@@ -30,7 +33,7 @@ func authenticatorFrom(a identity.Authenticator) authenticatorResponse {
 	}
 }
 
-// authenticatorUID reads the path parameter uid. What is no uid names nothing: identity.ErrAuthenticatorNotFound.
+// authenticatorUID parses the path parameter uid. Errors: identity.ErrAuthenticatorNotFound when it is not a uid.
 func authenticatorUID(r *http.Request) (id.Authenticator, error) {
 	a, err := id.Parse[id.Authenticator](httpapi.Param(r, "uid"))
 	if err != nil {
@@ -41,38 +44,40 @@ func authenticatorUID(r *http.Request) (id.Authenticator, error) {
 
 // listAuthenticators handles GET /profile/authenticators.
 func (h *Handler) listAuthenticators(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.service.Authenticators(r.Context(), token.CallerFrom(r.Context()))
+	list, err := h.service.Authenticators(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Authenticators []authenticatorResponse `json:"authenticators"`
-	}{make([]authenticatorResponse, len(list))}
+	out := authenticatorsResponse{Authenticators: make([]authenticatorResponse, len(list))}
 	for i, a := range list {
 		out.Authenticators[i] = authenticatorFrom(a)
 	}
 	return httpapi.JSON(w, http.StatusOK, out)
 }
 
+type authenticatorRequest struct {
+	Type   string  `json:"type"`
+	Name   *string `json:"name"`
+	PubKey *string `json:"pubKey"`
+}
+
+func (in authenticatorRequest) domain() service.NewAuthenticator {
+	return service.NewAuthenticator{Type: in.Type, Name: orEmpty(in.Name), PubKey: in.PubKey}
+}
+
 // createAuthenticator handles POST /profile/authenticators.
 func (h *Handler) createAuthenticator(w http.ResponseWriter, r *http.Request) error {
-	var in struct {
-		Type   string  `json:"type"`
-		Name   *string `json:"name"`
-		PubKey *string `json:"pubKey"`
-	}
+	var in authenticatorRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	a, err := h.service.RegisterAuthenticator(r.Context(), token.CallerFrom(r.Context()), service.NewAuthenticator{
-		Type: in.Type, Name: text(in.Name), PubKey: in.PubKey,
-	})
+	a, err := h.service.RegisterAuthenticator(r.Context(), caller(r), in.domain())
 	if err != nil {
 		return err
 	}
 	out := authenticatorFrom(a.Authenticator)
 	out.Key, out.DataURI = a.Key, a.DataURI
-	return httpapi.Created(w, h.location(r, "", "/profile/authenticators/"+a.UID.String()), out)
+	return httpapi.Created(w, h.location(r, "/profile/authenticators/"+a.UID.String()), out)
 }
 
 // getAuthenticator handles GET /profile/authenticators/{uid}.
@@ -81,11 +86,22 @@ func (h *Handler) getAuthenticator(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	a, err := h.service.Authenticator(r.Context(), token.CallerFrom(r.Context()), uid)
+	a, err := h.service.Authenticator(r.Context(), caller(r), uid)
 	if err != nil {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, authenticatorFrom(a))
+}
+
+type authenticatorChangeRequest struct {
+	Type    *string `json:"type"`
+	Name    *string `json:"name"`
+	PubKey  *string `json:"pubKey"`
+	AuthKey *string `json:"authKey"`
+}
+
+func (in authenticatorChangeRequest) domain() service.AuthenticatorChange {
+	return service.AuthenticatorChange(in)
 }
 
 // putAuthenticator handles PUT /profile/authenticators/{uid}.
@@ -94,22 +110,17 @@ func (h *Handler) putAuthenticator(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	var in struct {
-		Type    *string `json:"type"`
-		Name    *string `json:"name"`
-		PubKey  *string `json:"pubKey"`
-		AuthKey *string `json:"authKey"`
-	}
+	var in authenticatorChangeRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	caller := token.CallerFrom(r.Context())
+	c := caller(r)
 	if in.PubKey != nil {
-		if err := h.buckets.Take(w, r.Context(), credentialBucket, caller.Person.String(), httpapi.Identity); err != nil {
+		if err := h.buckets.Take(w, r.Context(), credentialBucket, c.Person.String(), httpapi.Identity); err != nil {
 			return err
 		}
 	}
-	a, err := h.service.UpdateAuthenticator(r.Context(), caller, uid, service.AuthenticatorChange(in))
+	a, err := h.service.UpdateAuthenticator(r.Context(), c, uid, in.domain())
 	if err != nil {
 		return err
 	}
@@ -122,7 +133,7 @@ func (h *Handler) deleteAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	if err := h.service.DeleteAuthenticator(r.Context(), token.CallerFrom(r.Context()), uid); err != nil {
+	if err := h.service.DeleteAuthenticator(r.Context(), caller(r), uid); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -138,20 +149,18 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	caller := token.CallerFrom(r.Context())
-	credentials := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
+	c := caller(r)
+	credentials := in.domain()
 	if err := credentials.Check(); err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), credentialBucket, caller.Person.String(), httpapi.Identity); err != nil {
+	if err := h.buckets.Take(w, r.Context(), credentialBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	idToken, err := h.service.VerifyAuthenticator(r.Context(), caller, uid, credentials)
+	idToken, err := h.service.VerifyAuthenticator(r.Context(), c, uid, credentials)
 	if err != nil {
 		return err
 	}
-	if idToken != "" {
-		httpapi.Bearer(w, idToken)
-	}
+	setRenewed(w, idToken)
 	return httpapi.NoContent(w)
 }

@@ -14,12 +14,11 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 const typeJPEG = "image/jpeg"
 
-// pictureTypes is what an avatar may be uploaded as.
+// pictureTypes returns the media types that an uploaded picture may have.
 func pictureTypes() []string { return []string{typeJPEG, "image/png", "image/gif"} }
 
 // getOrganizationAvatar handles GET /organizations/{uid}/avatar.
@@ -32,7 +31,7 @@ func (h *Handler) getOrganizationAvatar(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	a, err := h.service.OrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o, height)
+	a, err := h.service.OrganizationAvatar(r.Context(), caller(r), o, height)
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (h *Handler) getLogo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return serveAvatar(w, r, a, privateLife)
+	return serveAvatar(w, r, a, privateCache)
 }
 
 // putOrganizationAvatar handles PUT /organizations/{uid}/avatar.
@@ -63,11 +62,11 @@ func (h *Handler) putOrganizationAvatar(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	defer done()
-	a, err := h.service.PutOrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o, picture)
+	a, err := h.service.PutOrganizationAvatar(r.Context(), caller(r), o, picture)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", h.location(r, "", "/organizations/"+o.String()+"/avatar"))
+	w.Header().Set("Location", h.location(r, "/organizations/"+o.String()+"/avatar"))
 	return serveAvatar(w, r, a, "no-store")
 }
 
@@ -77,13 +76,13 @@ func (h *Handler) deleteOrganizationAvatar(w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	if err := h.service.DeleteOrganizationAvatar(r.Context(), token.CallerFrom(r.Context()), o); err != nil {
+	if err := h.service.DeleteOrganizationAvatar(r.Context(), caller(r), o); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
 }
 
-// serveAvatar answers with a picture, or with 304 to whoever has it already.
+// serveAvatar answers with a picture, or with 304 when If-None-Match has its ETag.
 func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cache string) error {
 	header := w.Header()
 	header.Set("Content-Type", typeJPEG)
@@ -97,7 +96,7 @@ func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cach
 	return httpapi.Document(w, r, a.Image)
 }
 
-// avatarHeight reads the query parameter height, 0 if it is absent.
+// avatarHeight returns the query parameter height in pixels, 0 when absent.
 func avatarHeight(r *http.Request) (int, error) {
 	var problems fault.Problems
 	raw := queryOne(r.URL.Query(), &problems, "height")
@@ -111,8 +110,9 @@ func avatarHeight(r *http.Request) (int, error) {
 	return max(1, int(height)), problems.Err()
 }
 
-// receivePicture takes an uploaded picture into a temporary file, where it costs no memory while it waits for its turn.
-// done removes it. Errors: fault.ErrUnsupported, fault.ErrTooLarge, identity.ErrPictureNotTaken.
+// receivePicture writes an uploaded picture to a temporary file. A picture that waits for the semaphore of package
+// imaging therefore uses no memory. done deletes the file. Errors: fault.ErrUnsupported, fault.ErrTooLarge,
+// identity.ErrPictureNotTaken.
 func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(pictureTypes(), kind) {
@@ -132,7 +132,7 @@ func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err er
 		if errors.As(err, &large) {
 			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).Because(err)
 		}
-		var file *fs.PathError // the body has none
+		var file *fs.PathError // an error of the file; reading the body never returns one
 		if errors.As(err, &file) {
 			return nil, nil, identity.ErrPictureNotTaken.Because(err)
 		}

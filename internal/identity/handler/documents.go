@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 const typePDF = "application/pdf"
@@ -18,14 +17,14 @@ func (h *Handler) getDocument(w http.ResponseWriter, r *http.Request) error {
 	}
 	var problems fault.Problems
 	q := r.URL.Query()
-	kind, domain := text(queryOne(q, &problems, "type")), text(queryOne(q, &problems, "domain"))
+	kind, domain := orEmpty(queryOne(q, &problems, "type")), orEmpty(queryOne(q, &problems, "domain"))
 	if kind == "" {
 		problems.Add("type", "is required, such as dataProcessing")
 	}
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	file, err := h.service.Document(r.Context(), token.CallerFrom(r.Context()), o, kind, domain)
+	file, err := h.service.Document(r.Context(), caller(r), o, kind, domain)
 	if err != nil {
 		return err
 	}

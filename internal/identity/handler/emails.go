@@ -8,24 +8,44 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
+
+type emailResponse struct {
+	Address  string        `json:"address"`
+	Primary  bool          `json:"primary"`
+	Verified bool          `json:"verified"`
+	RemoveAt *httpapi.Time `json:"removeAt"`
+}
+
+type emailsResponse struct {
+	Emails []emailResponse `json:"emails"`
+}
+
+func emailFrom(a identity.Address) emailResponse {
+	return emailResponse{Address: a.Address, Primary: a.Primary, Verified: a.Verified, RemoveAt: httpapi.TimeOrNil(a.RemoveAt)}
+}
+
+func emailsFrom(addresses []identity.Address) []emailResponse {
+	out := make([]emailResponse, len(addresses))
+	for i, a := range addresses {
+		out[i] = emailFrom(a)
+	}
+	return out
+}
 
 // listEmails handles GET /profile/emails.
 func (h *Handler) listEmails(w http.ResponseWriter, r *http.Request) error {
-	addresses, err := h.service.Emails(r.Context(), token.CallerFrom(r.Context()))
+	addresses, err := h.service.Emails(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, struct {
-		Emails []emailResponse `json:"emails"`
-	}{emailsFrom(addresses)})
+	return httpapi.JSON(w, http.StatusOK, emailsResponse{Emails: emailsFrom(addresses)})
 }
 
 // createEmail handles POST /profile/emails.
 func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
-	caller := token.CallerFrom(r.Context())
-	if err := h.buckets.Take(w, r.Context(), addressBucket, caller.Person.String(), httpapi.Identity); err != nil {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), addressBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
 	var in addressRequest
@@ -39,21 +59,22 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := h.takeInbox(w, r, address); err != nil {
 		return err
 	}
-	added, err := h.service.AddEmail(r.Context(), caller, address)
+	added, err := h.service.AddEmail(r.Context(), c, address)
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, h.location(r, "", "/profile/emails/"+url.PathEscape(added.Address)), emailsFrom([]identity.Address{added})[0])
+	return httpapi.Created(w, h.location(r, "/profile/emails/"+url.PathEscape(added.Address)), emailFrom(added))
 }
 
-// takeInbox takes a drop for a mail that the caller has sent to an address, in normalized form, that need not be theirs.
+// takeInbox takes a token of the inbox bucket for a mail from the caller to address, which must be normalized and may be
+// another person's.
 func (h *Handler) takeInbox(w http.ResponseWriter, r *http.Request, address string) error {
-	return h.buckets.TakeQuietly(w, r.Context(), inboxBucket, token.CallerFrom(r.Context()).Person.String()+" "+address, httpapi.Identity)
+	return h.buckets.TakeQuietly(w, r.Context(), inboxBucket, caller(r).Person.String()+" "+address, httpapi.Identity)
 }
 
 // deleteEmail handles DELETE /profile/emails/{address}.
 func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.RemoveEmail(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "address")); err != nil {
+	if err := h.service.RemoveEmail(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -61,7 +82,7 @@ func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
 
 // makePrimary handles POST /profile/emails/{address}/primary.
 func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.MakePrimary(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "address")); err != nil {
+	if err := h.service.MakePrimary(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -69,11 +90,11 @@ func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
 
 // requestVerification handles POST /profile/emails/{address}/verify.
 func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) error {
-	caller := token.CallerFrom(r.Context())
-	if err := h.buckets.Take(w, r.Context(), verificationBucket, caller.Person.String(), httpapi.Identity); err != nil {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), verificationBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	if err := h.service.RequestVerification(r.Context(), caller, httpapi.Param(r, "address")); err != nil {
+	if err := h.service.RequestVerification(r.Context(), c, httpapi.Param(r, "address")); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -81,16 +102,14 @@ func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) er
 
 // confirmAddress handles POST /confirm/{key}.
 func (h *Handler) confirmAddress(w http.ResponseWriter, r *http.Request) error {
-	caller := token.CallerFrom(r.Context())
-	if err := h.buckets.Take(w, r.Context(), confirmationBucket, caller.Person.String(), httpapi.Identity); err != nil {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), confirmationBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	idToken, err := h.service.Confirm(r.Context(), caller, httpapi.Param(r, "key"))
+	idToken, err := h.service.Confirm(r.Context(), c, httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
-	if idToken != "" {
-		httpapi.Bearer(w, idToken)
-	}
+	setRenewed(w, idToken)
 	return httpapi.NoContent(w)
 }

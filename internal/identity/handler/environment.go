@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-// Installation is what the client environment says of the installation, whatever the host.
+// Installation holds the settings that GET /environment shows for every host.
 type Installation struct {
 	ProductName      string
 	ProductURL       string
@@ -24,19 +24,19 @@ type Installation struct {
 	ProviderURL      string
 	SupportContact   string
 	TransferBasePath string
-	DriveURL         string // empty: no drive
+	DriveURL         string // empty without a drive
 	OnPremises       bool
-	RedirectURL      string // where external identity providers send people back to
+	RedirectURL      string // the redirect URL of external identity providers
 }
 
 // environmentPath is the alias of /environment (contract 3.9).
 const environmentPath = "/.well-known/consign-environment"
 
-// How long the environment and what belongs to it may be kept; what is in a bucket can carry the cookie of an anonymous
-// session, so no shared cache may keep it.
+// The Cache-Control of public resources, in seconds. A route with a bucket may set the cookie of an anonymous session, so
+// its answers must not be kept in shared caches.
 const (
-	publicLife  = "max-age=600"
-	privateLife = "private, " + publicLife
+	publicCache  = "max-age=600"
+	privateCache = "private, " + publicCache
 )
 
 type environmentResponse struct {
@@ -110,7 +110,7 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return public(w, r, publicLife, "application/json", append(body, '\n'))
+	return servePublic(w, r, publicCache, "application/json", append(body, '\n'))
 }
 
 func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
@@ -133,7 +133,7 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 		},
 	}
 	if out.OrganizationProfile.Name == "" {
-		out.OrganizationProfile.Name = i.ProductName // the member is required, and an organization may have no name yet
+		out.OrganizationProfile.Name = i.ProductName // the member is required, but an organization may have no name yet
 	}
 	for n, c := range e.Providers {
 		out.OIDCSettings.Clients[n] = oidcClientResponse{Type: string(c.Type), Issuer: c.Issuer, ClientID: c.ClientID, Name: c.Name}
@@ -141,7 +141,7 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 	return out
 }
 
-// assets are the logo and the theme of an organization, at public addresses that change with their content.
+// assets returns the public URLs of an organization's logo and theme. A URL changes with its content.
 func (h *Handler) assets(e service.Environment) []assetResponse {
 	list := []assetResponse{}
 	if e.LogoVersion != "" {
@@ -161,11 +161,11 @@ func (h *Handler) getTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(themeBody(theme))
+	body, err := json.Marshal(themeFrom(theme))
 	if err != nil {
 		return err
 	}
-	return public(w, r, privateLife, "application/json", append(body, '\n'))
+	return servePublic(w, r, privateCache, "application/json", append(body, '\n'))
 }
 
 const typePO = "text/x-gettext-translation"
@@ -174,7 +174,7 @@ const typePO = "text/x-gettext-translation"
 func (h *Handler) getBundle(w http.ResponseWriter, r *http.Request) error {
 	locale := httpapi.Param(r, "locale")
 	kind, acceptable := httpapi.Negotiate(r, "application/json", typePO)
-	if !acceptable { // the route's Produces refuses before
+	if !acceptable { // unreachable: the route's Produces refuses such requests
 		return fault.ErrNotAcceptable
 	}
 	bundle, found := h.catalog.JED(locale)
@@ -186,15 +186,15 @@ func (h *Handler) getBundle(w http.ResponseWriter, r *http.Request) error {
 		return identity.ErrLocaleNotFound
 	}
 	w.Header().Add("Vary", "Accept")
-	return public(w, r, privateLife, kind, bundle)
+	return servePublic(w, r, privateCache, kind, bundle)
 }
 
-// public answers with what anybody may keep for a while, or with 304 to whoever has it already.
-func public(w http.ResponseWriter, r *http.Request, life, mediaType string, body []byte) error {
+// servePublic answers with a cacheable body, or with 304 when If-None-Match has its ETag.
+func servePublic(w http.ResponseWriter, r *http.Request, cache, mediaType string, body []byte) error {
 	sum := sha256.Sum256(body)
 	header := w.Header()
 	header.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", life)
+	header.Set("Cache-Control", cache)
 	header.Set("Content-Type", mediaType)
 	return httpapi.Document(w, r, body)
 }

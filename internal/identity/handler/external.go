@@ -9,10 +9,9 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
-// external is where somebody arrives from a provider; a new person's locale is the browser's.
+// external returns the client of an external login. A new person gets the browser's locale.
 func (h *Handler) external(r *http.Request) service.External {
 	return service.External{Client: httpapi.Client(r.Context()), Locale: h.catalog.Match(r.Header.Get("Accept-Language"))}
 }
@@ -29,9 +28,9 @@ func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	}
 	raw, err := h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
 	if err != nil {
-		return h.nameHost(w, err, "/oidc/auth/implicit")
+		return h.setHomeHost(w, err, "/oidc/auth/implicit")
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
 type codeRequest struct {
@@ -41,19 +40,21 @@ type codeRequest struct {
 	Verifier *string `json:"code_verifier"`
 }
 
+func (in codeRequest) domain() service.Code {
+	return service.Code{Code: in.Code, Issuer: in.Issuer, ClientID: in.ClientID, Verifier: orEmpty(in.Verifier)}
+}
+
 // logInCode handles POST /oidc/auth/code.
 func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	var in codeRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	raw, err := h.service.LoginCode(r.Context(), h.external(r), service.Code{
-		Code: in.Code, Issuer: in.Issuer, ClientID: in.ClientID, Verifier: text(in.Verifier),
-	})
+	raw, err := h.service.LoginCode(r.Context(), h.external(r), in.domain())
 	if err != nil {
-		return h.nameHost(w, err, "/oidc/auth/code")
+		return h.setHomeHost(w, err, "/oidc/auth/code")
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
 type preflightRequest struct {
@@ -78,7 +79,7 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, preflightResponse(p))
 }
 
-// storeFormPost handles POST /oidc/auth/form, which a provider makes the browser send.
+// storeFormPost handles POST /oidc/auth/form. A page of the provider makes the browser send it.
 func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := strictjson.DecodeForm(r)
 	if err != nil {
@@ -86,9 +87,9 @@ func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	}
 	var problems fault.Problems
 	in := service.FormPost{
-		State: text(queryOne(form, &problems, "state")), IDToken: text(queryOne(form, &problems, "id_token")),
-		SessionState: text(queryOne(form, &problems, "session_state")), User: text(queryOne(form, &problems, "user")),
-		Error: text(queryOne(form, &problems, "error")),
+		State: orEmpty(queryOne(form, &problems, "state")), IDToken: orEmpty(queryOne(form, &problems, "id_token")),
+		SessionState: orEmpty(queryOne(form, &problems, "session_state")), User: orEmpty(queryOne(form, &problems, "user")),
+		Error: orEmpty(queryOne(form, &problems, "error")),
 	}
 	if err := problems.Err(); err != nil {
 		return err
@@ -103,29 +104,30 @@ func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 
 // claimState handles GET /oidc/auth.
 func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.ClaimExternal(r.Context(), token.CallerFrom(r.Context()))
+	raw, err := h.service.ClaimExternal(r.Context(), caller(r))
 	if err != nil {
-		return h.nameHost(w, err, "/oidc/auth")
+		return h.setHomeHost(w, err, "/oidc/auth")
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
-// logOutExternal handles GET /oidc/auth/logout, which a provider loads in an invisible frame (OpenID Connect
-// Front-Channel Logout 1.0).
+// logOutExternal handles GET /oidc/auth/logout. The provider loads it in a hidden frame (OpenID Connect Front-Channel
+// Logout 1.0).
 func (h *Handler) logOutExternal(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
 	sid := queryOne(r.URL.Query(), &problems, "sid")
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := h.service.LogoutExternal(r.Context(), httpapi.Client(r.Context()), text(sid)); err != nil {
+	if err := h.service.LogoutExternal(r.Context(), httpapi.Client(r.Context()), orEmpty(sid)); err != nil {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, struct{}{})
 }
 
-// nameHost returns err, after naming in Link the host at which the same call is right, if that is what is wrong.
-func (h *Handler) nameHost(w http.ResponseWriter, err error, path string) error {
+// setHomeHost returns err. When err is identity.ErrWrongHost, the Link header gets the URL of path at the person's home
+// host.
+func (h *Handler) setHomeHost(w http.ResponseWriter, err error, path string) error {
 	if wrong := new(identity.WrongHost); errors.As(err, &wrong) && wrong.Host != "" {
 		w.Header().Set("Link", "<"+h.hosts.URL(wrong.Host, h.base+path)+`>; rel="alternate"`)
 	}

@@ -1,5 +1,5 @@
-// Package handler is the HTTP of the identity API: the route table, the wire form of requests and answers, and nothing
-// that decides. Each handler decodes, calls the service, responds.
+// Package handler serves the identity API: the route table, and the JSON form of requests and answers. A handler decodes
+// the request, calls the service and answers. The rules are in identity/service.
 package handler
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Options are what a Handler is built from; all are required.
+// Options holds what New needs. All fields are required.
 type Options struct {
 	Service     *service.Service
 	Keys        *token.KeyRing
-	Verify      func(ctx context.Context, raw string) (token.Caller, error) // token.Verifier's method
+	Verify      func(ctx context.Context, raw string) (token.Caller, error) // the method of token.Verifier
 	Buckets     *httpapi.Buckets
 	Hosts       *hosts.Directory
 	Events      httpapi.HandlerFunc // GET /events
 	Catalog     *i18n.Catalog
 	PublicURL   *url.URL
-	BasePath    string // of the identity API
-	IssuerURL   string // the iss claim
-	AvatarBytes int    // of an uploaded picture at most
+	BasePath    string // of the identity API, for Location and Link headers
+	IssuerURL   string // the iss claim of tokens
+	AvatarBytes int    // size limit of an uploaded picture
 
-	Installation Installation // what GET /environment says of it
+	Installation Installation // shown by GET /environment
 }
 
 // Handler serves the identity API.
@@ -45,7 +45,7 @@ type Handler struct {
 	hosts       *hosts.Directory
 	events      httpapi.HandlerFunc
 	catalog     *i18n.Catalog
-	secure      bool
+	secure      bool // the public URL is https, so cookies are Secure
 	base        string
 	discovered  discoveryResponse
 	avatarBytes int
@@ -53,20 +53,24 @@ type Handler struct {
 	installation Installation
 }
 
-// New makes a Handler.
+// New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
-		catalog: o.Catalog, secure: o.PublicURL.Scheme == "https", base: o.BasePath, discovered: discover(o.IssuerURL),
+		catalog: o.Catalog, secure: o.PublicURL.Scheme == "https", base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 	}
 }
 
-// The buckets of "Limits" and contract 1.7 and 7. The login bucket is one for all types of an address; second factors fill
-// one of their person's as well. The email calls have one each. The credential bucket counts guesses at one's own
-// authenticators, the address bucket mails to addresses that are nobody's yet, the inbox bucket those to one such address,
-// added, invited or signed up with. The failed-login bucket counts what a client address has guessed of anybody's, the
-// kept-session bucket sessions beside the one they come from, each of which has a general bucket of its own.
+// The buckets of the section "Limits" and of contract 1.7 and 7.
+//   - login: all logins with one email address.
+//   - failed-login: failed logins from one client address, for any account.
+//   - second-factor: second factors of one person, besides login.
+//   - verification, confirmation, reset: mails of these calls.
+//   - address-added, invitation: mails of one person to unverified addresses.
+//   - inbox: mails of one person to one address by signup, added address or invitation.
+//   - kept-session: sessions made from another session. Each session has a general bucket of its own.
+//   - credential: guesses at the caller's own authenticators.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
 	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress}
@@ -83,13 +87,12 @@ var (
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 )
 
-// Routes is the identity API, below its base path: accounts and sessions, profiles, organizations, and what clients start
-// with.
+// Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
 	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
 }
 
-// accountRoutes are those of a person and its sessions.
+// accountRoutes holds signup, login, tokens and sessions.
 func (h *Handler) accountRoutes() []httpapi.Route {
 	anyone, id := token.None, token.NeedID
 	access, self := token.NeedAccess, token.NeedAccess.Unverified().WithoutFactor()
@@ -111,11 +114,11 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
 		{Method: "POST", Pattern: "/confirm/{key}", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.confirmAddress},
-		{Method: "GET", Pattern: "/events", Auth: access, Handler: h.events, Produces: []string{"text/event-stream"}},
+		{Method: "GET", Pattern: "/events", Auth: access, Produces: []string{"text/event-stream"}, Handler: h.events},
 	}
 }
 
-// profileRoutes are those of what a person may change about itself.
+// profileRoutes holds the caller's own profile, addresses and authenticators.
 func (h *Handler) profileRoutes() []httpapi.Route {
 	access, readable := token.NeedAccess, token.NeedAccess.WithCookie()
 	open, factor := access.Unverified(), access.WithoutFactor()
@@ -126,8 +129,8 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.getProfile},
 		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
-		{Method: "GET", Pattern: avatar, Auth: readable, Handler: h.getProfileAvatar, Produces: []string{typeJPEG}},
-		{Method: "PUT", Pattern: avatar, Auth: access, Handler: h.putProfileAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: avatar, Auth: readable, Produces: []string{typeJPEG}, Handler: h.getProfileAvatar},
+		{Method: "PUT", Pattern: avatar, Auth: access, Body: picture, Produces: []string{typeJPEG}, Handler: h.putProfileAvatar},
 		{Method: "DELETE", Pattern: avatar, Auth: access, Handler: h.deleteProfileAvatar},
 		{Method: "GET", Pattern: emails, Auth: open, Handler: h.listEmails},
 		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createEmail},
@@ -143,21 +146,21 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 	}
 }
 
-// externalRoutes are those of logins at external providers. What a browser sends on a provider's behalf asks for no
-// media type in particular.
+// externalRoutes holds logins at external providers. Browsers send some of these requests for a provider, with any Accept
+// header.
 func (h *Handler) externalRoutes() []httpapi.Route {
 	anyone, browser := token.None, []string{httpapi.AnyType}
 	return []httpapi.Route{
 		{Method: "POST", Pattern: "/oidc/auth/implicit", Auth: anyone, Handler: h.logInImplicit},
 		{Method: "POST", Pattern: "/oidc/auth/code", Auth: anyone, Handler: h.logInCode},
 		{Method: "POST", Pattern: "/oidc/auth", Auth: anyone, Handler: h.registerState},
-		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Handler: h.storeFormPost, Produces: browser},
+		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Produces: browser, Handler: h.storeFormPost},
 		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState, Once: true},
-		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Handler: h.logOutExternal, Once: true, Produces: browser},
+		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Produces: browser, Handler: h.logOutExternal, Once: true},
 	}
 }
 
-// organizationRoutes are those of organizations, their members, invitations and documents.
+// organizationRoutes holds organizations, members, invitations and documents.
 func (h *Handler) organizationRoutes() []httpapi.Route {
 	access, readable := token.NeedAccess, token.NeedAccess.WithCookie()
 	const one = "/organizations/{uid}"
@@ -171,12 +174,12 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
 		{Method: "GET", Pattern: one + "/profile", Auth: access, Handler: h.getOrganizationProfile},
 		{Method: "PUT", Pattern: one + "/profile", Auth: access, Handler: h.putOrganizationProfile},
-		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Handler: h.getOrganizationAvatar, Produces: []string{typeJPEG}},
-		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Handler: h.putOrganizationAvatar, Body: picture, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Produces: []string{typeJPEG}, Handler: h.getOrganizationAvatar},
+		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Body: picture, Produces: []string{typeJPEG}, Handler: h.putOrganizationAvatar},
 		{Method: "DELETE", Pattern: one + "/avatar", Auth: access, Handler: h.deleteOrganizationAvatar},
 		{Method: "PUT", Pattern: one + "/theme", Auth: access, Handler: h.putTheme},
 		{Method: "DELETE", Pattern: one + "/theme", Auth: access, Handler: h.deleteTheme},
-		{Method: "GET", Pattern: one + "/documents", Auth: readable, Handler: h.getDocument, Produces: []string{typePDF}},
+		{Method: "GET", Pattern: one + "/documents", Auth: readable, Produces: []string{typePDF}, Handler: h.getDocument},
 		{Method: "GET", Pattern: one + "/members", Auth: access, Handler: h.listMembers},
 		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.getMember},
 		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.putMember},
@@ -187,18 +190,18 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 	}
 }
 
-// publicRoutes are those that a client calls before anybody has signed in.
+// publicRoutes holds what clients need before a login.
 func (h *Handler) publicRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
-		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Handler: h.getBundle, Produces: []string{"application/json", typePO}},
-		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Handler: h.getLogo, Produces: []string{typeJPEG}},
+		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Produces: []string{"application/json", typePO}, Handler: h.getBundle},
+		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Produces: []string{typeJPEG}, Handler: h.getLogo},
 		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.getTheme},
 	}
 }
 
-// RootRoutes are served at the root of each host.
+// RootRoutes returns the routes at the root of each host.
 func (h *Handler) RootRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.getDiscovery},
@@ -206,31 +209,74 @@ func (h *Handler) RootRoutes() []httpapi.Route {
 	}
 }
 
-// tokenResponse is the body of every answer that hands out a token.
+// caller returns the person and the session of the request's token.
+func caller(r *http.Request) token.Caller { return token.CallerFrom(r.Context()) }
+
+// location returns the URL of a path of this API at the request host.
+func (h *Handler) location(r *http.Request, path string) string {
+	return h.locationAt(r, "", path)
+}
+
+// locationAt returns the URL of a path of this API at host, or at the request host when host is empty.
+func (h *Handler) locationAt(r *http.Request, host, path string) string {
+	if host == "" {
+		host = httpapi.Client(r.Context()).Host.Name
+	}
+	return h.hosts.URL(host, h.base+path)
+}
+
 type tokenResponse struct {
 	Token string `json:"token"`
 }
 
-// handOut answers with a token in the body and, as the specification has it for all but access, uid and pickup tokens,
-// in the Authorization header.
-func handOut(w http.ResponseWriter, raw string) error {
+// respondToken answers with a token in the body and in the Authorization header. The specification has both for all but
+// access, uid and pickup tokens.
+func respondToken(w http.ResponseWriter, raw string) error {
 	httpapi.Bearer(w, raw)
 	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
 }
 
-// queryOne returns a query parameter that may be given once; nil if it is absent.
+// setRenewed sets the Authorization header to an ID token that replaces the caller's. An empty idToken replaces nothing.
+func setRenewed(w http.ResponseWriter, idToken string) {
+	if idToken != "" {
+		httpapi.Bearer(w, idToken)
+	}
+}
+
+// expireCookie makes the browser delete the cookie of the session.
+func (h *Handler) expireCookie(w http.ResponseWriter) {
+	http.SetCookie(w, token.AcctCookie("", time.Unix(1, 0), h.secure))
+}
+
+// orEmpty returns an optional string, empty when it is absent or null.
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// orNull returns nil for the empty string: the member is null while it is unset.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// queryOne returns a query parameter that may be given once, nil when absent.
 func queryOne(q url.Values, problems *fault.Problems, name string) *string {
 	values, ok := q[name]
 	if !ok {
 		return nil
 	}
 	if len(values) > 1 {
-		problems.Add(name, "is given more than once")
+		problems.Add(name, "must be given once only")
 	}
 	return &values[0]
 }
 
-// queryBool returns a boolean query parameter, false if it is absent.
+// queryBool returns a boolean query parameter, false when absent.
 func queryBool(q url.Values, problems *fault.Problems, name string) bool {
 	v := queryOne(q, problems, name)
 	switch {
@@ -239,6 +285,6 @@ func queryBool(q url.Values, problems *fault.Problems, name string) bool {
 	case *v == "true":
 		return true
 	}
-	problems.Add(name, "is neither true nor false")
+	problems.Add(name, "must be true or false")
 	return false
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // listMyInvitations handles GET /invitations.
 func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.service.MyInvitations(r.Context(), token.CallerFrom(r.Context()))
+	list, err := h.service.MyInvitations(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -24,11 +23,11 @@ func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) erro
 
 // acceptInvitation handles POST /invitations/{key}/accept.
 func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	idToken, err := h.service.Accept(r.Context(), token.CallerFrom(r.Context()), httpapi.Param(r, "key"))
+	idToken, err := h.service.Accept(r.Context(), caller(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
-	renewed(w, idToken)
+	setRenewed(w, idToken)
 	return httpapi.NoContent(w)
 }
 
@@ -38,7 +37,7 @@ func (h *Handler) listInvitations(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	list, err := h.service.Invitations(r.Context(), token.CallerFrom(r.Context()), o)
+	list, err := h.service.Invitations(r.Context(), caller(r), o)
 	if err != nil {
 		return err
 	}
@@ -51,14 +50,18 @@ type invitationRequest struct {
 	Roles   []string `json:"roles"`
 }
 
-// createInvitation handles POST /organizations/{uid}/invitations. Its bucket is the organization's: invitations are mailed
-// to addresses that nobody has proved.
+func (in invitationRequest) domain() service.NewInvitation {
+	return service.NewInvitation{Shared: in.Shared != nil && *in.Shared, Address: orEmpty(in.Address), Roles: in.Roles}
+}
+
+// createInvitation handles POST /organizations/{uid}/invitations. It has a bucket of its own because invitations are
+// mailed to unverified addresses.
 func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), invitationBucket, token.CallerFrom(r.Context()).Person.String(), httpapi.Identity); err != nil {
+	if err := h.buckets.Take(w, r.Context(), invitationBucket, caller(r).Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
 	var in invitationRequest
@@ -66,21 +69,19 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	if in.Roles == nil {
-		return fault.ErrInvalid.With("roles: is required; an empty list is fine")
+		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
-	if address, err := service.NormalizeAddress("address", text(in.Address)); err == nil { // whatever is wrong with it, Invite says
+	if address, err := service.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // Invite reports what is wrong with the address
 		if err := h.takeInbox(w, r, address); err != nil {
 			return err
 		}
 	}
-	invitation, err := h.service.Invite(r.Context(), token.CallerFrom(r.Context()), o, service.NewInvitation{
-		Shared: in.Shared != nil && *in.Shared, Address: text(in.Address), Roles: in.Roles,
-	})
+	invitation, err := h.service.Invite(r.Context(), caller(r), o, in.domain())
 	if err != nil {
 		return err
 	}
 	path := "/organizations/" + o.String() + "/invitations/" + url.PathEscape(invitation.Key)
-	return httpapi.Created(w, h.location(r, invitation.Organization.Hostname, path), invitationFrom(invitation))
+	return httpapi.Created(w, h.locationAt(r, invitation.Organization.Hostname, path), invitationFrom(invitation))
 }
 
 // deleteInvitation handles DELETE /organizations/{uid}/invitations/{key}.
@@ -89,7 +90,7 @@ func (h *Handler) deleteInvitation(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	if err := h.service.RevokeInvitation(r.Context(), token.CallerFrom(r.Context()), o, httpapi.Param(r, "key")); err != nil {
+	if err := h.service.RevokeInvitation(r.Context(), caller(r), o, httpapi.Param(r, "key")); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

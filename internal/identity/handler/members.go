@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // listMembers handles GET /organizations/{uid}/members.
@@ -17,7 +16,7 @@ func (h *Handler) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	members, err := h.service.Members(r.Context(), token.CallerFrom(r.Context()), o)
+	members, err := h.service.Members(r.Context(), caller(r), o)
 	if err != nil {
 		return err
 	}
@@ -30,7 +29,7 @@ func (h *Handler) getMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m, err := h.service.Member(r.Context(), token.CallerFrom(r.Context()), o, p)
+	m, err := h.service.Member(r.Context(), caller(r), o, p)
 	if err != nil {
 		return err
 	}
@@ -41,6 +40,10 @@ type memberRequest struct {
 	Roles       []string `json:"roles"`
 	Reference   *string  `json:"reference"`
 	ExternalUID *string  `json:"externalUid"`
+}
+
+func (in memberRequest) domain(p id.Person) identity.Member {
+	return identity.Member{UID: p, Roles: in.Roles, Reference: orEmpty(in.Reference), ExternalUID: orEmpty(in.ExternalUID)}
 }
 
 // putMember handles PUT /organizations/{uid}/members/{person}.
@@ -54,11 +57,9 @@ func (h *Handler) putMember(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Roles == nil {
-		return fault.ErrInvalid.With("roles: is required; an empty list is fine")
+		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
-	m, err := h.service.UpdateMember(r.Context(), token.CallerFrom(r.Context()), o, identity.Member{
-		UID: p, Roles: in.Roles, Reference: text(in.Reference), ExternalUID: text(in.ExternalUID),
-	})
+	m, err := h.service.UpdateMember(r.Context(), caller(r), o, in.domain(p))
 	if err != nil {
 		return err
 	}
@@ -71,14 +72,14 @@ func (h *Handler) deleteMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.RemoveMember(r.Context(), token.CallerFrom(r.Context()), o, p); err != nil {
+	if err := h.service.RemoveMember(r.Context(), caller(r), o, p); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
 }
 
-// memberUIDs are the path's organization and person. What is no uid is nobody's: the zero uid, of whom the service will
-// say so, to those who may know.
+// memberUIDs parses the organization and the person of the path. A person that is not a uid becomes the zero uid: the
+// service checks the caller's rights first and then does not find it. Errors: identity.ErrOrganizationNotFound.
 func memberUIDs(r *http.Request) (o id.Organization, p id.Person, err error) {
 	if o, err = organizationUID(r); err != nil {
 		return o, p, err

@@ -12,7 +12,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 type organizationRequest struct {
@@ -21,20 +20,22 @@ type organizationRequest struct {
 	TimeZone *string `json:"timeZone"`
 }
 
+func (in organizationRequest) domain() service.NewOrganization {
+	return service.NewOrganization{Name: orEmpty(in.Name), Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone)}
+}
+
 // createOrganization handles POST /organizations.
 func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) error {
 	var in organizationRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	o, idToken, err := h.service.CreateOrganization(r.Context(), token.CallerFrom(r.Context()), service.NewOrganization{
-		Name: text(in.Name), Locale: text(in.Locale), TimeZone: text(in.TimeZone),
-	})
+	o, idToken, err := h.service.CreateOrganization(r.Context(), caller(r), in.domain())
 	if err != nil {
 		return err
 	}
-	renewed(w, idToken)
-	return httpapi.Created(w, h.location(r, o.Profile.Hostname, "/organizations/"+o.UID.String()), organizationFrom(o))
+	setRenewed(w, idToken)
+	return httpapi.Created(w, h.locationAt(r, o.Profile.Hostname, "/organizations/"+o.UID.String()), organizationFrom(o))
 }
 
 // getOrganization handles GET /organizations/{uid}.
@@ -52,11 +53,11 @@ func (h *Handler) leaveOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	idToken, err := h.service.LeaveOrganization(r.Context(), token.CallerFrom(r.Context()), o)
+	idToken, err := h.service.LeaveOrganization(r.Context(), caller(r), o)
 	if err != nil {
 		return err
 	}
-	renewed(w, idToken)
+	setRenewed(w, idToken)
 	return httpapi.NoContent(w)
 }
 
@@ -66,22 +67,22 @@ func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	idToken, err := h.service.DeleteOrganization(r.Context(), token.CallerFrom(r.Context()), o)
+	idToken, err := h.service.DeleteOrganization(r.Context(), caller(r), o)
 	if err != nil {
 		return err
 	}
-	renewed(w, idToken)
+	setRenewed(w, idToken)
 	return httpapi.NoContent(w)
 }
 
-// getOrganizationProfile handles GET /organizations/{uid}/profile. To administrators its Link header names the TXT record
-// of a hostname that has still to be proved.
+// getOrganizationProfile handles GET /organizations/{uid}/profile. For administrators the Link header names the TXT
+// record of a hostname that is not verified yet.
 func (h *Handler) getOrganizationProfile(w http.ResponseWriter, r *http.Request) error {
 	o, err := h.ownOrganization(r)
 	if err != nil {
 		return err
 	}
-	claim, err := h.service.ClaimOf(r.Context(), token.CallerFrom(r.Context()), o.UID)
+	claim, err := h.service.ClaimOf(r.Context(), caller(r), o.UID)
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (h *Handler) putOrganizationProfile(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	after, claim, err := h.service.UpdateOrganization(r.Context(), token.CallerFrom(r.Context()), o, profile)
+	after, claim, err := h.service.UpdateOrganization(r.Context(), caller(r), o, profile)
 	if err != nil {
 		return err
 	}
@@ -111,18 +112,29 @@ func (h *Handler) putOrganizationProfile(w http.ResponseWriter, r *http.Request)
 	return httpapi.JSON(w, http.StatusOK, organizationProfileFrom(after.Profile))
 }
 
-// setVerifyLink names the TXT record that proves a hostname (contract 3.11): its name as a DNS URI (RFC 4501), and the key
-// that it must hold.
+// setVerifyLink sets the Link header to the TXT record that verifies a hostname (contract 3.11): the record's name as a
+// DNS URI (RFC 4501) and the key that the record must hold.
 func setVerifyLink(w http.ResponseWriter, claim identity.HostClaim) {
 	if claim.Host != "" {
 		w.Header().Set("Link", fmt.Sprintf(`<dns:%s?type=TXT>; rel="verify"; key=%q`, claim.Record(), claim.Key))
 	}
 }
 
-type themeBody struct {
+type themeRequest struct {
+	PrimaryColor    *string `json:"primaryColor"`
+	BackgroundColor *string `json:"backgroundColor"`
+}
+
+func (in themeRequest) domain() identity.Theme {
+	return identity.Theme{PrimaryColor: orEmpty(in.PrimaryColor), BackgroundColor: orEmpty(in.BackgroundColor)}
+}
+
+type themeResponse struct {
 	PrimaryColor    string `json:"primaryColor,omitempty"`
 	BackgroundColor string `json:"backgroundColor,omitempty"`
 }
+
+func themeFrom(t identity.Theme) themeResponse { return themeResponse(t) }
 
 // putTheme handles PUT /organizations/{uid}/theme.
 func (h *Handler) putTheme(w http.ResponseWriter, r *http.Request) error {
@@ -130,22 +142,19 @@ func (h *Handler) putTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var in struct {
-		PrimaryColor    *string `json:"primaryColor"`
-		BackgroundColor *string `json:"backgroundColor"`
-	}
+	var in themeRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	theme := identity.Theme{PrimaryColor: text(in.PrimaryColor), BackgroundColor: text(in.BackgroundColor)}
+	theme := in.domain()
 	if theme.IsZero() {
-		return fault.ErrInvalid.With("primaryColor: is required, unless there is a backgroundColor")
+		return fault.ErrInvalid.With("primaryColor: is required without a backgroundColor")
 	}
-	theme, err = h.service.SetTheme(r.Context(), token.CallerFrom(r.Context()), o, theme)
+	theme, err = h.service.SetTheme(r.Context(), caller(r), o, theme)
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, themeBody(theme))
+	return httpapi.JSON(w, http.StatusOK, themeFrom(theme))
 }
 
 // deleteTheme handles DELETE /organizations/{uid}/theme.
@@ -154,43 +163,28 @@ func (h *Handler) deleteTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.service.SetTheme(r.Context(), token.CallerFrom(r.Context()), o, identity.Theme{}); err != nil {
+	if _, err := h.service.SetTheme(r.Context(), caller(r), o, identity.Theme{}); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
 }
 
-// ownOrganization returns the organization of the path to one of its members.
+// ownOrganization returns the organization of the path, of which the caller must be a member.
 func (h *Handler) ownOrganization(r *http.Request) (identity.OrganizationDetails, error) {
 	o, err := organizationUID(r)
 	if err != nil {
 		return identity.OrganizationDetails{}, err
 	}
-	return h.service.Organization(r.Context(), token.CallerFrom(r.Context()), o)
+	return h.service.Organization(r.Context(), caller(r), o)
 }
 
-// organizationUID is the path's organization; what is no uid names none.
+// organizationUID parses the path parameter uid. Errors: identity.ErrOrganizationNotFound when it is not a uid.
 func organizationUID(r *http.Request) (id.Organization, error) {
 	o, err := id.Parse[id.Organization](httpapi.Param(r, "uid"))
 	if err != nil {
 		return o, identity.ErrOrganizationNotFound
 	}
 	return o, nil
-}
-
-// renewed hands out the ID token that a change of the caller's own membership has made.
-func renewed(w http.ResponseWriter, idToken string) {
-	if idToken != "" {
-		httpapi.Bearer(w, idToken)
-	}
-}
-
-// location is the address of something at a host, or where that is unknown at the one that was asked.
-func (h *Handler) location(r *http.Request, host, path string) string {
-	if host == "" {
-		host = httpapi.Client(r.Context()).Host.Name
-	}
-	return h.hosts.URL(host, h.base+path)
 }
 
 type organizationResponse struct {
@@ -226,7 +220,7 @@ func organizationFrom(o identity.OrganizationDetails) organizationResponse {
 	return out
 }
 
-// addressResponse are the members that the profile and the client environment share.
+// addressResponse holds the members that the profile and the client environment share.
 type addressResponse struct {
 	AddressLine1     string `json:"addressLine1,omitempty"`
 	AddressLine2     string `json:"addressLine2,omitempty"`
@@ -281,14 +275,14 @@ type organizationProfileRequest struct {
 	InactiveHostnames []string    `json:"inactiveHostnames"`
 }
 
-// domain checks that what is required is there; what it may be is the service's to know.
+// domain checks that the required members are present. The service checks their values.
 func (in organizationProfileRequest) domain() (identity.OrganizationProfile, error) {
 	var problems fault.Problems
 	if !in.Name.present {
-		problems.Add("name", "is required; null as long as there is none")
+		problems.Add("name", "is required; it may be null")
 	}
 	if in.InactiveHostnames == nil {
-		problems.Add("inactiveHostnames", "is required; an empty list is fine")
+		problems.Add("inactiveHostnames", "is required; it may be an empty list")
 	}
 	if in.Locale == nil {
 		problems.Add("locale", "is required")
@@ -297,14 +291,14 @@ func (in organizationProfileRequest) domain() (identity.OrganizationProfile, err
 		problems.Add("timeZone", "is required")
 	}
 	return identity.OrganizationProfile{
-		Name: in.Name.value, AddressLine1: text(in.AddressLine1), AddressLine2: text(in.AddressLine2), PostCode: text(in.PostCode),
-		City: text(in.City), State: text(in.State), Country: text(in.Country), PhoneNumber: text(in.PhoneNumber),
-		GlobalSignature: text(in.GlobalSignature), LegalNoticeURL: text(in.LegalNoticeURL), PrivacyPolicyURL: text(in.PrivacyPolicyURL),
-		Locale: text(in.Locale), TimeZone: text(in.TimeZone), Hostname: text(in.Hostname), InactiveHostnames: in.InactiveHostnames,
+		Name: in.Name.value, AddressLine1: orEmpty(in.AddressLine1), AddressLine2: orEmpty(in.AddressLine2), PostCode: orEmpty(in.PostCode),
+		City: orEmpty(in.City), State: orEmpty(in.State), Country: orEmpty(in.Country), PhoneNumber: orEmpty(in.PhoneNumber),
+		GlobalSignature: orEmpty(in.GlobalSignature), LegalNoticeURL: orEmpty(in.LegalNoticeURL), PrivacyPolicyURL: orEmpty(in.PrivacyPolicyURL),
+		Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone), Hostname: orEmpty(in.Hostname), InactiveHostnames: in.InactiveHostnames,
 	}, problems.Err()
 }
 
-// presentText is a string or null that must not be left out.
+// presentText is a member that is required and may be null.
 type presentText struct {
 	value   string
 	present bool
@@ -322,12 +316,4 @@ func (t *presentText) UnmarshalJSON(raw []byte) error {
 		return errNotText
 	}
 	return nil
-}
-
-// orNull is nil for the empty string, for members that are null while unset.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -2,19 +2,17 @@ package handler
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // getProfile handles GET /profile.
 func (h *Handler) getProfile(w http.ResponseWriter, r *http.Request) error {
-	person, err := h.service.Profile(r.Context(), token.CallerFrom(r.Context()))
+	person, err := h.service.Profile(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -27,13 +25,15 @@ type profileRequest struct {
 	TimeZone *string `json:"timeZone"`
 }
 
+func (in profileRequest) domain() service.ProfileChange { return service.ProfileChange(in) }
+
 // putProfile handles PUT /profile.
 func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 	var in profileRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	person, err := h.service.UpdateProfile(r.Context(), token.CallerFrom(r.Context()), service.ProfileChange(in))
+	person, err := h.service.UpdateProfile(r.Context(), caller(r), in.domain())
 	if err != nil {
 		return err
 	}
@@ -42,10 +42,10 @@ func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 
 // deleteProfile handles DELETE /profile.
 func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.DeleteProfile(r.Context(), token.CallerFrom(r.Context())); err != nil {
+	if err := h.service.DeleteProfile(r.Context(), caller(r)); err != nil {
 		return err
 	}
-	http.SetCookie(w, token.AcctCookie("", time.Unix(1, 0), h.secure)) // the session's cookie, if there is one
+	h.expireCookie(w)
 	return httpapi.NoContent(w)
 }
 
@@ -55,7 +55,7 @@ func (h *Handler) getProfileAvatar(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	a, err := h.service.ProfileAvatar(r.Context(), token.CallerFrom(r.Context()), height)
+	a, err := h.service.ProfileAvatar(r.Context(), caller(r), height)
 	if err != nil {
 		return err
 	}
@@ -69,17 +69,17 @@ func (h *Handler) putProfileAvatar(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	defer done()
-	a, err := h.service.PutProfileAvatar(r.Context(), token.CallerFrom(r.Context()), picture)
+	a, err := h.service.PutProfileAvatar(r.Context(), caller(r), picture)
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", h.location(r, "", "/profile/avatar"))
+	w.Header().Set("Location", h.location(r, "/profile/avatar"))
 	return serveAvatar(w, r, a, "no-store")
 }
 
 // deleteProfileAvatar handles DELETE /profile/avatar.
 func (h *Handler) deleteProfileAvatar(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.DeleteProfileAvatar(r.Context(), token.CallerFrom(r.Context())); err != nil {
+	if err := h.service.DeleteProfileAvatar(r.Context(), caller(r)); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -102,13 +102,6 @@ type emojiResponse struct {
 	Name      string `json:"name"`
 	CodePoint rune   `json:"codePoint"`
 	Title     string `json:"title"`
-}
-
-type emailResponse struct {
-	Address  string        `json:"address"`
-	Primary  bool          `json:"primary"`
-	Verified bool          `json:"verified"`
-	RemoveAt *httpapi.Time `json:"removeAt"`
 }
 
 type membershipResponse struct {
@@ -140,14 +133,6 @@ func profileFrom(p identity.Person) profileResponse {
 	}
 	if p.Organization != nil {
 		out.Membership = &membershipResponse{Organization: summaryFrom(*p.Organization), Roles: p.Roles}
-	}
-	return out
-}
-
-func emailsFrom(addresses []identity.Address) []emailResponse {
-	out := make([]emailResponse, len(addresses))
-	for i, a := range addresses {
-		out[i] = emailResponse{Address: a.Address, Primary: a.Primary, Verified: a.Verified, RemoveAt: httpapi.TimeOrNil(a.RemoveAt)}
 	}
 	return out
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
-// requestReset handles POST /auth/reset. Beside the general bucket, each address has one of its own, so that nobody's
-// inbox is filled.
+// requestReset handles POST /auth/reset. Besides the general bucket, each address has a bucket, so that no inbox is
+// flooded.
 func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	var in addressRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -34,5 +34,5 @@ func (h *Handler) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }

@@ -3,7 +3,6 @@ package handler
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -22,14 +21,19 @@ type credentialsRequest struct {
 	Key   string `json:"key"`
 }
 
-// logIn handles POST /auth/login. What fails costs the client's address a drop: comparing passwords is work, also for those who are told
-// after ten seconds that it is too much, and a guess at everybody's account is cheap otherwise.
+func (in credentialsRequest) domain() service.Credentials {
+	return service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
+}
+
+// logIn handles POST /auth/login. A failed login takes a token of the client address's failed-login bucket. This limits
+// guesses at many accounts, and it limits password comparisons, which are slow. Logins that waited 10 s for the semaphore
+// of the comparisons and failed count too.
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in credentialsRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	credentials := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
+	credentials := in.domain()
 	if err := credentials.Check(); err != nil {
 		return err
 	}
@@ -43,13 +47,13 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
 	})
 	if err != nil {
-		return h.nameHost(w, err, "/auth/login")
+		return h.setHomeHost(w, err, "/auth/login")
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
-// admit takes the drops of a login: of the address, which only the body tells, and of the person whom the mfa token of a second factor
-// speaks for, which it returns.
+// admit takes the tokens of a login: one of the email address's bucket and, for a second factor, one of the person's.
+// It returns the caller of the mfa token, nil without one.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials) (*token.Caller, error) {
 	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
 		return nil, err
@@ -61,12 +65,12 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials serv
 	if err != nil || caller == nil {
 		return nil, err
 	}
-	// Codes are short: a person with ten addresses has no ten times as many guesses.
+	// Codes are short. The bucket of the person keeps ten addresses from allowing ten times as many guesses.
 	return caller, h.buckets.TakeQuietly(w, r.Context(), factorBucket, caller.Person.String(), httpapi.Identity)
 }
 
-// mfa returns who the mfa token of a second step speaks for; nil if there is none that verifies, which the specification
-// answers with 400 and not, as elsewhere, with 401.
+// mfa returns the caller of the mfa token of a second step, nil when it is missing or invalid. The specification wants 400
+// for that, not 401 as elsewhere.
 func (h *Handler) mfa(r *http.Request) (*token.Caller, error) {
 	raw, present := token.Bearer(r)
 	if !present {
@@ -91,19 +95,25 @@ type sessionResponse struct {
 	IP         string       `json:"ip"`
 }
 
+type sessionsResponse struct {
+	Tokens []sessionResponse `json:"tokens"`
+}
+
+func sessionFrom(s identity.Session) sessionResponse {
+	return sessionResponse{
+		JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
+	}
+}
+
 // listSessions handles GET /auth.
 func (h *Handler) listSessions(w http.ResponseWriter, r *http.Request) error {
-	sessions, err := h.service.Sessions(r.Context(), token.CallerFrom(r.Context()))
+	sessions, err := h.service.Sessions(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	out := struct {
-		Tokens []sessionResponse `json:"tokens"`
-	}{Tokens: make([]sessionResponse, len(sessions))}
+	out := sessionsResponse{Tokens: make([]sessionResponse, len(sessions))}
 	for i, s := range sessions {
-		out.Tokens[i] = sessionResponse{
-			JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
-		}
+		out.Tokens[i] = sessionFrom(s)
 	}
 	return httpapi.JSON(w, http.StatusOK, out)
 }
@@ -118,11 +128,11 @@ func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := h.service.Logout(r.Context(), token.CallerFrom(r.Context()), text(jti)); err != nil {
+	if err := h.service.Logout(r.Context(), caller(r), orEmpty(jti)); err != nil {
 		return err
 	}
 	if jti == nil || *jti == service.LogoutAll {
-		http.SetCookie(w, token.AcctCookie("", time.Unix(1, 0), h.secure)) // the session's cookie, if there is one
+		h.expireCookie(w)
 	}
 	return httpapi.NoContent(w)
 }

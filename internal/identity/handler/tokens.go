@@ -16,13 +16,11 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	access, err := h.service.Access(r.Context(), token.CallerFrom(r.Context()))
+	access, err := h.service.Access(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	if access.IDToken != "" {
-		httpapi.Bearer(w, access.IDToken)
-	}
+	setRenewed(w, access.IDToken)
 	if cookie {
 		http.SetCookie(w, token.AcctCookie(access.Token, access.ExpiresAt, h.secure))
 	}
@@ -31,16 +29,16 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 
 // upgradeToken handles POST /auth/upgrade.
 func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.Upgrade(r.Context(), token.CallerFrom(r.Context()))
+	raw, err := h.service.Upgrade(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
 // createUIDToken handles POST /auth/uid.
 func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.UIDToken(r.Context(), token.CallerFrom(r.Context()))
+	raw, err := h.service.UIDToken(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -59,13 +57,13 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	caller := token.CallerFrom(r.Context())
+	c := caller(r)
 	if in.KeepSession {
-		if err := h.buckets.TakeQuietly(w, r.Context(), keptSessionBucket, caller.Person.String(), httpapi.Identity); err != nil {
+		if err := h.buckets.TakeQuietly(w, r.Context(), keptSessionBucket, c.Person.String(), httpapi.Identity); err != nil {
 			return err
 		}
 	}
-	raw, err := h.service.Park(r.Context(), caller, in)
+	raw, err := h.service.Park(r.Context(), c, in)
 	if err != nil {
 		return err
 	}
@@ -79,11 +77,11 @@ func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	raw, err := h.service.Pickup(r.Context(), token.CallerFrom(r.Context()), text(verifier))
+	raw, err := h.service.Pickup(r.Context(), caller(r), orEmpty(verifier))
 	if err != nil {
 		return err
 	}
-	return handOut(w, raw)
+	return respondToken(w, raw)
 }
 
 // listKeys handles GET /auth/keys.
@@ -91,11 +89,12 @@ func (h *Handler) listKeys(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, h.keys.JWKS())
 }
 
-// openIDConfiguration is the well-known path of OpenID Connect Discovery 1.0, section 4.
+// openIDConfiguration is the path of the discovery document (OpenID Connect Discovery 1.0, section 4).
 const openIDConfiguration = "/.well-known/openid-configuration"
 
-// discoveryResponse holds the members of the specification and the standard ones (contract 3.9). This service is no OpenID
-// provider for others, so it names no authorization endpoint; a verifier needs the issuer, the keys and the algorithm.
+// discoveryResponse holds the members of the specification and those of the standard (contract 3.9). There is no
+// authorization endpoint because Consign is not an OpenID provider for other services. A verifier needs the issuer, the
+// keys and the algorithm only.
 type discoveryResponse struct {
 	Issuer           string   `json:"issuer"`
 	JWKSURL          string   `json:"jwksUrl"`
@@ -106,7 +105,7 @@ type discoveryResponse struct {
 	Claims           []string `json:"claims_supported"`
 }
 
-func discover(issuer string) discoveryResponse {
+func discoveryFrom(issuer string) discoveryResponse {
 	return discoveryResponse{
 		Issuer: issuer, JWKSURL: issuer + "/auth/keys", JWKSURI: issuer + "/auth/keys",
 		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgorithm: []string{"ES256"},
@@ -114,7 +113,7 @@ func discover(issuer string) discoveryResponse {
 	}
 }
 
-// getDiscovery handles GET /oidc/discovery and the well-known document.
+// getDiscovery handles GET /oidc/discovery and GET /.well-known/openid-configuration.
 func (h *Handler) getDiscovery(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, h.discovered)
 }
