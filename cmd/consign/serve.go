@@ -25,8 +25,7 @@ func serve(ctx context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	log, flush := serverLogger(cfg, env.stderr)
-	defer flush()
+	log := logger(cfg, env.stderr)
 	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
 	if err == nil {
 		// What only the start needed goes back to the system: a few megabytes, which an idle server would hold for good.
