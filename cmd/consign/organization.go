@@ -50,7 +50,7 @@ func createOrganization(ctx context.Context, env environment, args []string) err
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		o, err := a.Identity.OpenOrganization(ctx, service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
+		o, err := a.Identity.CreateEmptyOrganization(ctx, service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func setMember(ctx context.Context, env environment, args []string) error {
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		if *remove {
-			return a.Identity.DropMember(ctx, names[0], names[1])
+			return a.Identity.UnsetMember(ctx, names[0], names[1])
 		}
 		return a.Identity.SetMember(ctx, names[0], names[1], list(*roles))
 	})

@@ -115,7 +115,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	a.Identity = identityservice.New(identityservice.Options{
 		External: external, Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
 		Agreements: agreement.New(catalog), Documents: pdf.New(pdf.Options{}),
-		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Bcrypt: hasher,
+		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,
 		Hooks: a.Transfer, // enqueues transfer's jobs in the transaction of the change
 		Settings: identityservice.Settings{
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},

@@ -19,7 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// NewAccount is who signs up, or whom an operator registers.
+// NewAccount is the input of a signup or of an operator's registration of a person.
 type NewAccount struct {
 	Address  string
 	Password string
@@ -28,7 +28,7 @@ type NewAccount struct {
 	TimeZone string // empty: the organization's
 }
 
-// check validates an account and normalizes its address. Errors: fault.ErrInvalid with a detail for each problem.
+// check validates the account and normalizes its address. Errors: fault.ErrInvalid with a detail for each problem.
 func (a *NewAccount) check() error {
 	var problems fault.Problems
 	if a.Address == "" {
@@ -47,7 +47,7 @@ func (a *NewAccount) check() error {
 	return problems.Err()
 }
 
-// checkProfile validates the members that a profile and a signup share; empty ones are fine.
+// checkProfile validates the members that a profile and a signup share. Empty members are valid.
 func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
 	if err := text.Line(name, text.MaxName); err != nil {
 		problems.Add("name", err.Error())
@@ -60,8 +60,8 @@ func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
 	}
 }
 
-// knownTimeZone reports whether a name is in the time zone database. LoadLocation also takes "" and "Local", and what hosts keep
-// beside the database: their own zone, copies with and without leap seconds, and a zone that says none was set.
+// knownTimeZone reports whether name is in the IANA time zone database. time.LoadLocation accepts more: "", "Local", and
+// files that systems keep beside the database (localtime, posixrules, the copies posix/ and right/, and Factory).
 func knownTimeZone(name string) bool {
 	directory, _, _ := strings.Cut(name, "/")
 	if slices.Contains([]string{"", "Local", "localtime", "posixrules", "posix", "right", "Factory"}, directory) || len(name) > text.MaxName {
@@ -71,7 +71,7 @@ func knownTimeZone(name string) bool {
 	return err == nil
 }
 
-// location is the time zone of a name; UTC if the database does not know it any more.
+// location returns the time zone of a stored name, or UTC if the database no longer has it.
 func location(name string) *time.Location {
 	if zone, err := time.LoadLocation(name); err == nil {
 		return zone
@@ -79,13 +79,14 @@ func location(name string) *time.Location {
 	return time.UTC
 }
 
-// SignUp registers a person, mails the key that confirms the address, and begins a session of authLevel 0.
+// SignUp registers a person, queues the mail that verifies the address, and returns the ID token of a session with
+// authLevel 0.
 // Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
 func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idToken string, err error) {
 	if err := a.check(); err != nil {
 		return "", err
 	}
-	hash, err := s.bcrypt.Hash(ctx, a.Password)
+	hash, err := s.hasher.Hash(ctx, a.Password)
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +101,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idT
 	var issued postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
-		if err := s.claimForSignup(ctx, tx, a.Address, now); err != nil {
+		if err := s.claimAddress(ctx, tx, a.Address, now); err != nil {
 			return err
 		}
 		person, err := s.insertUnverified(ctx, tx, a, hash, now, true)
@@ -121,7 +122,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idT
 	return s.idToken(ctx, issued)
 }
 
-// insertUnverified stores a new person and, if it is to be asked, queues the mail that verifies its address.
+// insertUnverified stores a new person with an unverified address. If ask is set it queues the mail that verifies it.
 func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a NewAccount, hash []byte, now time.Time, ask bool) (id.Person, error) {
 	key, person, expires := seal.NewKey(), id.New[id.Person](), now.Add(s.settings.VerificationKey)
 	if err := tx.InsertPerson(ctx, postgres.NewPerson{
@@ -134,9 +135,9 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 	return person, s.mailVerification(ctx, tx, person, a.Address, key, expires)
 }
 
-// claimForSignup makes way for a new account: whoever holds the address without having verified it loses it once it has
-// been held longer than a signup token lives (contract 3.1). Errors: identity.ErrSignupAddressInUse.
-func (s *Service) claimForSignup(ctx context.Context, tx *postgres.Store, address string, now time.Time) error {
+// claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup token
+// (contract 3.1). Errors: identity.ErrSignupAddressInUse.
+func (s *Service) claimAddress(ctx context.Context, tx *postgres.Store, address string, now time.Time) error {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return err
 	}
@@ -152,7 +153,8 @@ func (s *Service) claimForSignup(ctx context.Context, tx *postgres.Store, addres
 	return s.evict(ctx, tx, address, holders)
 }
 
-// evict takes an unverified address from its holders; who has no other is removed (contract 3.1).
+// evict takes an address from those holders who have not verified it. A person without another address is deleted
+// (contract 3.1).
 func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string, holders []postgres.Holder) error {
 	for _, h := range holders {
 		if h.Verified {
@@ -171,8 +173,8 @@ func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string,
 	return nil
 }
 
-// erase deletes a person with everything that is identity's, ends its tokens everywhere, and sets off what follows in
-// other domains. Errors: identity.ErrPersonNotFound.
+// erase deletes a person's data in this domain, revokes its tokens, and calls the hooks.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) error {
 	epoch, err := tx.ErasePerson(ctx, p, s.now())
 	if err != nil {
@@ -191,8 +193,9 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 	})
 }
 
-// Exists returns the issuer with which the person of an address logs in: this installation's own, or an external one.
-// Under CONSIGN_ENUMERATION=strict it is the own one for every address. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+// Exists returns the issuer at which the person of an address logs in: this installation's or an external provider's.
+// With CONSIGN_ENUMERATION=strict it returns this installation's issuer for every address.
+// Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) Exists(ctx context.Context, c token.Client, address string) (issuer string, err error) {
 	if address, err = NormalizeAddress("address", address); err != nil {
 		return "", err
@@ -213,8 +216,8 @@ func (s *Service) Exists(ctx context.Context, c token.Client, address string) (i
 	return s.issuer.URL(), nil
 }
 
-// NormalizeAddress checks an address that is required and returns the form in which it is stored; member names it in
-// details. Errors: fault.ErrInvalid.
+// NormalizeAddress validates a required address and returns it in stored form. member is its name in error details.
+// Errors: fault.ErrInvalid.
 func NormalizeAddress(member, address string) (string, error) {
 	var problems fault.Problems
 	normalized, err := text.Email(address)

@@ -9,40 +9,42 @@ import (
 	"github.com/consign-dev/consign/internal/identity/postgres"
 )
 
-// toldAtOnce is how many members of an organization are told of something in the transaction that does it, which locks their feeds. More
-// are told by a job, so many at a time.
-const toldAtOnce = 1000
+// announceBatch is the largest number of members whose feeds one transaction writes: it locks each feed. An event for
+// more members is written by a job, in batches of this size.
+const announceBatch = 1000
 
-// announcement is the job that tells the members of a large organization of an event.
-type announcement struct {
+// announceJob is the job that writes an event into the feeds of a large organization's members.
+type announceJob struct {
 	Organization id.Organization `json:"organization"`
 	Event        string          `json:"event"`
 	Subject      string          `json:"subject"`
 }
 
 // Kind implements river.JobArgs.
-func (announcement) Kind() string { return "identity_announcement" }
+func (announceJob) Kind() string { return "identity_announcement" }
 
-// announce puts an event into the feeds of an organization's members when tx commits: of a large one, soon after.
-func (s *Service) announce(ctx context.Context, tx *postgres.Store, a announcement) error {
+// announce writes an event into the feeds of an organization's members. For a large organization a job does so soon after
+// tx commits.
+func (s *Service) announce(ctx context.Context, tx *postgres.Store, a announceJob) error {
 	members, err := tx.MemberUIDs(ctx, a.Organization)
 	if err != nil {
 		return err
 	}
-	if len(members) > toldAtOnce {
+	if len(members) > announceBatch {
 		return s.jobs.Enqueue(ctx, tx.Tx(), a)
 	}
-	return s.tell(ctx, tx, a.Event, a.Subject, members)
+	return s.appendEvent(ctx, tx, a.Event, a.Subject, members)
 }
 
-// workAnnouncement tells whoever is a member by now. When it is repeated, some are told twice that something has changed.
-func (s *Service) workAnnouncement(ctx context.Context, a announcement) error {
+// workAnnounce writes the event for the members that the organization has when the job runs. It is not idempotent: a
+// retry repeats the event for batches that were committed, which tells a client twice that something has changed.
+func (s *Service) workAnnounce(ctx context.Context, a announceJob) error {
 	members, err := s.store.MemberUIDs(ctx, a.Organization)
 	if err != nil {
 		return err
 	}
-	for batch := range slices.Chunk(members, toldAtOnce) {
-		err := s.store.InTx(ctx, func(tx *postgres.Store) error { return s.tell(ctx, tx, a.Event, a.Subject, batch) })
+	for batch := range slices.Chunk(members, announceBatch) {
+		err := s.store.InTx(ctx, func(tx *postgres.Store) error { return s.appendEvent(ctx, tx, a.Event, a.Subject, batch) })
 		if err != nil {
 			return err
 		}
@@ -50,6 +52,6 @@ func (s *Service) workAnnouncement(ctx context.Context, a announcement) error {
 	return nil
 }
 
-func (s *Service) tell(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
+func (s *Service) appendEvent(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
 	return events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
 }

@@ -27,14 +27,14 @@ func (s *Service) Authenticator(ctx context.Context, caller token.Caller, a id.A
 	return s.store.Authenticator(ctx, caller.Person, a)
 }
 
-// NewAuthenticator is an authenticator to be registered.
+// NewAuthenticator is the input of a registration.
 type NewAuthenticator struct {
 	Type   string
 	Name   string  // empty: unset
 	PubKey *string // nil: not given; only passwords have one
 }
 
-// check validates a registration. Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
+// check validates the input. Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
 func (n NewAuthenticator) check() error {
 	var problems fault.Problems
 	if n.Type == "" {
@@ -56,15 +56,15 @@ func (n NewAuthenticator) check() error {
 	return identity.ErrUnsupportedType
 }
 
-// Registered is a new authenticator with what is shown of its secret once and never again.
+// Registered is a new authenticator with its secret, which is shown only once.
 type Registered struct {
 	identity.Authenticator
-	Key     string // the TOTP secret as a person types it, or the recovery codes separated by blanks
-	DataURI string // of totp: the secret as a QR code
+	Key     string // the TOTP secret in base32, or the recovery codes separated by spaces
+	DataURI string // TOTP only: the secret as a QR code
 }
 
-// RegisterAuthenticator registers a second factor: TOTP, which counts once it is verified and takes the place of one that
-// never was, or recovery codes, which count at once and take the place of all earlier ones.
+// RegisterAuthenticator registers a second factor. TOTP counts once it is verified, and replaces one that was never
+// verified. Recovery codes count at once and replace all earlier ones.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered,
 // identity.ErrFactorFirst, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent, identity.ErrPersonNotFound.
 func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator) (Registered, error) {
@@ -75,7 +75,7 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := s.mayRegister(registrant, n.Type, caller.AuthTime); err != nil {
+	if err := s.checkRegistration(registrant, n.Type, caller.AuthTime); err != nil {
 		return Registered{}, err
 	}
 	var r Registered
@@ -87,8 +87,9 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	return r, describe("register authenticator", err)
 }
 
-// mayRegister applies contract 3.4.
-func (s *Service) mayRegister(r postgres.Registrant, kind string, authTime time.Time) error {
+// checkRegistration decides who may register an authenticator of a type (contract 3.4). Errors: identity.ErrFederated,
+// identity.ErrTypeRegistered, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent.
+func (s *Service) checkRegistration(r postgres.Registrant, kind string, authTime time.Time) error {
 	now := s.now()
 	switch {
 	case r.Federated:
@@ -138,7 +139,7 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err
 		}
-		if err := demandFactors(ctx, tx, caller); err != nil {
+		if err := requireFactors(ctx, tx, caller); err != nil {
 			return err
 		}
 		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
@@ -152,9 +153,9 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 	return r, err
 }
 
-// demandFactors demands, with the person locked, a session that has presented both factors where there are two.
+// requireFactors refuses a session without the second factor if the person has TOTP. The person is locked.
 // Errors: identity.ErrFactorFirst.
-func demandFactors(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
+func requireFactors(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
 	factors, err := tx.Factors(ctx, caller.Person)
 	if err == nil && slices.Contains(factors, credential.TypeTOTP) && caller.AuthLevel < identity.LevelTwo {
 		return identity.ErrFactorFirst
@@ -162,8 +163,8 @@ func demandFactors(ctx context.Context, tx *postgres.Store, caller token.Caller)
 	return err
 }
 
-// factorChanged follows a change of the second factors, with the person locked: every access token ends, the person is
-// told by mail.
+// factorChanged revokes every access token, queues a mail to the person and records a change of second factors. The person
+// is locked.
 func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, a identity.Authenticator) error {
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {
@@ -186,11 +187,11 @@ func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller 
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: caller.Person, Epoch: epoch})
 }
 
-// VerifyAuthenticator takes checked credentials for one of the caller's authenticators. They verify a TOTP authenticator,
-// with which two factors become the rule: the caller's session has then presented both, and its new ID token is returned.
-// For one that is verified it is a test, which uses up a code like any other use; idToken is empty.
-// Errors: fault.ErrInvalid for another type than the authenticator's, identity.ErrVerificationFailed,
-// identity.ErrAuthenticatorNotFound.
+// VerifyAuthenticator tests checked credentials against one of the caller's authenticators. For a TOTP authenticator that
+// is not verified yet, a right code verifies it: logins then need two factors, the caller's session counts as one with
+// two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
+// Errors: identity.ErrVerificationFailed, identity.ErrAuthenticatorNotFound, fault.ErrInvalid when the type is not the
+// authenticator's.
 func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Credentials) (idToken string, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
 	if err != nil {
@@ -244,13 +245,13 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 	if err != nil {
 		return "", describe("verify authenticator", err)
 	}
-	return s.handOut(ctx, issued)
+	return s.signRenewed(ctx, issued)
 }
 
-// testAuthenticator checks a key against an authenticator that is verified.
+// testAuthenticator checks a key against a verified authenticator. Errors: identity.ErrVerificationFailed.
 func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, secret postgres.Secret, key string) error {
 	if secret.Type == credential.TypeBcrypt {
-		ok, err := s.bcrypt.Compare(ctx, secret.Secret, key)
+		ok, err := s.hasher.Compare(ctx, secret.Secret, key)
 		if err == nil && !ok {
 			return identity.ErrVerificationFailed
 		}
@@ -274,15 +275,15 @@ func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a 
 	return err
 }
 
-// AuthenticatorChange is what is to change of an authenticator; nil members stay as they are.
+// AuthenticatorChange is a change of an authenticator. Nil members stay unchanged.
 type AuthenticatorChange struct {
-	Type    *string // may be repeated, not changed
+	Type    *string // only the present type is valid
 	Name    *string // empty: unset
 	PubKey  *string // the new password
-	AuthKey *string // the present one
+	AuthKey *string // the present password
 }
 
-// check validates a change of an authenticator of a type. Errors: fault.ErrInvalid.
+// check validates a change of an authenticator of type kind. Errors: fault.ErrInvalid.
 func (c AuthenticatorChange) check(kind string) error {
 	var problems fault.Problems
 	if c.Type != nil && *c.Type != kind {
@@ -305,8 +306,8 @@ func (c AuthenticatorChange) check(kind string) error {
 	return problems.Err()
 }
 
-// UpdateAuthenticator renames an authenticator or changes the password, or both. A new password needs the old one or a
-// session soon after a password reset, and ends every other session.
+// UpdateAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or a
+// session that began recently with a password reset. It ends every other session.
 // Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
 func (s *Service) UpdateAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
@@ -327,7 +328,7 @@ func (s *Service) UpdateAuthenticator(ctx context.Context, caller token.Caller, 
 	return after, describe("update authenticator", err)
 }
 
-// rename gives an authenticator a name, unless it is nil, and returns it as it is then.
+// rename sets the name of an authenticator unless name is nil, and returns the authenticator.
 func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, name *string) (identity.Authenticator, error) {
 	if name != nil {
 		if err := tx.RenameAuthenticator(ctx, caller.Person, a, *name); err != nil {
@@ -340,9 +341,10 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 	return tx.Authenticator(ctx, caller.Person, a)
 }
 
-// DeleteAuthenticator unregisters one of the caller's second factors. Without TOTP, one factor is enough again, and no
-// session counts as one of two. While there is TOTP it takes a session that has presented both: one with the password alone, begun
-// before, would make that enough again. Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
+// DeleteAuthenticator unregisters one of the caller's second factors. Once TOTP is gone, logins need one factor and every
+// session counts as one with one factor. While there is TOTP the session must have presented both factors. Otherwise a
+// session that began with the password alone could remove the second factor.
+// Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
 func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -355,7 +357,7 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 		case removed.Type == credential.TypeBcrypt:
 			return identity.ErrCannotUnregister
 		}
-		if err := demandFactors(ctx, tx, caller); err != nil {
+		if err := requireFactors(ctx, tx, caller); err != nil {
 			return err
 		}
 		if err := tx.DeleteAuthenticator(ctx, caller.Person, a); err != nil {

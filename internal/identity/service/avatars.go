@@ -15,8 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// OrganizationAvatar returns the stored size of an organization's avatar that is closest to height (0: the largest), to one
-// of its members. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrAvatarNotFound.
+// OrganizationAvatar returns an organization's avatar to one of its members, in the stored size closest to height (pixels;
+// 0: the largest). Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrAvatarNotFound.
 func (s *Service) OrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization, height int) (identity.Avatar, error) {
 	if err := s.authorize(ctx, s.store, caller, o); err != nil {
 		return identity.Avatar{}, err
@@ -24,7 +24,7 @@ func (s *Service) OrganizationAvatar(ctx context.Context, caller token.Caller, o
 	return s.avatar(ctx, postgres.AvatarOwner{Organization: o}, height)
 }
 
-// Logo is the avatar of the organization that the request's host selects, to anybody.
+// Logo returns the avatar of the organization that the request's host selects. Everybody may read it.
 // Errors: identity.ErrNoHost, identity.ErrAvatarNotFound.
 func (s *Service) Logo(ctx context.Context, c token.Client, height int) (identity.Avatar, error) {
 	if c.Host.Organization.IsZero() {
@@ -33,8 +33,8 @@ func (s *Service) Logo(ctx context.Context, c token.Client, height int) (identit
 	return s.avatar(ctx, postgres.AvatarOwner{Organization: c.Host.Organization}, height)
 }
 
-// PutOrganizationAvatar stores a picture as an organization's avatar and returns its largest size. The picture is read
-// from its beginning. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+// PutOrganizationAvatar stores a picture as an organization's avatar and returns its largest size. It reads the picture
+// from the start. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization, picture io.ReadSeeker) (identity.Avatar, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Avatar{}, err
@@ -52,7 +52,7 @@ func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller
 	return sizes[0], describe("put organization's avatar", err)
 }
 
-// DeleteOrganizationAvatar removes an organization's avatar. Errors: identity.ErrOrganizationNotFound,
+// DeleteOrganizationAvatar deletes an organization's avatar. Errors: identity.ErrOrganizationNotFound,
 // identity.ErrNotMember, identity.ErrRoleMissing, identity.ErrAvatarNotFound.
 func (s *Service) DeleteOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
@@ -72,10 +72,10 @@ func (s *Service) avatarChanged(ctx context.Context, tx *postgres.Store, caller 
 	if err := s.recordOf(ctx, tx, caller, o, "organization.avatar", nil); err != nil {
 		return err
 	}
-	return s.tellMembers(ctx, tx, o, avatarUpdated)
+	return s.announceToMembers(ctx, tx, o, avatarUpdated)
 }
 
-// avatar returns the stored size closest to height, the largest for 0. Errors: identity.ErrAvatarNotFound.
+// avatar returns the stored size closest to height, or the largest for 0. Errors: identity.ErrAvatarNotFound.
 func (s *Service) avatar(ctx context.Context, owner postgres.AvatarOwner, height int) (identity.Avatar, error) {
 	if height == 0 {
 		height = imaging.Heights()[0]
@@ -83,8 +83,8 @@ func (s *Service) avatar(ctx context.Context, owner postgres.AvatarOwner, height
 	return s.store.Avatar(ctx, owner, imaging.Closest(height))
 }
 
-// avatarSizes makes what is stored of an uploaded picture, largest first. It works outside of any transaction.
-// Errors: fault.ErrInvalid for a picture that cannot be taken.
+// avatarSizes returns the sizes of an uploaded picture that are stored, largest first. It is slow, so call it outside of
+// transactions. Errors: fault.ErrInvalid when the picture is refused.
 func (s *Service) avatarSizes(ctx context.Context, picture io.ReadSeeker) ([]identity.Avatar, error) {
 	made, err := s.imaging.Avatar(ctx, picture)
 	var refusal *imaging.Refusal

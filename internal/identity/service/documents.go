@@ -14,11 +14,11 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// DataProcessing is the type of the one document there is.
+// DataProcessing is the only type of document: the data processing agreement.
 const DataProcessing = "dataProcessing"
 
-// Document returns a contractual document of an organization as PDF: in its locale, with the facts of its profile and
-// today's date. Errors: fault.ErrInvalid, identity.ErrDocumentType, identity.ErrOrganizationNotFound, identity.ErrNotMember,
+// Document returns a contractual document of an organization as a PDF file, in the organization's locale and with today's
+// date in its time zone. Errors: fault.ErrInvalid, identity.ErrDocumentType, identity.ErrOrganizationNotFound, identity.ErrNotMember,
 // identity.ErrRoleMissing, identity.ErrNoContract, identity.ErrNoSubscription, identity.ErrProfileIncomplete.
 func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organization, kind, domain string) ([]byte, error) {
 	if kind != DataProcessing {
@@ -45,7 +45,7 @@ func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organi
 	case !slices.ContainsFunc(details.Subscriptions, func(b identity.Subscription) bool { return b.ActiveAt(domain, now) }):
 		return nil, identity.ErrNoSubscription
 	}
-	if err := completeForContract(details.Profile); err != nil {
+	if err := checkContractProfile(details.Profile); err != nil {
 		return nil, err
 	}
 	facts := s.settings.Provider
@@ -53,8 +53,8 @@ func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organi
 	return s.render(ctx, facts)
 }
 
-// completeForContract demands what names a party to a contract. Errors: identity.ErrProfileIncomplete.
-func completeForContract(p identity.OrganizationProfile) error {
+// checkContractProfile checks that the profile has what identifies a party to a contract. Errors: identity.ErrProfileIncomplete.
+func checkContractProfile(p identity.OrganizationProfile) error {
 	var missing []string
 	for _, c := range []struct{ member, value string }{
 		{"name", p.Name}, {"addressLine1", p.AddressLine1}, {"city", p.City}, {"country", p.Country},

@@ -16,16 +16,13 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// maxAddresses is how many addresses a person may have (contract 3.6).
-const maxAddresses = 10
-
 // Emails lists the caller's addresses, the primary one first.
 func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.Address, error) {
 	return s.store.Addresses(ctx, caller.Person)
 }
 
-// AddEmail adds an address to the caller's and mails the key that verifies it. An address that somebody else signed up
-// with and has not verified may be added: who verifies it first keeps it (contract 3.1).
+// AddEmail adds a secondary address to the caller's and queues the mail that verifies it. Somebody else's unverified
+// primary address can be added: it stays with the person who verifies it first (contract 3.1).
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses.
 func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string) (identity.Address, error) {
 	address, err := NormalizeAddress("address", address)
@@ -35,7 +32,7 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 	now, key := s.now(), seal.NewKey()
 	removeAt, expires := now.Add(s.settings.UnverifiedEmail), now.Add(s.settings.VerificationKey)
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := s.claimSecondary(ctx, tx, caller.Person, address); err != nil {
+		if err := s.claimSecondaryAddress(ctx, tx, caller.Person, address); err != nil {
 			return err
 		}
 		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
@@ -57,9 +54,9 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 	return identity.Address{Address: address, RemoveAt: &removeAt}, nil
 }
 
-// claimSecondary locks an address and a person who may have it as a secondary one.
+// claimSecondaryAddress locks an address and a person, and checks that the person may add the address.
 // Errors: identity.ErrAddressInUse, identity.ErrTooManyAddresses, identity.ErrPersonNotFound.
-func (s *Service) claimSecondary(ctx context.Context, tx *postgres.Store, p id.Person, address string) error {
+func (s *Service) claimSecondaryAddress(ctx context.Context, tx *postgres.Store, p id.Person, address string) error {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return err
 	}
@@ -76,13 +73,13 @@ func (s *Service) claimSecondary(ctx context.Context, tx *postgres.Store, p id.P
 		}
 	}
 	own, err := tx.Addresses(ctx, p)
-	if err == nil && len(own) >= maxAddresses {
+	if err == nil && len(own) >= identity.MaxAddresses {
 		return identity.ErrTooManyAddresses
 	}
 	return err
 }
 
-// RemoveEmail removes one of the caller's secondary addresses.
+// RemoveEmail deletes one of the caller's secondary addresses.
 // Errors: identity.ErrPrimaryAddress, identity.ErrForeignAddress, identity.ErrAddressNotFound.
 func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string) error {
 	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
@@ -115,9 +112,9 @@ func (s *Service) MakePrimary(ctx context.Context, caller token.Caller, address 
 	return describe("make address primary", err)
 }
 
-// changeEmail runs change on one of the caller's addresses, with the caller locked. Whether an address that is not one of
-// them belongs to somebody is not told under CONSIGN_ENUMERATION=strict.
-// Errors: identity.ErrForeignAddress, identity.ErrAddressNotFound, identity.ErrPersonNotFound.
+// changeEmail calls change with one of the caller's addresses. The caller is locked. With CONSIGN_ENUMERATION=strict it
+// does not reveal whether an unknown address belongs to somebody else.
+// Errors: identity.ErrForeignAddress, identity.ErrAddressNotFound, identity.ErrPersonNotFound, and those of change.
 func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address string, change func(tx *postgres.Store, a identity.Address) error) error {
 	address, err := text.Email(address)
 	if err != nil {
@@ -148,7 +145,7 @@ func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address 
 	})
 }
 
-// notify queues a mail about the caller's account to its primary address, in the person's language.
+// notify queues a mail about the caller's account to the caller's primary address, in the caller's language.
 func (s *Service) notify(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, data map[string]any) error {
 	to, err := tx.Contact(ctx, caller.Person)
 	if err != nil || to.Email == "" {
@@ -164,8 +161,8 @@ func (s *Service) notify(ctx context.Context, tx *postgres.Store, caller token.C
 	return err
 }
 
-// RequestVerification mails a new key for one of the caller's addresses; earlier ones stop working. An address that is
-// verified gets none. Errors: identity.ErrAddressNotFound.
+// RequestVerification queues a mail with a new verification key for one of the caller's addresses. Earlier keys become
+// invalid. A verified address gets no mail. Errors: identity.ErrAddressNotFound.
 func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, address string) error {
 	address, err := text.Email(address)
 	if err != nil {
@@ -185,7 +182,7 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 	return describe("request verification", err)
 }
 
-// mailVerification queues the mail with a verification key to the address that it verifies.
+// mailVerification queues the mail with a verification key, to the address that the key verifies.
 func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, p id.Person, address, key string, expires time.Time) error {
 	to, err := tx.Contact(ctx, p)
 	if err != nil {
@@ -200,8 +197,8 @@ func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, p id
 	return err
 }
 
-// Confirm consumes a verification key of the caller's. When it verifies the primary address, the caller's session gets
-// a full ID token, which is returned; else idToken is empty. Whoever else held the address unverified loses it.
+// Confirm consumes a verification key of the caller. Other persons who hold the address unverified lose it. If the address
+// is the primary one, idToken is the session's new ID token. Otherwise it is empty.
 // Errors: identity.ErrKeyNotFound, also for another person's key.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	var issued *postgres.Issued
@@ -239,8 +236,8 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, key string) 
 	return s.idToken(ctx, *issued)
 }
 
-// verify runs mark, which makes an address the person's own, while nobody else can claim it, and takes it from everybody
-// who holds it unverified.
+// verify locks the address and the person, calls mark, which marks the address as verified, and takes the address from
+// everybody else who holds it unverified.
 func (s *Service) verify(ctx context.Context, tx *postgres.Store, p id.Person, address string, mark func() (primary bool, err error)) (bool, error) {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return false, err

@@ -10,18 +10,18 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Environment is what a client needs to know before anybody has signed in: the organization that the request's host
-// selects, and its limitations ("Client environment").
+// Environment is what a client needs before anybody has signed in: the organization that the request's host selects, and
+// its limitations ("Client environment" of the specification).
 type Environment struct {
 	Organization identity.OrganizationDetails
 	Limits       identity.Limits
 	Host         string        // for base URLs and links: the organization's active hostname
 	LogoVersion  string        // changes with the logo; empty: no logo
-	Providers    []oidc.Client // where people of this host may sign in besides
+	Providers    []oidc.Client // external providers for this host
 }
 
-// Environment returns the client environment of the host that was asked, as it is or was a moment ago: everybody asks for it, and
-// nothing limits how often. Errors: identity.ErrNoHost.
+// Environment returns the client environment of the request's host. It comes from the microcache, so it may be 500 ms old:
+// the route has no rate limit and every client calls it. Errors: identity.ErrNoHost.
 func (s *Service) Environment(ctx context.Context, c token.Client) (Environment, error) {
 	if c.Host.Organization.IsZero() {
 		return Environment{}, identity.ErrNoHost

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -18,48 +17,46 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// External logins (specification, "Signup and external providers"; contract 3.14). A person is known by its provider's
-// issuer and subject, for ever; address, name and locale are taken over at the first login and are the person's own
-// business afterwards: a provider that later names another address changes nothing here.
+// Logins at external providers (specification, "Signup and external providers"; contract 3.14). The provider's issuer and
+// subject identify a person for good. Address, name and locale are copied at the first login. A later change at the
+// provider does not change them here.
 
-const (
-	implicitAge  = 10 * time.Minute // of a token that a client brings, at most
-	claimWithin  = 5 * time.Minute  // of the form post
-	maxExternal  = 255              // bytes of a provider's name for a session or an error
-	externalFact = "external"       // factor of such a login in the audit
-)
+// externalFactor is the factor of such a login in the audit log.
+const externalFactor = "external"
 
-// memberRoles are what whoever joins an organization through its provider gets; administrators change them.
-var memberRoles = []string{identity.RoleTransferUse}
+// externalMemberRoles are the roles of a person who joins an organization through its provider. Administrators can change
+// them afterwards.
+var externalMemberRoles = []string{identity.RoleTransferUse}
 
-// External is an arrival from a provider.
+// External is the request of a login at a provider.
 type External struct {
 	Client token.Client
-	Locale string // of a new person
+	Locale string // locale of a new person
 }
 
-// LoginImplicit takes an ID token that a client got from a provider, at most 10 minutes old and once.
+// LoginImplicit takes an ID token that a client got from a provider. Each token is accepted once, at most
+// identity.ImplicitTokenAge after it was issued.
 // Errors: fault.ErrInvalid, identity.ErrExternalToken, identity.ErrExternalEmail, identity.ErrExternalAddressInUse,
 // identity.ErrExternalMember, identity.ErrExternalUnreachable, *identity.WrongHost, which leaves the token unused.
 func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) (idToken string, err error) {
 	if raw == "" {
 		return "", identity.ErrExternalToken.With("token: is required")
 	}
-	who, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: implicitAge})
+	who, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: identity.ImplicitTokenAge})
 	if err != nil {
-		return "", s.refused(ctx, err)
+		return "", s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, who, true)
 }
 
-// Code is an authorization code of a provider.
+// Code is a provider's authorization code.
 type Code struct {
 	Code, Issuer, ClientID string
-	Verifier               string // of PKCE; may be empty
+	Verifier               string // PKCE code_verifier; may be empty
 }
 
-// LoginCode redeems a code at its provider. Errors: fault.ErrInvalid, identity.ErrExternalCode,
-// identity.ErrExternalProvider, and as LoginImplicit.
+// LoginCode exchanges an authorization code at its provider. Errors: those of LoginImplicit, identity.ErrExternalCode,
+// identity.ErrExternalProvider.
 func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToken string, err error) {
 	var problems fault.Problems
 	for _, m := range []struct{ member, value string }{{"code", in.Code}, {"issuer", in.Issuer}, {"clientId", in.ClientID}} {
@@ -72,12 +69,13 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToke
 	}
 	who, err := s.external.Exchange(ctx, in.Issuer, in.ClientID, in.Code, in.Verifier, s.settings.ProviderRedirect)
 	if err != nil {
-		return "", s.refused(ctx, err)
+		return "", s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, who, false)
 }
 
-// loginExternal begins the session of whoever a provider vouches for. once refuses a token that was accepted before.
+// loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that was
+// accepted before.
 func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Identity, once bool) (string, error) {
 	var issued postgres.Issued
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -94,17 +92,17 @@ func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Ide
 		return err
 	})
 	if err != nil {
-		return "", describe("log in at external provider", vanished(err))
+		return "", describe("log in at external provider", retryIfDeleted(err))
 	}
 	return s.idToken(ctx, issued)
 }
 
-// acceptOnce keeps the fingerprint of a token until nobody would accept it any more.
+// acceptOnce stores the fingerprint of a token until the token expires. Errors: identity.ErrExternalToken for a replay.
 func acceptOnce(ctx context.Context, tx *postgres.Store, who oidc.Identity) error {
 	return tx.InsertExternalToken(ctx, who.Fingerprint[:], who.ExpiresAt.Add(oidc.Leeway))
 }
 
-// beginExternal begins a session at the person's own host, and only there. Errors: *identity.WrongHost,
+// beginExternal begins a session on the person's home host. Errors: *identity.WrongHost on another host,
 // identity.ErrPersonNotFound.
 func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, c token.Client, l postgres.ExternalLogin) (issued postgres.Issued, err error) {
 	home, err := tx.Home(ctx, l.Person)
@@ -124,19 +122,20 @@ func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, c token
 	if err != nil {
 		return issued, err
 	}
-	return issued, s.recordLogin(ctx, tx, c, issued, externalFact)
+	return issued, s.recordLogin(ctx, tx, c, issued, externalFactor)
 }
 
-// vanished turns "no such person" into a retry: it was deleted, or its rights changed, in the middle of its login.
-func vanished(err error) error {
+// retryIfDeleted maps identity.ErrPersonNotFound to fault.ErrConflict: the person was deleted, or its rights changed, during
+// the login. The client retries.
+func retryIfDeleted(err error) error {
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		return fault.ErrConflict.Because(err)
 	}
 	return err
 }
 
-// refused turns what package oidc says into what a client may learn.
-func (s *Service) refused(ctx context.Context, err error) error {
+// externalError maps an *oidc.Error to the declared error for clients, and logs failures of the provider.
+func (s *Service) externalError(ctx context.Context, err error) error {
 	var e *oidc.Error
 	if !errors.As(err, &e) {
 		return err
@@ -152,21 +151,21 @@ func (s *Service) refused(ctx context.Context, err error) error {
 		public = identity.ErrExternalCode
 	case oidc.InteractionFailed:
 		public = identity.ErrExternalProvider
-		s.log.WarnContext(ctx, "identity provider refused", "error", err) // most often the operator's setting
+		s.log.WarnContext(ctx, "identity provider refused the request", "error", err) // often a wrong setting
 	case oidc.CommunicationFailed:
 		public = identity.ErrExternalUnreachable
-		s.log.WarnContext(ctx, "identity provider not reached", "error", err)
+		s.log.WarnContext(ctx, "identity provider unreachable", "error", err)
 	}
 	return public.With(e.Detail).Because(err)
 }
 
 // Preflight is a registered form post.
 type Preflight struct {
-	State string // to be sent to the provider as state and as nonce
-	Token string // claims what the provider posts
+	State string // the client sends it to the provider as state and as nonce
+	Token string // preflight token, which claims the login after the form post
 }
 
-// RegisterExternal begins a login by form post; the browser ends up at redirectURL.
+// RegisterExternal begins a login by form post. After the post the browser is redirected to redirectURL.
 // Errors: fault.ErrInvalid, identity.ErrRedirectURI.
 func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirectURL string) (Preflight, error) {
 	if redirectURL == "" {
@@ -188,17 +187,17 @@ func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirect
 	return Preflight{State: state, Token: raw}, err
 }
 
-// FormPost is what a provider makes the browser post.
+// FormPost is the form that the browser posts on the provider's behalf.
 type FormPost struct {
 	State        string
 	IDToken      string
-	SessionState string // names the provider's session where the ID token does not
-	User         string // Apple's JSON with the name, at the first login only
-	Error        string // the provider's reason to send no ID token
+	SessionState string // the provider's session, for an ID token without sid
+	User         string // Apple's JSON with the name, sent at the first login only
+	Error        string // why the provider sends no ID token
 }
 
-// StoreExternal takes a form post and returns where the browser goes: the registered address, with the parameter error
-// if the login failed. A failure leaves the state registered, so that another try can succeed.
+// StoreExternal takes a form post and returns the registered redirect URL, with the query parameter error if the login
+// failed. After a failure the state stays registered, so that the person can try again.
 // Errors: fault.ErrInvalid, identity.ErrExternalState.
 func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost) (location string, err error) {
 	if in.State == "" {
@@ -210,24 +209,24 @@ func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost)
 		return "", err
 	}
 	if in.Error != "" {
-		return withError(location, in.Error)
+		return withErrorParameter(location, in.Error)
 	}
 	if in.IDToken == "" {
 		return "", fault.ErrInvalid.With("id_token: is required")
 	}
 	who, err := s.external.Verify(ctx, in.IDToken, oidc.Expectation{Nonce: in.State})
 	if err != nil {
-		err = s.refused(ctx, err)
+		err = s.externalError(ctx, err)
 	} else {
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, who) })
 	}
 	for _, w := range errorWords {
 		if errors.Is(err, w.err) {
-			return withError(location, w.word)
+			return withErrorParameter(location, w.word)
 		}
 	}
 	if err != nil {
-		return "", describe("store external login", vanished(err))
+		return "", describe("store external login", retryIfDeleted(err))
 	}
 	return location, nil
 }
@@ -244,14 +243,14 @@ func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from Ex
 		return err
 	}
 	l := postgres.ExternalLogin{Person: person, ExternalSID: who.SessionID}
-	if l.ExternalSID == "" && text.Line(in.SessionState, maxExternal) == nil {
+	if l.ExternalSID == "" && text.Line(in.SessionState, identity.MaxExternalSID) == nil {
 		l.ExternalSID = in.SessionState
 	}
 	now := s.now()
-	return tx.StoreExternalLogin(ctx, seal.Hash(in.State), l, now, now.Add(claimWithin))
+	return tx.StoreExternalLogin(ctx, seal.Hash(in.State), l, now, now.Add(identity.ExternalClaimTime))
 }
 
-// errorWords tell the client, in its redirect, why a form post led nowhere.
+// errorWords are the values of the query parameter error in the redirect after a failed form post.
 var errorWords = []struct {
 	err  error
 	word string
@@ -263,8 +262,8 @@ var errorWords = []struct {
 	{identity.ErrExternalUnreachable, "temporarily_unavailable"},
 }
 
-// withError appends the query parameter error to an address that checkRedirect has let through.
-func withError(location, word string) (string, error) {
+// withErrorParameter appends the query parameter error to a URL that checkRedirect has accepted.
+func withErrorParameter(location, word string) (string, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return "", describe("read registered redirect", err)
@@ -272,17 +271,18 @@ func withError(location, word string) (string, error) {
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
-	u.RawQuery += "error=" + url.QueryEscape(printable(word, maxExternal))
+	u.RawQuery += "error=" + url.QueryEscape(printable(word, identity.MaxExternalSID))
 	return u.String(), nil
 }
 
-// ClaimExternal exchanges a preflight token for the ID token of whoever the provider posted, once, within 5 minutes.
-// Errors: identity.ErrExternalPending, identity.ErrExternalClaimed; *identity.WrongHost, which leaves it to be claimed.
+// ClaimExternal exchanges a preflight token for the ID token of the person who logged in, once and within
+// identity.ExternalClaimTime of the form post. Errors: identity.ErrExternalPending, identity.ErrExternalClaimed,
+// *identity.WrongHost, after which the login can still be claimed.
 func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	var issued postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
-		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(caller.State), now, now.Add(-claimWithin))
+		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(caller.State), now, now.Add(-identity.ExternalClaimTime))
 		if err != nil {
 			return err
 		}
@@ -298,10 +298,10 @@ func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idTok
 	return s.idToken(ctx, issued)
 }
 
-// LogoutExternal ends every session that is tied to a provider's session, on every replica. An unknown one is no error:
-// who asks is a browser that knows nothing of ours. Errors: fault.ErrInvalid.
+// LogoutExternal ends every session that belongs to a provider's session (front-channel logout). An unknown provider
+// session is no error, so that the route reveals nothing. Errors: fault.ErrInvalid.
 func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSID string) error {
-	if err := text.Required(externalSID, maxExternal); err != nil {
+	if err := text.Required(externalSID, identity.MaxExternalSID); err != nil {
 		return fault.ErrInvalid.With("sid: " + err.Error())
 	}
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -321,7 +321,7 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 		}
 		for _, t := range slices.DeleteFunc(sessions, func(t postgres.ExternalSession) bool { return !t.Ended }) {
 			if err := s.record(ctx, tx, audit.Entry{
-				Action: "session.end", Object: t.SID.String(), Target: t.Person, Client: c, Details: map[string]string{"by": externalFact},
+				Action: "session.end", Object: t.SID.String(), Target: t.Person, Client: c, Details: map[string]string{"by": externalFactor},
 			}); err != nil {
 				return err
 			}

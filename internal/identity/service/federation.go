@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -13,11 +14,11 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// federate returns the person that an external identity stands for. The first login creates it with the address that the
-// provider has verified; whoever holds that address unverified loses it. If the provider's client belongs to an
-// organization, the person joins it, unless it is a member of another one. No other login of the same identity runs
-// meanwhile. Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when the
-// person is being deleted.
+// federate returns the person of an external identity. The first login creates the person with the address that the
+// provider has verified; others who hold that address unverified lose it. If the provider's client belongs to an
+// organization, the person joins it unless the person is a member of another one. Logins of the same identity run one
+// after the other. Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when
+// the person is being deleted.
 func (s *Service) federate(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
 	if err := tx.LockExternal(ctx, who.Issuer, who.Subject); err != nil {
 		return id.Person{}, err
@@ -27,7 +28,7 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
 		return id.Person{}, err
 	}
-	// The organization is locked before any person is (package postgres).
+	// The organization is locked before any person (section Locks of the package comment).
 	joins, err := s.lockJoined(ctx, tx, person, who.Organization)
 	if err != nil {
 		return id.Person{}, err
@@ -44,14 +45,14 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 		err = s.joinFederated(ctx, tx, from.Client, person, who.Organization)
 	}
 	if errors.Is(err, identity.ErrUserLimit) || errors.Is(err, identity.ErrOrganizationNotFound) {
-		s.log.WarnContext(ctx, "people of an identity provider cannot join their organization", "organization", who.Organization.String(), "error", err)
+		s.log.WarnContext(ctx, "login at an identity provider cannot join the provider's organization", "organization", who.Organization.String(), "error", err)
 		err = identity.ErrExternalMember.Because(err)
 	}
 	return person, err
 }
 
-// lockJoined decides whether a person, zero for a new one, is to join the organization of a provider's client, and locks
-// what is needed for it: that organization, and the free one if the person is a member there.
+// lockJoined reports whether a person joins the organization of a provider's client; p is zero for a new person. If so it
+// locks that organization, and the free one if the person is a member there.
 func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Person, o id.Organization) (bool, error) {
 	if o.IsZero() {
 		return false, nil
@@ -72,7 +73,7 @@ func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Perso
 	return true, tx.LockOrganizations(ctx, locks...)
 }
 
-// createFederated stores the person of an external identity. Errors: identity.ErrExternalAddressInUse,
+// createFederated stores a new person for an external identity. Errors: identity.ErrExternalAddressInUse,
 // identity.ErrOrganizationNotFound.
 func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
 	if err := tx.LockAddress(ctx, who.Email); err != nil {
@@ -100,7 +101,7 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 	}
 	person, now := id.New[id.Person](), s.now()
 	if err := tx.InsertPerson(ctx, postgres.NewPerson{
-		UID: person, Name: who.Name, Locale: or(from.Locale, i18n.Default), TimeZone: zone, Address: who.Email, VerifiedAt: now,
+		UID: person, Name: who.Name, Locale: cmp.Or(from.Locale, i18n.Default), TimeZone: zone, Address: who.Email, VerifiedAt: now,
 		CreatedAt: now, Issuer: who.Issuer, Subject: who.Subject,
 	}); err != nil {
 		return id.Person{}, err
@@ -111,9 +112,10 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 	})
 }
 
-// joinFederated makes a person a member of an organization, which lockJoined has locked, in place of its membership of
-// the free one. Its other sessions go on with a replacement each. Whoever is in another organization by now, or is the
-// last administrator of the free one, stays there. Errors: identity.ErrUserLimit, identity.ErrOrganizationNotFound.
+// joinFederated makes a person a member of an organization that lockJoined has locked. The membership replaces that of the
+// free organization. The ID token of each other session can be replaced once. A person who has joined another organization
+// meanwhile, or who is the free organization's last administrator, stays there.
+// Errors: identity.ErrUserLimit, identity.ErrOrganizationNotFound.
 func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token.Client, p id.Person, o id.Organization) error {
 	if err := tx.LockPerson(ctx, p); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token
 		return err
 	}
 	if !m.Organization.IsZero() {
-		err := s.keepAdmin(ctx, tx, m.Organization, p, m.Roles)
+		err := s.checkNotLastAdmin(ctx, tx, m.Organization, p, m.Roles)
 		if errors.Is(err, identity.ErrLastAdmin) {
 			return nil
 		}
@@ -134,7 +136,7 @@ func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token
 			return err
 		}
 	}
-	if err := s.admit(ctx, tx, o, p, memberRoles); err != nil {
+	if err := s.admit(ctx, tx, o, p, externalMemberRoles); err != nil {
 		return err
 	}
 	epoch, err := tx.RaiseEpoch(ctx, p)
@@ -142,7 +144,7 @@ func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token
 		return err
 	}
 	return s.privilegesChanged(ctx, tx, privileges{
-		by: token.Caller{Person: p, Client: c}, organization: o, person: p, epoch: epoch, action: "member.join", roles: memberRoles,
+		by: token.Caller{Person: p, Client: c}, organization: o, person: p, epoch: epoch, action: "member.join", roles: externalMemberRoles,
 		grace: true, membership: true,
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
@@ -19,16 +18,11 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 )
 
-const (
-	// publicHostSetting remembers PUBLIC_URL's host of the last start, so that a change is noticed.
-	publicHostSetting = "identity.public_host"
-	// claimLife is how long a custom hostname is looked for in the DNS after it was asked for last.
-	claimLife = 30 * 24 * time.Hour
-	// lookupLimit bounds one look into the DNS.
-	lookupLimit = 5 * time.Second
-)
+// lookupTimeout bounds one DNS lookup.
+const lookupTimeout = 5 * time.Second
 
-// ResolveHost finds the organization that a hostname selects; it is what hosts.New asks, before there is a Service.
+// ResolveHost returns the organization that a hostname selects. It is the resolver of hosts.New, which is built before the
+// Service.
 // Errors: identity.ErrNoHost.
 func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts.Host, error) {
 	h, err := store.Host(ctx, name)
@@ -38,65 +32,13 @@ func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts
 	return hosts.Host{Name: h.Name, Organization: h.Organization, Free: h.Free, Own: h.Own}, nil
 }
 
-// Bootstrap makes the free organization at the first start, and its active hostname PUBLIC_URL's whenever that has
-// changed since the last one (contract 1.2). Any number of replicas may do so at once.
-// Errors: identity.ErrHostInUse when the host is another organization's.
-func (s *Service) Bootstrap(ctx context.Context) error {
-	host := hosts.Normalize(s.settings.PublicURL.Host)
-	var last string
-	if known, err := database.Setting(ctx, s.store.Querier(), publicHostSetting, &last); err != nil || known && last == host {
-		return describe("bootstrap", err) // as at nearly every start: no transaction, and no wait for other replicas
-	}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockBootstrap(ctx); err != nil {
-			return err
-		}
-		free, err := tx.FindOrganization(ctx, FreeOrganization)
-		if errors.Is(err, identity.ErrOrganizationNotFound) {
-			free, err = s.createFree(ctx, tx)
-		}
-		if err != nil {
-			return err
-		}
-		known, err := database.Setting(ctx, tx.Querier(), publicHostSetting, &last)
-		if err != nil || known && last == host {
-			return err
-		}
-		if known {
-			s.log.InfoContext(ctx, "the public URL has another host than at the last start: it is the free organization's active hostname now, the old one stays inactive",
-				"host", host, "old", last)
-		}
-		if err := tx.ActivateHost(ctx, free, host, s.now()); err != nil {
-			return err
-		}
-		if err := tx.NotifyDirectory(ctx); err != nil {
-			return err
-		}
-		return database.PutSetting(ctx, tx.Querier(), s.now(), publicHostSetting, host)
-	})
-	if errors.Is(err, identity.ErrHostInUse) {
-		return fmt.Errorf("CONSIGN_PUBLIC_URL: %s is a hostname of another organization: %w", host, err)
-	}
-	return describe("bootstrap", err)
-}
-
-// BootstrapOnce is Bootstrap where no server has started yet. Commands call it: their environment may lack the server's PUBLIC_URL,
-// and must not move an installation that has one.
-func (s *Service) BootstrapOnce(ctx context.Context) error {
-	_, err := s.store.FindOrganization(ctx, FreeOrganization)
-	if errors.Is(err, identity.ErrOrganizationNotFound) {
-		return s.Bootstrap(ctx)
-	}
-	return describe("look for the free organization", err)
-}
-
-// hostnames is what a profile asks for: the active hostname, empty to leave it, and the inactive ones to keep.
+// hostnames are the hostnames of a profile update.
 type hostnames struct {
-	active string
-	keep   []string
+	active string   // empty: unchanged
+	keep   []string // the inactive hostnames to keep
 }
 
-// checkHostnames brings the hostnames of a profile into the form they are stored in.
+// checkHostnames validates the hostnames of a profile and normalizes them.
 func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
 	if p.Hostname != "" {
 		host, err := text.Hostname(p.Hostname)
@@ -115,33 +57,33 @@ func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
 	}
 }
 
-// proved returns the claim of an organization on a hostname if its TXT record is there, else the zero claim. It looks into
-// the DNS, so it is called outside of transactions.
+// proved returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a DNS
+// lookup, so call it outside of transactions.
 func (s *Service) proved(ctx context.Context, o id.Organization, host string) (identity.HostClaim, error) {
 	claim, err := s.store.HostClaim(ctx, o)
 	if err != nil || host == "" || claim.Host != host {
 		return identity.HostClaim{}, err
 	}
-	if s.recordHolds(ctx, claim) {
+	if s.hasTXTRecord(ctx, claim) {
 		return claim, nil
 	}
 	return identity.HostClaim{}, nil
 }
 
-// recordHolds looks for the TXT record of a claim. A DNS that fails is one without the record: there is a next time.
-func (s *Service) recordHolds(ctx context.Context, claim identity.HostClaim) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookupLimit)
+// hasTXTRecord reports whether the TXT record of a claim exists. A failed lookup counts as no record: the job tries again.
+func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	values, err := s.lookupTXT(ctx, claim.Record()+".")
 	if err != nil {
-		s.log.DebugContext(ctx, "no TXT record of a hostname", "host", claim.Host, "error", err)
+		s.log.DebugContext(ctx, "TXT record of a claimed hostname not found", "host", claim.Host, "error", err)
 		return false
 	}
 	return slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == claim.Key })
 }
 
-// changeHostnames applies what a profile asks for, with the organization locked. It returns the claim that is still to be
-// proved, the zero claim if there is none. Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames,
+// changeHostnames applies the hostnames of a profile update. The organization is locked. It returns the claim that still
+// needs a TXT record, or the zero claim. Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames,
 // identity.ErrHostInUse.
 func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, proved identity.HostClaim) (identity.HostClaim, error) {
 	now := o.Profile
@@ -159,7 +101,7 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 		}
 		claim = waiting
 	case slices.Contains(now.InactiveHostnames, want.active):
-		if err := s.mayChoose(ctx, tx, o, want.active, true); err != nil {
+		if err := s.checkHostnameAllowed(ctx, tx, o, want.active, true); err != nil {
 			return claim, err
 		}
 		if err := s.activate(ctx, tx, o, want.active); err != nil {
@@ -183,14 +125,14 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 	return claim, tx.NotifyDirectory(ctx)
 }
 
-// takeHostname gives an organization a hostname that is new to it, at once or, where that needs proof that is missing, as a
-// claim.
+// takeHostname gives an organization a new hostname. A hostname outside of the base domain needs a TXT record: without it
+// the hostname becomes a claim. Errors: identity.ErrHostnameRefused, identity.ErrHostInUse.
 func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, proved identity.HostClaim) (identity.HostClaim, error) {
-	if err := s.mayChoose(ctx, tx, o, host, false); err != nil {
+	if err := s.checkHostnameAllowed(ctx, tx, o, host, false); err != nil {
 		return identity.HostClaim{}, err
 	}
 	base := ""
-	if s.belowBase(host) > 0 {
+	if s.labelsBelowBase(host) > 0 {
 		base = s.settings.BaseDomain
 	}
 	if taken, err := tx.HostTaken(ctx, o.UID, host, base); err != nil {
@@ -204,8 +146,8 @@ func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identi
 	return identity.HostClaim{}, s.activate(ctx, tx, o, host)
 }
 
-// activate makes a hostname the active one. With its first hostname an organization moves from the free one's hosts to
-// its own, and what its members have moves along.
+// activate makes a hostname the active one. An organization's first hostname becomes its members' home host in place of the
+// free organization's, so the hooks are called for every member.
 func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string) error {
 	if err := tx.ActivateHost(ctx, o.UID, host, s.now()); err != nil {
 		return err
@@ -226,17 +168,17 @@ func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.O
 	return s.hooks.MembershipChanged(ctx, tx.Tx(), members...)
 }
 
-// mayChoose applies the limitation changeHostname. own: the name is one that the organization had before.
+// checkHostnameAllowed applies the limitation changeHostname. own says that the organization had the hostname before.
 // Errors: identity.ErrHostnameRefused.
-func (s *Service) mayChoose(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, own bool) error {
-	if reason := s.reserved(o, host); reason != "" {
+func (s *Service) checkHostnameAllowed(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, own bool) error {
+	if reason := s.reservedReason(o, host); reason != "" {
 		return identity.ErrHostnameRefused.With("hostname: " + reason)
 	}
 	limits, err := tx.Limits(ctx, o.UID)
 	if err != nil {
 		return err
 	}
-	below := s.belowBase(host)
+	below := s.labelsBelowBase(host)
 	switch limits.ChangeHostname {
 	case identity.HostnameCustom:
 		return nil
@@ -254,8 +196,8 @@ func (s *Service) mayChoose(ctx context.Context, tx *postgres.Store, o identity.
 	return identity.ErrHostnameRefused
 }
 
-// reserved says why nobody may have a hostname; empty if it is not so.
-func (s *Service) reserved(o identity.OrganizationDetails, host string) string {
+// reservedReason returns why an organization cannot have a hostname, or "" if it can.
+func (s *Service) reservedReason(o identity.OrganizationDetails, host string) string {
 	switch {
 	case host == s.settings.BaseDomain:
 		return "the base domain belongs to no organization"
@@ -265,8 +207,8 @@ func (s *Service) reserved(o identity.OrganizationDetails, host string) string {
 	return ""
 }
 
-// belowBase counts the labels of a hostname below the base domain, 0 if it is not below it.
-func (s *Service) belowBase(host string) int {
+// labelsBelowBase returns the number of labels of a hostname before the base domain, or 0 if it is not below it.
+func (s *Service) labelsBelowBase(host string) int {
 	labels, found := strings.CutSuffix(host, "."+s.settings.BaseDomain)
 	if !found || s.settings.BaseDomain == "" {
 		return 0
@@ -281,9 +223,9 @@ func (s *Service) baseDomain() string {
 	return s.settings.BaseDomain
 }
 
-// ProveHostnames activates the custom hostnames whose TXT record has appeared. It is a job.
+// ProveHostnames activates claimed hostnames whose TXT record exists. It is the job HostnamesJob.
 func (s *Service) ProveHostnames(ctx context.Context) error {
-	since := s.now().Add(-claimLife)
+	since := s.now().Add(-identity.HostClaimLifetime)
 	if err := s.store.DropHostClaims(ctx, since); err != nil {
 		return err
 	}
@@ -296,41 +238,21 @@ func (s *Service) ProveHostnames(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return errors.Join(failed, ctx.Err())
 		}
-		if !s.recordHolds(ctx, c) {
+		if !s.hasTXTRecord(ctx, c) {
 			continue
 		}
 		err := s.setHostname(ctx, c.Organization, func(tx *postgres.Store, o identity.OrganizationDetails) error {
 			_, err := s.takeHostname(ctx, tx, o, c.Host, c)
 			return err
 		})
-		if err != nil && !isFault(err) { // taken or forbidden meanwhile: the claim runs out
+		if err != nil && !isFault(err) { // another organization has it, or it is not allowed any more: the claim expires
 			failed = errors.Join(failed, err)
 		}
 	}
 	return describe("prove hostnames", failed)
 }
 
-// SetHostname makes a hostname the active one of an organization without further ado, for an operator. The organization is
-// a reference as in SetMember. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrHostnameRefused,
-// identity.ErrHostInUse.
-func (s *Service) SetHostname(ctx context.Context, organization, hostname string) error {
-	host, err := text.Hostname(hostname)
-	if err != nil {
-		return fault.ErrInvalid.With("hostname: " + err.Error())
-	}
-	o, err := s.store.FindOrganization(ctx, organization)
-	if err != nil {
-		return err
-	}
-	return describe("set hostname", s.setHostname(ctx, o, func(tx *postgres.Store, o identity.OrganizationDetails) error {
-		if reason := s.reserved(o, host); reason != "" {
-			return identity.ErrHostnameRefused.With("hostname: " + reason)
-		}
-		return s.activate(ctx, tx, o, host)
-	}))
-}
-
-// setHostname runs change with the organization locked and tells everybody of it.
+// setHostname calls change with the hostnames and the organization locked, and announces the change to the members.
 func (s *Service) setHostname(ctx context.Context, organization id.Organization, change func(tx *postgres.Store, o identity.OrganizationDetails) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHosts(ctx); err != nil {
@@ -349,11 +271,11 @@ func (s *Service) setHostname(ctx context.Context, organization id.Organization,
 		if err := s.record(ctx, tx, audit.Entry{Action: "organization.host", Object: o.UID.String(), Organization: o.UID}); err != nil {
 			return err
 		}
-		return s.tellMembers(ctx, tx, o.UID, profileUpdated)
+		return s.announceToMembers(ctx, tx, o.UID, profileUpdated)
 	})
 }
 
-// isFault tells a failure that has a reason fit for clients from one that has none.
+// isFault reports whether err is a declared error, as opposed to an internal failure.
 func isFault(err error) bool {
 	var f *fault.Error
 	return errors.As(err, &f)

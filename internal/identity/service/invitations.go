@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -17,17 +18,17 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// servicePrefix begins the roles that a shared invitation may grant.
+// servicePrefix is the prefix of the roles that a shared invitation may grant.
 const servicePrefix = "Service."
 
-// MyInvitations lists what the caller can accept: the free organization's shared invitations and those for its verified
-// addresses.
+// MyInvitations lists the invitations that the caller can accept: the free organization's shared ones and those for the
+// caller's verified addresses.
 func (s *Service) MyInvitations(ctx context.Context, caller token.Caller) ([]identity.Invitation, error) {
 	return s.store.InvitationsFor(ctx, caller.Person, s.now())
 }
 
-// Accept makes the caller a member of the organization that an invitation is of. A personalized invitation is consumed.
-// Every ID token of the caller ends; the session's new one is returned. Errors: identity.ErrInvitationNotFound,
+// Accept makes the caller a member of an invitation's organization. A personalized invitation is consumed. Every ID token of
+// the caller ends; idToken is the session's new one. Errors: identity.ErrInvitationNotFound,
 // identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrUserLimit.
 func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	if !isKey(key) {
@@ -47,7 +48,7 @@ func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (
 		if err != nil {
 			return err
 		}
-		if err := s.mayAccept(ctx, tx, caller.Person, i); err != nil {
+		if err := s.checkInvitee(ctx, tx, caller.Person, i); err != nil {
 			return err
 		}
 		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
@@ -68,14 +69,14 @@ func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (
 	if err != nil {
 		return "", describe("accept invitation", err)
 	}
-	return s.handOut(ctx, issued)
+	return s.signRenewed(ctx, issued)
 }
 
-// isKey reports whether a text can be the key of an invitation. These are compared as they are, other keys by their hash.
+// isKey reports whether key has the form of an invitation's key. The database compares these keys as text, not by hash.
 func isKey(key string) bool { return text.Line(key, text.MaxName) == nil }
 
-// mayAccept checks that a personalized invitation is for an address of the person. Errors: identity.ErrInvitationAddress.
-func (s *Service) mayAccept(ctx context.Context, tx *postgres.Store, p id.Person, i identity.Invitation) error {
+// checkInvitee checks that a personalized invitation is for an address of the person. Errors: identity.ErrInvitationAddress.
+func (s *Service) checkInvitee(ctx context.Context, tx *postgres.Store, p id.Person, i identity.Invitation) error {
 	if i.Shared() {
 		return nil
 	}
@@ -86,7 +87,7 @@ func (s *Service) mayAccept(ctx context.Context, tx *postgres.Store, p id.Person
 	return err
 }
 
-// Invitations lists what an organization has issued, newest first, for an administrator.
+// Invitations lists an organization's invitations to an administrator, newest first.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Organization) ([]identity.Invitation, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -95,14 +96,14 @@ func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Org
 	return s.store.InvitationsOf(ctx, o, s.now())
 }
 
-// NewInvitation is an invitation to be issued: either shared or for an address.
+// NewInvitation is the input of an invitation: either shared or for an address.
 type NewInvitation struct {
 	Shared  bool
 	Address string
 	Roles   []string
 }
 
-// check validates an invitation and normalizes its address. Errors: fault.ErrInvalid, identity.ErrSharedRoles.
+// check validates the input and normalizes its address. Errors: fault.ErrInvalid, identity.ErrSharedRoles.
 func (n *NewInvitation) check() error {
 	var problems fault.Problems
 	switch {
@@ -125,8 +126,9 @@ func (n *NewInvitation) check() error {
 	return nil
 }
 
-// Invite issues an invitation for an administrator. One for an address is mailed there and takes the place of an earlier
-// one. Errors: as Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember, identity.ErrUserLimit.
+// Invite issues an invitation on behalf of an administrator. An invitation for an address is mailed and replaces an earlier
+// one for that address. Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles,
+// identity.ErrAlreadyMember, identity.ErrUserLimit.
 func (s *Service) Invite(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
@@ -141,26 +143,8 @@ func (s *Service) Invite(ctx context.Context, caller token.Caller, o id.Organiza
 	return invitation, describe("invite", err)
 }
 
-// InviteShared issues a shared invitation for an operator; the organization is a reference as in SetMember.
-// Errors: fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrOrganizationNotFound, identity.ErrUserLimit.
-func (s *Service) InviteShared(ctx context.Context, organization string, roles []string) (invitation identity.Invitation, err error) {
-	in := NewInvitation{Shared: true, Roles: roles}
-	if err := in.check(); err != nil {
-		return invitation, err
-	}
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		o, err := tx.FindOrganization(ctx, organization)
-		if err != nil {
-			return err
-		}
-		invitation, err = s.invite(ctx, tx, token.Caller{}, o, in)
-		return err
-	})
-	return invitation, describe("invite", err)
-}
-
 func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, in NewInvitation) (identity.Invitation, error) {
-	if err := s.roomForOne(ctx, tx, o); err != nil {
+	if err := s.checkUserLimit(ctx, tx, o); err != nil {
 		return identity.Invitation{}, err
 	}
 	n := postgres.NewInvitation{
@@ -189,11 +173,11 @@ func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.C
 	return invitation, s.recordInvitation(ctx, tx, caller, o, "invitation.create", in.Address, in.Roles)
 }
 
-// mailInvitation queues the mail to the address that is invited, in the organization's language: nothing else is known
-// of whoever reads it.
+// mailInvitation queues the mail to the invited address. It is in the organization's language, since the reader's language
+// is unknown.
 func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i identity.Invitation, expires time.Time) error {
 	o := i.Organization
-	data := map[string]any{"organization": or(o.Name, o.Hostname), "expiresAt": expires}
+	data := map[string]any{"organization": cmp.Or(o.Name, o.Hostname), "expiresAt": expires}
 	if i.Inviter != nil {
 		inviter, err := tx.Contact(ctx, *i.Inviter)
 		if err != nil {
@@ -210,7 +194,7 @@ func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i iden
 	return err
 }
 
-// RevokeInvitation takes an invitation back. Errors: as Invitations, identity.ErrInvitationNotFound.
+// RevokeInvitation revokes an invitation. Errors: those of Invitations, identity.ErrInvitationNotFound.
 func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o id.Organization, key string) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if !isKey(key) {
@@ -225,10 +209,10 @@ func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o i
 	return describe("revoke invitation", err)
 }
 
-// recordInvitation appends an audit entry about an invitation, which is named by its address: its key is one to a door.
+// recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants membership.
 func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action, address string, roles []string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: or(address, "shared"), Organization: o, Client: caller.Client,
+		Actor: caller.Person, Action: action, Object: cmp.Or(address, "shared"), Organization: o, Client: caller.Client,
 		Details: map[string]string{"roles": strings.Join(roles, " ")},
 	})
 }

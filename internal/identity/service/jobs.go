@@ -11,36 +11,32 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Recurring work that New registers, by the names jobs.Runner.RunOnce takes.
+// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them at once.
 const (
-	CleanJob     = "identity-clean"     // expired tokens and keys, rows of persons deleted long ago
-	AddressesJob = "identity-addresses" // unverified addresses at removeAt, and persons who have no other
-	HostnamesJob = "identity-hostnames" // custom hostnames whose TXT record has appeared
+	CleanJob     = "identity-clean"     // deletes expired tokens and keys, and old rows of deleted persons
+	AddressesJob = "identity-addresses" // deletes unverified addresses at removeAt, and persons without another address
+	HostnamesJob = "identity-hostnames" // activates claimed hostnames whose TXT record exists
 )
 
-const (
-	cleanInterval     = 10 * time.Minute
-	addressesInterval = 5 * time.Minute
-	hostnamesInterval = 5 * time.Minute
-	addressesBatch    = 100
-	// tombstone is how long the empty row of a deleted person is kept; access tokens live far shorter.
-	tombstone = 30 * 24 * time.Hour
-)
+// addressesBatch is how many overdue addresses one query returns.
+const addressesBatch = 100
 
-func (s *Service) periodic(r *jobs.Runner) {
-	r.Every(CleanJob, cleanInterval, s.Clean)
-	r.Every(AddressesJob, addressesInterval, s.RemoveAddresses)
-	r.Every(HostnamesJob, hostnamesInterval, s.ProveHostnames)
+func (s *Service) registerJobs() {
+	s.jobs.Every(CleanJob, 10*time.Minute, s.Clean)
+	s.jobs.Every(AddressesJob, 5*time.Minute, s.RemoveAddresses)
+	s.jobs.Every(HostnamesJob, 5*time.Minute, s.ProveHostnames)
+	jobs.Register(s.jobs, s.workReset)
+	jobs.Register(s.jobs, s.workAnnounce)
 }
 
-// Clean deletes what has expired.
+// Clean deletes expired tokens and keys, and rows of persons whose retention after deletion is over.
 func (s *Service) Clean(ctx context.Context) error {
 	now := s.now()
-	return s.store.Clean(ctx, now, now.Add(-tombstone))
+	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention))
 }
 
-// RemoveAddresses removes unverified addresses whose time has come, each in a transaction of its own; a person whose only
-// address it was goes with it.
+// RemoveAddresses deletes unverified addresses whose removeAt has passed, each in its own transaction. A person without
+// another address is deleted too.
 func (s *Service) RemoveAddresses(ctx context.Context) error {
 	for {
 		overdue, err := s.store.OverdueAddresses(ctx, s.now(), addressesBatch)

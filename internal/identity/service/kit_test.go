@@ -23,6 +23,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	passwords "github.com/consign-dev/consign/internal/password"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
@@ -139,7 +140,8 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	hasher, err := passwords.New(4, 0)
 	must(t, err)
 	settings := service.Settings{
-		PublicURL: public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
+		NewTransfers: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)},
+		PublicURL:    public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
 		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
 	}
 	for _, c := range change {
@@ -150,7 +152,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	}, public, time.Minute, k.now)
 	k.Service = service.New(service.Options{
 		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.now), Revocations: revocations, Mailer: mailer,
-		Jobs: runner, Sealer: sealer, Hosts: directory, Bcrypt: hasher, Hooks: k, Settings: settings, Now: k.now, Log: log,
+		Jobs: runner, Sealer: sealer, Hosts: directory, Hasher: hasher, Hooks: k, Settings: settings, Now: k.now, Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

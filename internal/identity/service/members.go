@@ -17,7 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// authorize checks that the caller is a member of an organization and, if roles are given, has one of them.
+// authorize checks that the caller is a member of an organization and has one of roles, if any are given.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) authorize(ctx context.Context, store *postgres.Store, caller token.Caller, o id.Organization, roles ...string) error {
 	standing, err := store.Standing(ctx, o, caller.Person)
@@ -32,7 +32,7 @@ func (s *Service) authorize(ctx context.Context, store *postgres.Store, caller t
 	return nil
 }
 
-// administer runs change for an administrator of an organization, with the organization locked.
+// administer locks an organization, checks that the caller is one of its administrators, and calls change.
 // Errors: those of authorize and of change.
 func (s *Service) administer(ctx context.Context, caller token.Caller, o id.Organization, change func(tx *postgres.Store) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -59,9 +59,9 @@ func (s *Service) lockMember(ctx context.Context, tx *postgres.Store, o id.Organ
 	return standing.Roles, err
 }
 
-// keepAdmin refuses to take the last administrator from an organization, which is locked. roles are those that the person
-// has so far. Errors: identity.ErrLastAdmin.
-func (s *Service) keepAdmin(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, roles []string) error {
+// checkNotLastAdmin refuses a change that would leave an organization without administrator. The organization is locked.
+// roles are the person's present roles. Errors: identity.ErrLastAdmin.
+func (s *Service) checkNotLastAdmin(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, roles []string) error {
 	if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
 		return nil
 	}
@@ -72,17 +72,17 @@ func (s *Service) keepAdmin(ctx context.Context, tx *postgres.Store, o id.Organi
 	return err
 }
 
-// admit makes a person, who is locked and nowhere a member, a member of an organization, which is locked.
+// admit makes a person a member of an organization. Both are locked, and the person is in no organization.
 // Errors: identity.ErrUserLimit.
 func (s *Service) admit(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, roles []string) error {
-	if err := s.roomForOne(ctx, tx, o); err != nil {
+	if err := s.checkUserLimit(ctx, tx, o); err != nil {
 		return err
 	}
 	return tx.InsertMember(ctx, o, p, roles, s.now())
 }
 
-// roomForOne refuses when an organization has as many members as it may have. Errors: identity.ErrUserLimit.
-func (s *Service) roomForOne(ctx context.Context, store *postgres.Store, o id.Organization) error {
+// checkUserLimit refuses when the organization has reached its limitation users. Errors: identity.ErrUserLimit.
+func (s *Service) checkUserLimit(ctx context.Context, store *postgres.Store, o id.Organization) error {
 	members, limit, err := store.CountMembers(ctx, o)
 	if err == nil && members >= limit {
 		return identity.ErrUserLimit
@@ -90,7 +90,8 @@ func (s *Service) roomForOne(ctx context.Context, store *postgres.Store, o id.Or
 	return err
 }
 
-// Members lists the members of an organization for an administrator, oldest membership first. They are read as they are asked for.
+// Members lists the members of an organization to an administrator, oldest membership first. The sequence reads them from
+// the database in batches.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organization) (iter.Seq2[identity.Member, error], error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -99,7 +100,8 @@ func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organiz
 	return s.members(ctx, o)
 }
 
-// membersBatch is how many members are read at once: between batches a client may be slow, and no connection waits for it.
+// membersBatch is how many members one query returns. Between batches no database connection is held, however slow the
+// client is.
 const membersBatch = 2000
 
 func (s *Service) members(ctx context.Context, o id.Organization) (iter.Seq2[identity.Member, error], error) {
@@ -120,7 +122,7 @@ func (s *Service) members(ctx context.Context, o id.Organization) (iter.Seq2[ide
 	}, err
 }
 
-// Member returns a member of an organization to an administrator. Errors: as Members, identity.ErrMemberNotFound.
+// Member returns a member of an organization to an administrator. Errors: those of Members, identity.ErrMemberNotFound.
 func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Member{}, err
@@ -128,8 +130,8 @@ func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organiza
 	return s.store.Member(ctx, o, p)
 }
 
-// UpdateMember replaces what an organization decides about a member: roles, reference and externalUid. Changed roles reach
-// the member's tokens at once: each ID token is good for one replacement. Errors: as Member, fault.ErrInvalid,
+// UpdateMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's access
+// tokens are revoked, and each ID token can be replaced once. Errors: those of Member, fault.ErrInvalid,
 // identity.ErrLastAdmin.
 func (s *Service) UpdateMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -166,10 +168,10 @@ func (s *Service) UpdateMember(ctx context.Context, caller token.Caller, o id.Or
 	return after, describe("update member", err)
 }
 
-// setRoles stores a member whose roles were others before, and tells everybody.
+// setRoles stores a member with changed roles and revokes its access tokens.
 func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, m identity.Member, before []string) error {
 	if !slices.Contains(m.Roles, identity.RoleOrganizationAdmin) {
-		if err := s.keepAdmin(ctx, tx, o, m.UID, before); err != nil {
+		if err := s.checkNotLastAdmin(ctx, tx, o, m.UID, before); err != nil {
 			return err
 		}
 	}
@@ -185,10 +187,10 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 	})
 }
 
-// RemoveMember ends a member's membership and sessions. Errors: as Member, identity.ErrSelfRemoval.
+// RemoveMember ends a member's membership and sessions. Errors: those of Member, identity.ErrSelfRemoval.
 func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
-		if p == caller.Person { // somebody else is administrator, so whoever is removed was not the last one
+		if p == caller.Person { // so the caller stays administrator, and the removed member was not the last one
 			return identity.ErrSelfRemoval
 		}
 		if _, err := tx.Member(ctx, o, p); err != nil {
@@ -199,7 +201,7 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 	return describe("remove member", err)
 }
 
-// endMembership takes a member, who exists, out of an organization and ends its sessions.
+// endMembership deletes an existing membership and ends the member's sessions.
 func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by token.Caller, o id.Organization, p id.Person) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
@@ -214,77 +216,7 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by toke
 	return s.privilegesChanged(ctx, tx, privileges{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
 }
 
-// SetMember makes a person a member of an organization with exactly these roles, or gives a member these roles, for an
-// operator. Both are references: a uid, an address or a hostname, or FreeOrganization. The person's tokens follow at
-// once. Errors: fault.ErrInvalid, identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberElsewhere,
-// identity.ErrMemberNotVerified, identity.ErrLastAdmin.
-func (s *Service) SetMember(ctx context.Context, organization, person string, roles []string) error {
-	var problems fault.Problems
-	roles = checkRoles(&problems, roles)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	err := s.operate(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
-		if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
-			if err := s.keepAdmin(ctx, tx, o, p, before); err != nil {
-				return err
-			}
-		}
-		profile, err := tx.Profile(ctx, p)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(profile.Emails, func(a identity.Address) bool { return a.Verified }) {
-			return identity.ErrMemberNotVerified
-		}
-		epoch, err := tx.RaiseEpoch(ctx, p)
-		if err != nil {
-			return err
-		}
-		joined, err := tx.SetMember(ctx, o, p, roles, s.now())
-		if err != nil {
-			return err
-		}
-		return s.privilegesChanged(ctx, tx, privileges{
-			organization: o, person: p, epoch: epoch, action: "member.set", roles: roles, grace: true, membership: joined,
-		})
-	})
-	return describe("set member", err)
-}
-
-// DropMember ends a membership, for an operator; the references are those of SetMember.
-// Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound, identity.ErrLastAdmin.
-func (s *Service) DropMember(ctx context.Context, organization, person string) error {
-	err := s.operate(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
-		if err := s.keepAdmin(ctx, tx, o, p, before); err != nil {
-			return err
-		}
-		return s.endMembership(ctx, tx, token.Caller{}, o, p)
-	})
-	return describe("drop member", err)
-}
-
-// operate resolves the references of an operator's command and runs change with the organization locked; before are the
-// roles that the person has in it, if any.
-func (s *Service) operate(ctx context.Context, organization, person string, change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
-	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		o, err := tx.FindOrganization(ctx, organization)
-		if err != nil {
-			return err
-		}
-		p, err := tx.FindPerson(ctx, strings.ToLower(strings.TrimSpace(person)))
-		if err != nil {
-			return err
-		}
-		before, err := s.lockMember(ctx, tx, o, p)
-		if err != nil && !errors.Is(err, identity.ErrMemberNotFound) {
-			return err
-		}
-		return change(tx, o, p, before)
-	})
-}
-
-// checkRoles sorts roles and notes those that are none.
+// checkRoles returns the known roles in the order of identity.Roles, and adds a problem for each unknown one.
 func checkRoles(problems *fault.Problems, roles []string) []string {
 	sorted, unknown := identity.SortRoles(roles)
 	for _, r := range unknown {
@@ -296,19 +228,20 @@ func checkRoles(problems *fault.Problems, roles []string) []string {
 	return sorted
 }
 
-// privileges is somebody else's change of a person's membership or roles.
+// privileges is a change of a person's membership or roles that the person did not make.
 type privileges struct {
 	by           token.Caller // zero: an operator
 	organization id.Organization
 	person       id.Person
-	epoch        int64 // the lowest that is valid now
-	action       string
+	epoch        int64  // access tokens of a lower epoch are revoked
+	action       string // of the audit entry
 	roles        []string
-	grace        bool // sessions go on with a replacement each (contract 2.4); else they have been ended
-	membership   bool // not only the roles have changed
+	grace        bool // sessions continue: each ID token can be replaced once (contract 2.4); else they have been ended
+	membership   bool // the membership has changed, not only the roles
 }
 
-// privilegesChanged tells everybody: tokens are blacklisted, access ends, the person's feed says so.
+// privilegesChanged blacklists the person's ID tokens, calls the hooks, revokes access tokens, and writes the audit entry
+// and the event.
 func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c privileges) error {
 	if c.grace {
 		if err := tx.GraceSessions(ctx, c.person); err != nil {
@@ -329,7 +262,7 @@ func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c p
 	return s.endAccess(ctx, tx, c.person, c.epoch)
 }
 
-// endAccess puts PRIVILEGES_UPDATED into a person's feed and ends the access tokens below an epoch.
+// endAccess writes PRIVILEGES_UPDATED into a person's feed and revokes the access tokens below an epoch.
 func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person, epoch int64) error {
 	if err := events.AppendOwn(ctx, tx.Querier(), s.now(), events.PrivilegesUpdated, []id.Person{p}); err != nil {
 		return err
@@ -337,8 +270,9 @@ func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch})
 }
 
-// renewOwn follows the caller's own change of membership, with the person locked and the epoch raised: every ID token
-// ends, the session gets a new one, access ends, the feed says so. It returns nil for a session without ID token.
+// renewOwn finishes the caller's own change of membership. The person is locked and its epoch is raised. The other sessions
+// end, the caller's session gets a new ID token, access tokens are revoked, and the hooks are called. It returns nil for a
+// session without ID token.
 func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64, action string) (*postgres.Issued, error) {
 	issued, err := s.renewSession(ctx, tx, caller)
 	if err != nil {
@@ -358,8 +292,8 @@ func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token
 	return issued, s.endAccess(ctx, tx, caller.Person, epoch)
 }
 
-// renewSession replaces the ID token of the caller's session, with the person locked. It returns nil if the session has
-// none any more: it was parked, and whoever picks it up gets a token that is up to date.
+// renewSession replaces the ID token of the caller's session. The person is locked. It returns nil for a session without
+// ID token: it is parked, and the pickup returns a new token.
 func (s *Service) renewSession(ctx context.Context, tx *postgres.Store, caller token.Caller) (*postgres.Issued, error) {
 	t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.replacement(caller.Client))
 	if errors.Is(err, identity.ErrTokenNotFound) {
@@ -371,8 +305,8 @@ func (s *Service) renewSession(ctx context.Context, tx *postgres.Store, caller t
 	return &t, nil
 }
 
-// handOut signs the ID token of a session that was renewed; empty for none.
-func (s *Service) handOut(ctx context.Context, issued *postgres.Issued) (string, error) {
+// signRenewed returns the signed ID token of a renewed session, or "" for nil.
+func (s *Service) signRenewed(ctx context.Context, issued *postgres.Issued) (string, error) {
 	if issued == nil {
 		return "", nil
 	}

@@ -14,10 +14,12 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// The methods of this file are for `consign person …`; a person is named by its uid or by an address.
+// Methods of operators' commands are in four files: `consign person …` here, `consign org …` in
+// operators_organizations.go, limits and subscriptions of both in plans.go, the start in bootstrap.go. A person reference
+// is a uid or an address.
 
-// CreatePerson registers a person whose address the operator vouches for, or, if not verified, one who still has to
-// confirm it by mail. Errors: fault.ErrInvalid, identity.ErrAddressInUse.
+// CreatePerson registers a person. With verified set the address counts as verified; otherwise a mail asks the person to
+// verify it. Errors: fault.ErrInvalid, identity.ErrAddressInUse.
 func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool) (identity.Person, error) {
 	if err := a.check(); err != nil {
 		return identity.Person{}, err
@@ -28,7 +30,7 @@ func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool)
 	if a.TimeZone == "" {
 		a.TimeZone = "UTC"
 	}
-	hash, err := s.bcrypt.Hash(ctx, a.Password)
+	hash, err := s.hasher.Hash(ctx, a.Password)
 	if err != nil {
 		return identity.Person{}, err
 	}
@@ -75,7 +77,7 @@ func (s *Service) ShowPerson(ctx context.Context, reference string) (identity.Pe
 	return s.store.Profile(ctx, p)
 }
 
-// VerifyPerson marks a person's primary address as verified, as if the mail had been answered.
+// VerifyPerson marks a person's primary address as verified, as if the person had confirmed the mail.
 // Errors: identity.ErrPersonNotFound, identity.ErrAddressInUse.
 func (s *Service) VerifyPerson(ctx context.Context, reference string) error {
 	person, err := s.ShowPerson(ctx, reference)
@@ -117,7 +119,7 @@ func (s *Service) EndPersonSessions(ctx context.Context, reference string) error
 	return describe("end sessions", err)
 }
 
-// ResetFactors removes a person's second factors and ends its sessions, for somebody who has lost them.
+// ResetFactors deletes the second factors of a person who has lost them, and ends the person's sessions.
 // Errors: identity.ErrPersonNotFound.
 func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 	p, err := s.find(ctx, reference)
@@ -136,7 +138,7 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 	return describe("reset factors", err)
 }
 
-// DeletePerson deletes a person for good, as it could itself. Errors: identity.ErrPersonNotFound, identity.ErrLastAdmin.
+// DeletePerson deletes a person for good, like DeleteProfile. Errors: identity.ErrPersonNotFound, identity.ErrLastAdmin.
 func (s *Service) DeletePerson(ctx context.Context, reference string) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -145,15 +147,15 @@ func (s *Service) DeletePerson(ctx context.Context, reference string) error {
 	return describe("delete person", s.deletePerson(ctx, p, token.Caller{}, "by operator"))
 }
 
-// PersonRecord is everything that identity keeps of a person, secrets excepted.
+// PersonRecord is all data of a person in this domain except secrets.
 type PersonRecord struct {
 	identity.Person
-	Authenticators []identity.Authenticator // verified ones
+	Authenticators []identity.Authenticator // only verified ones
 	Sessions       []identity.Session
 	Avatar         []byte // the largest JPEG; nil: none
 }
 
-// ExportPerson returns what identity keeps of a person, without PersonAudit. Errors: identity.ErrPersonNotFound.
+// ExportPerson returns a person's data, without PersonAudit. Errors: identity.ErrPersonNotFound.
 func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonRecord, err error) {
 	if r.Person, err = s.ShowPerson(ctx, reference); err != nil {
 		return r, err
@@ -172,7 +174,7 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 	return r, nil
 }
 
-// PersonAudit lists what a person did and what was done to it, newest first, for an export. It is read as it is asked for.
+// PersonAudit lists the audit entries by and about a person, newest first, for an export. The sequence reads them in pages.
 func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.Record, error] {
 	const page = 1000
 	return func(yield func(audit.Record, error) bool) {
@@ -195,18 +197,18 @@ func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.
 	}
 }
 
-// CountPersons tells how many persons there are.
+// CountPersons returns the number of persons.
 func (s *Service) CountPersons(ctx context.Context) (int64, error) { return s.store.CountPersons(ctx) }
 
-// find resolves a reference to a person. Addresses are compared without case.
+// find returns the person of a reference. Addresses are compared without case. Errors: identity.ErrPersonNotFound.
 func (s *Service) find(ctx context.Context, reference string) (id.Person, error) {
 	return s.store.FindPerson(ctx, strings.ToLower(strings.TrimSpace(reference)))
 }
 
-// resealBatch bounds the secrets in memory at once.
+// resealBatch is how many secrets one query returns.
 const resealBatch = 500
 
-// Reseal seals every TOTP secret that is under the previous secret key under the present one, and counts them.
+// Reseal encrypts every TOTP secret of the previous secret key with the present one. It returns how many it has changed.
 func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var after id.Authenticator
 	for {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -17,15 +18,15 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// NewOrganization is an organization that somebody creates; empty members take the creator's.
+// NewOrganization is the input of a new organization.
 type NewOrganization struct {
 	Name     string // empty: unset
-	Locale   string
-	TimeZone string
+	Locale   string // empty: the creator's
+	TimeZone string // empty: the creator's
 }
 
-// CreateOrganization makes an organization whose one member and administrator is the caller, who leaves the free one for
-// it. Every ID token of the caller ends; the session's new one is returned.
+// CreateOrganization creates an organization with the caller as its only member and administrator. The caller leaves the
+// free organization. Every ID token of the caller ends; idToken is the session's new one.
 // Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
 func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
 	var problems fault.Problems
@@ -38,7 +39,7 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 		if err != nil {
 			return o, "", err
 		}
-		in.Locale, in.TimeZone = or(in.Locale, person.Locale), or(in.TimeZone, person.TimeZone)
+		in.Locale, in.TimeZone = cmp.Or(in.Locale, person.Locale), cmp.Or(in.TimeZone, person.TimeZone)
 	}
 	uid := id.New[id.Organization]()
 	var issued *postgres.Issued
@@ -48,7 +49,7 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 			return err
 		}
 		if err := tx.InsertOrganization(ctx, postgres.NewOrganization{
-			UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, Users: newUsers, CreatedAt: s.now(),
+			UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, Users: identity.NewOrganizationUsers, CreatedAt: s.now(),
 		}); err != nil {
 			return err
 		}
@@ -68,12 +69,12 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 	if err != nil {
 		return o, "", describe("create organization", err)
 	}
-	idToken, err = s.handOut(ctx, issued)
+	idToken, err = s.signRenewed(ctx, issued)
 	return o, idToken, err
 }
 
-// leaveFree ends a person's membership of the free organization, if it has one, and returns its new epoch. The person is
-// locked afterwards and in no organization. Errors: identity.ErrStillMember, identity.ErrLastAdmin.
+// leaveFree ends a person's membership of the free organization, if any, and returns the person's new epoch. Afterwards the
+// person is locked and in no organization. Errors: identity.ErrStillMember, identity.ErrLastAdmin.
 func (s *Service) leaveFree(ctx context.Context, tx *postgres.Store, p id.Person) (epoch int64, err error) {
 	m, err := tx.Membership(ctx, p)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Service) leaveFree(ctx context.Context, tx *postgres.Store, p id.Person
 	case !now.Free || now.Organization != m.Organization:
 		return 0, identity.ErrStillMember
 	}
-	if err := s.keepAdmin(ctx, tx, now.Organization, p, now.Roles); err != nil {
+	if err := s.checkNotLastAdmin(ctx, tx, now.Organization, p, now.Roles); err != nil {
 		return 0, err
 	}
 	return epoch, tx.DeleteMember(ctx, now.Organization, p)
@@ -111,8 +112,8 @@ func (s *Service) Organization(ctx context.Context, caller token.Caller, o id.Or
 	return s.store.Organization(ctx, o)
 }
 
-// ClaimOf returns the hostname that an organization has still to prove, the zero claim if there is none. It is for its
-// administrators; to others it is always the zero claim.
+// ClaimOf returns the hostname that an organization claims and whose TXT record is missing, or the zero claim. Members who
+// are not administrators always get the zero claim. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember.
 func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organization) (identity.HostClaim, error) {
 	err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin)
 	if errors.Is(err, identity.ErrRoleMissing) {
@@ -124,8 +125,8 @@ func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organiz
 	return s.store.HostClaim(ctx, o)
 }
 
-// UpdateOrganization replaces an organization's profile, its hostnames by the rules of contract 3.11. The claim is that of
-// a hostname that has still to be proved. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound,
+// UpdateOrganization replaces an organization's profile, and its hostnames by the rules of contract 3.11. claim is the
+// hostname that still needs a TXT record. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound,
 // identity.ErrNotMember, identity.ErrRoleMissing, and those of changeHostnames.
 func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -164,12 +165,12 @@ func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o
 		if err := s.recordOf(ctx, tx, caller, o, "organization.update", nil); err != nil {
 			return err
 		}
-		return s.tellMembers(ctx, tx, o, profileUpdated)
+		return s.announceToMembers(ctx, tx, o, profileUpdated)
 	})
 	return after, claim, describe("update organization", err)
 }
 
-// checkOrganization validates a profile and brings its hostnames into the form they are stored in.
+// checkOrganization validates a profile and normalizes its hostnames. Errors: fault.ErrInvalid.
 func checkOrganization(p *identity.OrganizationProfile) error {
 	var problems fault.Problems
 	checkProfile(&problems, p.Name, p.Locale, p.TimeZone)
@@ -199,7 +200,7 @@ func checkOrganization(p *identity.OrganizationProfile) error {
 	return problems.Err()
 }
 
-// LeaveOrganization ends the caller's membership. Every ID token of the caller ends; the session's new one is returned.
+// LeaveOrganization ends the caller's membership. Every ID token of the caller ends; idToken is the session's new one.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrLastAdmin.
 func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
 	var issued *postgres.Issued
@@ -211,7 +212,7 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 		if err != nil {
 			return err
 		}
-		if err := s.keepAdmin(ctx, tx, o, caller.Person, roles); err != nil {
+		if err := s.checkNotLastAdmin(ctx, tx, o, caller.Person, roles); err != nil {
 			return err
 		}
 		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
@@ -227,11 +228,11 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 	if err != nil {
 		return "", describe("leave organization", err)
 	}
-	return s.handOut(ctx, issued)
+	return s.signRenewed(ctx, issued)
 }
 
-// DeleteOrganization removes an organization, of which everybody's tokens end; the caller's session gets a new ID token,
-// which is returned. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
+// DeleteOrganization deletes an organization and ends the tokens of all its members; idToken is the new ID token of the
+// caller's session. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
 // identity.ErrFreeOrganization.
 func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
 	var issued *postgres.Issued
@@ -242,17 +243,17 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 		if err := s.authorize(ctx, tx, caller, o, identity.RoleOrganizationAdmin); err != nil {
 			return err
 		}
-		issued, err = s.dissolve(ctx, tx, caller, o)
+		issued, err = s.deleteOrganization(ctx, tx, caller, o)
 		return err
 	})
 	if err != nil {
 		return "", describe("delete organization", err)
 	}
-	return s.handOut(ctx, issued)
+	return s.signRenewed(ctx, issued)
 }
 
-// dissolve removes a locked organization and tells everybody.
-func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
+// deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, and announces the change.
+func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
 	raised, err := tx.RaiseEpochs(ctx, o)
 	if err != nil {
 		return nil, err
@@ -302,7 +303,7 @@ func (s *Service) dissolve(ctx context.Context, tx *postgres.Store, caller token
 
 var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// SetTheme sets the colors of an organization's pages; the zero theme removes them. Errors: fault.ErrInvalid,
+// SetTheme sets the colors of an organization's pages. The zero theme removes them. Errors: fault.ErrInvalid,
 // identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) SetTheme(ctx context.Context, caller token.Caller, o id.Organization, t identity.Theme) (identity.Theme, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -328,33 +329,25 @@ func (s *Service) SetTheme(ctx context.Context, caller token.Caller, o id.Organi
 		if err := s.recordOf(ctx, tx, caller, o, "organization.theme", nil); err != nil {
 			return err
 		}
-		return s.tellMembers(ctx, tx, o, profileUpdated)
+		return s.announceToMembers(ctx, tx, o, profileUpdated)
 	})
 	return t, describe("set theme", err)
 }
 
-// profileUpdated and avatarUpdated are what members of an organization are told of it.
+// profileUpdated and avatarUpdated are the events about an organization that its members get.
 const (
 	profileUpdated = events.OrganizationProfileUpdated
 	avatarUpdated  = events.OrganizationAvatarUpdated
 )
 
-// tellMembers tells every member of an organization that something of it has changed.
-func (s *Service) tellMembers(ctx context.Context, tx *postgres.Store, o id.Organization, kind string) error {
-	return s.announce(ctx, tx, announcement{Organization: o, Event: kind, Subject: o.String()})
+// announceToMembers announces an event about an organization to its members.
+func (s *Service) announceToMembers(ctx context.Context, tx *postgres.Store, o id.Organization, kind string) error {
+	return s.announce(ctx, tx, announceJob{Organization: o, Event: kind, Subject: o.String()})
 }
 
-// recordOf is record for what a caller does to an organization.
+// recordOf appends an audit entry about a caller's change of an organization.
 func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action string, details map[string]string) error {
 	return s.record(ctx, tx, audit.Entry{
 		Actor: caller.Person, Action: action, Object: o.String(), Organization: o, Client: caller.Client, Details: details,
 	})
-}
-
-// or is the first of two strings that is not empty.
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

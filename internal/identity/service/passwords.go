@@ -11,11 +11,11 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// errRehashed is a password whose hash became another after it was compared.
-var errRehashed = errors.New("the password has changed meanwhile")
+// errHashChanged says that the stored hash changed after it was compared.
+var errHashChanged = errors.New("the stored password hash has changed since it was compared")
 
-// changePassword stores a new password. The hash that was compared may be another by the time it is replaced, since a
-// login brings it to the current cost: then it is compared anew.
+// changePassword stores a new password. A concurrent login may replace the compared hash by one of the current cost; then
+// the comparison is repeated. Errors: identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
 func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
 	const tries = 3
 	var hash []byte
@@ -26,7 +26,7 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 		}
 		proved := false
 		if c.AuthKey != nil {
-			if proved, err = s.bcrypt.Compare(ctx, secret.Secret, *c.AuthKey); err != nil {
+			if proved, err = s.hasher.Compare(ctx, secret.Secret, *c.AuthKey); err != nil {
 				return after, err
 			}
 		}
@@ -34,7 +34,7 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 			return after, identity.ErrKeyChange
 		}
 		if hash == nil {
-			if hash, err = s.bcrypt.Hash(ctx, *c.PubKey); err != nil {
+			if hash, err = s.hasher.Hash(ctx, *c.PubKey); err != nil {
 				return after, err
 			}
 		}
@@ -45,15 +45,15 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 			after, err = s.rename(ctx, tx, caller, a, c.Name)
 			return err
 		})
-		if !errors.Is(err, errRehashed) {
+		if !errors.Is(err, errHashChanged) {
 			return after, err
 		}
 	}
-	return after, identity.ErrKeyChange.Because(errRehashed)
+	return after, identity.ErrKeyChange.Because(errHashChanged)
 }
 
-// replaceHash stores a new password's hash in place of the old one and ends every other session and all access tokens. If
-// the old password was not proved, the session must be allowed to do without. Errors: identity.ErrKeyChange, errRehashed.
+// replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. Without proof of
+// the old password the session must be one that may set it. Errors: identity.ErrKeyChange, errHashChanged.
 func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, proved bool, old, hash []byte) error {
 	if err := tx.LockPerson(ctx, caller.Person); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller to
 		return err
 	}
 	if !changed {
-		return errRehashed
+		return errHashChanged
 	}
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {

@@ -1,116 +1,27 @@
 package service
 
 import (
+	"cmp"
 	"context"
-	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/i18n"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// The plan of the free organization at the first start, and what differs for others (contract 3.19).
-const (
-	gigabyte          = 1_000_000_000
-	planUsers         = 100_000
-	newUsers          = 100
-	planVolume        = 1000 * gigabyte
-	planReceivers     = 100
-	planMailboxGroups = 10
-)
-
-// FreeOrganization is how operators' commands name the free organization. In all of them an organization is a uid, a
-// hostname, the address of a member, or this.
-const FreeOrganization = "free"
-
-// planDefault as a value gives a limit back to the plan.
+// planDefault is the value that resets a limit to the free organization's plan.
 const planDefault = "default"
 
-func (s *Service) createFree(ctx context.Context, tx *postgres.Store) (id.Organization, error) {
-	free := id.New[id.Organization]()
-	err := tx.InsertFreeOrganization(ctx, postgres.NewFreeOrganization{
-		UID: free, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now(), Users: planUsers,
-		Transfer: planVolume, Storage: planVolume, Transfers: s.settings.NewTransfers.Capacity, Drain: s.settings.NewTransfers.PerSecond, Receivers: planReceivers, Groups: planMailboxGroups,
-	})
-	if err != nil {
-		return free, err
-	}
-	return free, s.record(ctx, tx, audit.Entry{Action: "organization.create", Object: free.String(), Organization: free})
-}
-
-// OpenOrganization makes an organization without members, for an operator. Errors: fault.ErrInvalid.
-func (s *Service) OpenOrganization(ctx context.Context, in NewOrganization) (identity.OrganizationDetails, error) {
-	var problems fault.Problems
-	if err := text.Required(in.Name, text.MaxName); err != nil {
-		problems.Add("name", err.Error())
-	}
-	checkProfile(&problems, "", in.Locale, in.TimeZone)
-	if err := problems.Err(); err != nil {
-		return identity.OrganizationDetails{}, err
-	}
-	uid := id.New[id.Organization]()
-	var o identity.OrganizationDetails
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		err := tx.InsertOrganization(ctx, postgres.NewOrganization{
-			UID: uid, Name: in.Name, Locale: or(in.Locale, i18n.Default), TimeZone: or(in.TimeZone, "UTC"), Users: newUsers, CreatedAt: s.now(),
-		})
-		if err != nil {
-			return err
-		}
-		if o, err = tx.Organization(ctx, uid); err != nil {
-			return err
-		}
-		return s.recordOf(ctx, tx, token.Caller{}, uid, "organization.create", nil)
-	})
-	return o, describe("open organization", err)
-}
-
-// OrganizationReport is everything that an operator can see of an organization.
-type OrganizationReport struct {
-	identity.OrganizationDetails
-	Limits  identity.Limits
-	Members []identity.Member
-	Claim   identity.HostClaim // a hostname that is still to be proved; zero: none
-}
-
-// ShowOrganization returns everything of an organization. Errors: identity.ErrOrganizationNotFound.
-func (s *Service) ShowOrganization(ctx context.Context, organization string) (r OrganizationReport, err error) {
-	o, err := s.store.FindOrganization(ctx, organization)
-	if err != nil {
-		return r, err
-	}
-	if r.OrganizationDetails, err = s.store.Organization(ctx, o); err != nil {
-		return r, err
-	}
-	if r.Limits, err = s.store.Limits(ctx, o); err != nil {
-		return r, err
-	}
-	if r.Claim, err = s.store.HostClaim(ctx, o); err != nil {
-		return r, err
-	}
-	members, err := s.members(ctx, o)
-	if err != nil {
-		return r, err
-	}
-	for m, err := range members {
-		if err != nil {
-			return r, err
-		}
-		r.Members = append(r.Members, m)
-	}
-	return r, nil
-}
-
-// SetLimits sets limitations of an organization, given as name=value with the names of the client environment; the value
-// default gives one back to the free organization's plan. Limits hold on every replica at once.
+// SetLimits sets limitations of an organization. Assignments are name=value with the names of the client environment. The
+// value default resets a limit to the free organization's plan. Every replica applies the new limits at once.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetLimits(ctx context.Context, organization string, assignments []string) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -127,7 +38,7 @@ func (s *Service) SetLimits(ctx context.Context, organization string, assignment
 			name, value, _ := strings.Cut(a, "=")
 			parsed, problem := parseLimit(name, value)
 			if problem == "" && parsed == nil && details.Free {
-				problem = "the free organization's limits are the plan itself: give a value"
+				problem = "needs a value: the free organization's limits are the plan itself"
 			}
 			if problem != "" {
 				problems.Add(name, problem)
@@ -148,8 +59,8 @@ func (s *Service) SetLimits(ctx context.Context, organization string, assignment
 	return describe("set limits", err)
 }
 
-// SetPersonLimits sets a person's own limits, given as name=value; there is uploadVolumeGb, monthly, and the value default
-// gives it back to the server. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+// SetPersonLimits sets a person's own limits. Assignments are name=value; the only name is uploadVolumeGb, the volume per
+// month. The value default resets it to the server's setting. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) SetPersonLimits(ctx context.Context, person string, assignments []string) error {
 	p, err := s.find(ctx, person)
 	if err != nil {
@@ -160,7 +71,7 @@ func (s *Service) SetPersonLimits(ctx context.Context, person string, assignment
 	for _, a := range assignments {
 		name, value, _ := strings.Cut(a, "=")
 		if name != "uploadVolumeGb" {
-			problems.Add(name, "is no limit of a person; there is uploadVolumeGb")
+			problems.Add(name, "is not a limit of a person; use uploadVolumeGb")
 			continue
 		}
 		if value == planDefault {
@@ -194,19 +105,19 @@ func (s *Service) SetPersonLimits(ctx context.Context, person string, assignment
 	return describe("set person's limits", err)
 }
 
-// NewSubscription is a subscription to be stored, or new facts about the one of the same product.
+// NewSubscription is a new subscription, or an update of the one of the same product.
 type NewSubscription struct {
 	Domain    string
-	Product   string     // empty: the domain's name
-	Name      string     // empty: the product
+	Product   string     // empty: the name of Domain
+	Name      string     // empty: Product
 	Status    string     // empty: active
 	ExpiresAt *time.Time // nil: not cancelled
 }
 
-// Subscribe stores what an organization has subscribed to. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
+// Subscribe stores a subscription of an organization. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubscription) error {
-	n.Product, n.Status = or(n.Product, n.Domain), or(n.Status, identity.StatusActive)
-	n.Name = or(n.Name, n.Product)
+	n.Product, n.Status = cmp.Or(n.Product, n.Domain), cmp.Or(n.Status, identity.StatusActive)
+	n.Name = cmp.Or(n.Name, n.Product)
 	var problems fault.Problems
 	if !slices.Contains(identity.Domains(), n.Domain) {
 		problems.Add("domain", "must be one of "+strings.Join(identity.Domains(), ", "))
@@ -237,104 +148,78 @@ func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubsc
 	return describe("subscribe", err)
 }
 
-// SetOrganization sets members of an organization, given as name=value: those of its profile, externalUid and mfaRequired.
-// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
-func (s *Service) SetOrganization(ctx context.Context, organization string, assignments []string) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		uid, err := tx.FindOrganization(ctx, organization)
-		if err != nil {
-			return err
-		}
-		if err := tx.LockOrganizations(ctx, uid); err != nil {
-			return err
-		}
-		o, err := tx.Organization(ctx, uid)
-		if err != nil {
-			return err
-		}
-		before := o.MFARequired
-		if err := assign(&o, assignments); err != nil {
-			return err
-		}
-		if err := tx.UpdateOrganizationProfile(ctx, uid, o.Profile, s.now()); err != nil {
-			return err
-		}
-		if err := tx.SetExternalUID(ctx, uid, o.ExternalUID, s.now()); err != nil {
-			return err
-		}
-		if err := tx.NotifyDirectory(ctx); err != nil {
-			return err
-		}
-		names := make([]string, len(assignments))
-		for i, a := range assignments {
-			names[i], _, _ = strings.Cut(a, "=")
-		}
-		if err := s.recordOf(ctx, tx, token.Caller{}, uid, "organization.set", map[string]string{"members": strings.Join(names, " ")}); err != nil {
-			return err
-		}
-		if before != o.MFARequired {
-			if err := s.demandFactor(ctx, tx, uid, o.MFARequired); err != nil {
-				return err
-			}
-		}
-		return s.tellMembers(ctx, tx, uid, profileUpdated)
-	})
-	return describe("set organization", err)
+// limitKinds is the kind of value of each limit.
+var limitKinds = map[string]string{
+	"serviceEnabled": "switch", "users": "count", "transferVolumeGb": "volume", "storageVolumeGb": "volume", "gdprContract": "switch",
+	"secureSpaces": "switch", "mimeTypeFilter": "switch", "newTransferLimit": "count", "newTransferDrainRate": "rate",
+	"newTransferReceiversLimit": "count", "adminPortal": "switch", "mailboxGroups": "count", "changeHostname": "hostname",
 }
 
-// assign applies name=value to an organization. Errors: fault.ErrInvalid.
-func assign(o *identity.OrganizationDetails, assignments []string) error {
-	p := &o.Profile
-	texts := map[string]*string{
-		"name": &p.Name, "addressLine1": &p.AddressLine1, "addressLine2": &p.AddressLine2, "postCode": &p.PostCode, "city": &p.City,
-		"state": &p.State, "country": &p.Country, "phoneNumber": &p.PhoneNumber, "globalSignature": &p.GlobalSignature,
-		"legalNoticeUrl": &p.LegalNoticeURL, "privacyPolicyUrl": &p.PrivacyPolicyURL, "locale": &p.Locale, "timeZone": &p.TimeZone,
-		"externalUid": &o.ExternalUID,
-	}
-	var problems fault.Problems
-	for _, a := range assignments {
-		name, value, assigned := strings.Cut(a, "=")
-		if !assigned { // "city" alone would empty it
-			problems.Add(name, "say name=value; "+name+"= empties it")
-			continue
+// parseLimit parses the value of a limit. parsed is nil for planDefault. problem is empty for a valid value.
+func parseLimit(name, value string) (parsed any, problem string) {
+	kind, known := limitKinds[name]
+	switch {
+	case !known:
+		names := make([]string, 0, len(limitKinds))
+		for n := range limitKinds {
+			names = append(names, n)
 		}
-		if name == "mfaRequired" {
-			on, problem := parseSwitch(value)
-			if problem != "" {
-				problems.Add(name, problem)
-			}
-			o.MFARequired, _ = on.(bool)
-			continue
+		slices.Sort(names)
+		return nil, "is not a limit; use " + strings.Join(names, ", ")
+	case value == planDefault:
+		return nil, ""
+	}
+	switch kind {
+	case "switch":
+		return parseSwitch(value)
+	case "count":
+		n, err := strconv.ParseInt(value, 10, 32)
+		if err != nil || n < 0 {
+			return nil, "must be a whole number, 0 to 2147483647"
 		}
-		target, ok := texts[name]
-		if !ok {
-			problems.Add(name, "cannot be set; there are mfaRequired, "+strings.Join(slices.Sorted(maps.Keys(texts)), ", "))
-			continue
-		}
-		*target = value
+		return int32(n), ""
+	case "volume":
+		return parseVolume(value)
+	case "rate":
+		return parseRate(value)
 	}
-	if err := text.Line(o.ExternalUID, text.MaxName); err != nil {
-		problems.Add("externalUid", err.Error())
+	options := []string{identity.HostnameFixed, identity.HostnameLabel, identity.HostnameLabels, identity.HostnameCustom}
+	if !slices.Contains(options, value) {
+		return nil, "must be one of " + strings.Join(options, ", ")
 	}
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	return checkOrganization(p)
+	return value, ""
 }
 
-// demandFactor makes members of an organization need a second factor, or not any more: their access tokens end, and what
-// takes their place knows (contract 3.2).
-func (s *Service) demandFactor(ctx context.Context, tx *postgres.Store, o id.Organization, required bool) error {
-	if err := tx.SetMFARequired(ctx, o, required, s.now()); err != nil {
-		return err
+func parseSwitch(value string) (any, string) {
+	switch value {
+	case "on", "true":
+		return true, ""
+	case "off", "false":
+		return false, ""
 	}
-	raised, err := tx.RaiseEpochs(ctx, o)
-	if err != nil {
-		return err
+	return nil, "must be on or off"
+}
+
+// parseVolume parses gigabytes and returns bytes.
+func parseVolume(value string) (any, string) {
+	gb, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(gb >= 0 && gb <= 1e9) {
+		return nil, "must be a number of gigabytes, 0 to 1000000000"
 	}
-	ended := make([]token.Revocation, len(raised))
-	for i, r := range raised {
-		ended[i] = token.Revocation{Person: r.Person, Epoch: r.Epoch}
+	return int64(math.Round(gb * identity.Gigabyte)), ""
+}
+
+// parseRate parses tokens per second, also as a fraction: 1/60 is one token per minute.
+func parseRate(value string) (any, string) {
+	above, below, fraction := strings.Cut(value, "/")
+	n, err := strconv.ParseFloat(above, 64)
+	if err == nil && fraction {
+		var d float64
+		d, err = strconv.ParseFloat(below, 64)
+		n /= d
 	}
-	return s.revocations.Publish(ctx, tx.Querier(), ended...)
+	if err != nil || !(n >= 0 && n <= 1e6) {
+		return nil, "must be tokens per second, such as 0.5 or 1/60"
+	}
+	return n, ""
 }

@@ -19,7 +19,7 @@ func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Pe
 	return s.store.Profile(ctx, caller.Person)
 }
 
-// ProfileChange is what of a profile is to change; nil members stay as they are.
+// ProfileChange is a change of a profile. Nil members stay unchanged.
 type ProfileChange struct {
 	Name     *string // empty: unset
 	Locale   *string
@@ -45,7 +45,7 @@ func (c ProfileChange) check() error {
 	return problems.Err()
 }
 
-// UpdateProfile changes the caller's profile and returns it as it is then.
+// UpdateProfile changes the caller's profile and returns the new state.
 // Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) UpdateProfile(ctx context.Context, caller token.Caller, c ProfileChange) (after identity.Person, err error) {
 	if err := c.check(); err != nil {
@@ -64,36 +64,36 @@ func (s *Service) UpdateProfile(ctx context.Context, caller token.Caller, c Prof
 	return after, describe("update profile", err)
 }
 
-// DeleteProfile deletes the caller for good, with all sessions; other domains follow by jobs of their own.
+// DeleteProfile deletes the caller for good and ends all sessions. The hooks delete the data of other domains.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
 func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller) error {
 	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish"))
 }
 
-// errMoved is a person whose organization became another before it was locked.
-var errMoved = errors.New("the person's membership has changed meanwhile")
+// errMembershipChanged says that a person's organization changed before it was locked.
+var errMembershipChanged = errors.New("the person's membership has changed since it was read")
 
-// deletePerson deletes a person unless its organization would be left without administrator.
+// deletePerson deletes a person who is not the last administrator of an organization.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
 func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string) error {
 	const tries = 3
 	for range tries {
 		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-			if err := s.lockStanding(ctx, tx, p); err != nil {
+			if err := s.lockForDeletion(ctx, tx, p); err != nil {
 				return err
 			}
 			return s.erase(ctx, tx, p, by, reason)
 		})
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errMembershipChanged) {
 			return err
 		}
 	}
-	return fault.ErrConflict.WithMessage(fault.MessageNotStored).Because(errMoved)
+	return fault.ErrConflict.WithMessage(fault.MessageNotStored).Because(errMembershipChanged)
 }
 
-// lockStanding locks the organization that a person is a member of, if any, then the person, and refuses to go on where
-// the organization needs it. Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, errMoved.
-func (s *Service) lockStanding(ctx context.Context, tx *postgres.Store, p id.Person) error {
+// lockForDeletion locks a person's organization, if any, and then the person. It refuses the last administrator of an
+// organization. Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, errMembershipChanged.
+func (s *Service) lockForDeletion(ctx context.Context, tx *postgres.Store, p id.Person) error {
 	before, err := tx.Membership(ctx, p)
 	if err != nil {
 		return err
@@ -111,21 +111,21 @@ func (s *Service) lockStanding(ctx context.Context, tx *postgres.Store, p id.Per
 	case err != nil:
 		return err
 	case now.Organization != before.Organization:
-		return errMoved
+		return errMembershipChanged
 	case now.Organization.IsZero():
 		return nil
 	}
-	return s.keepAdmin(ctx, tx, now.Organization, p, now.Roles)
+	return s.checkNotLastAdmin(ctx, tx, now.Organization, p, now.Roles)
 }
 
-// ProfileAvatar returns the stored size of the caller's avatar that is closest to height (0: the largest).
+// ProfileAvatar returns the caller's avatar in the stored size closest to height (pixels; 0: the largest).
 // Errors: identity.ErrAvatarNotFound.
 func (s *Service) ProfileAvatar(ctx context.Context, caller token.Caller, height int) (identity.Avatar, error) {
 	return s.avatar(ctx, postgres.AvatarOwner{Person: caller.Person}, height)
 }
 
-// PutProfileAvatar stores a picture as the caller's avatar and returns its largest size. The picture is read from its
-// beginning. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+// PutProfileAvatar stores a picture as the caller's avatar and returns its largest size. It reads the picture from the
+// start. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, picture io.ReadSeeker) (identity.Avatar, error) {
 	sizes, err := s.avatarSizes(ctx, picture)
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, pic
 	return sizes[0], describe("put avatar", err)
 }
 
-// DeleteProfileAvatar removes the caller's avatar. Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
+// DeleteProfileAvatar deletes the caller's avatar. Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
 func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -161,7 +161,7 @@ func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) 
 	return describe("delete avatar", err)
 }
 
-// profileAvatarChanged tells the person and the members of its organization.
+// profileAvatarChanged writes the event for the person and the members of its organization, and the audit entry.
 func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
 	if err := s.recordOwn(ctx, tx, caller, "profile.avatar", caller.Person.String(), nil); err != nil {
 		return err
@@ -171,12 +171,12 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 		return err
 	}
 	if m.Organization.IsZero() {
-		return s.tell(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
+		return s.appendEvent(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
 	}
-	return s.announce(ctx, tx, announcement{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
+	return s.announce(ctx, tx, announceJob{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
 }
 
-// recordOwn is record for what a caller does to its own account.
+// recordOwn appends an audit entry about a caller's change of its own account.
 func (s *Service) recordOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, action, object string, details map[string]string) error {
 	return s.record(ctx, tx, audit.Entry{
 		Actor: caller.Person, Action: action, Object: object, Target: caller.Person, Client: caller.Client, Details: details,

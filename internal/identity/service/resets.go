@@ -17,13 +17,13 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// RequestReset mails a key that resets the password to a verified address, given in normalized form. Under CONSIGN_ENUMERATION=strict every
-// address is treated alike: it becomes a job, and only that looks whether there is anybody to write to.
+// RequestReset queues a mail with a key that resets the password, to a verified address in stored form. With
+// CONSIGN_ENUMERATION=strict the answer is the same for every address: a job looks up the address later.
 // Errors: identity.ErrResetRefused.
 func (s *Service) RequestReset(ctx context.Context, c token.Client, address string) error {
 	if s.settings.StrictEnumeration {
 		return s.store.InTx(ctx, func(tx *postgres.Store) error {
-			return s.jobs.Enqueue(ctx, tx.Tx(), resetArgs{
+			return s.jobs.Enqueue(ctx, tx.Tx(), resetJob{
 				Address: address, Organization: c.Host.Organization, Client: c.Address, UserAgent: userAgent(c),
 			})
 		})
@@ -31,8 +31,8 @@ func (s *Service) RequestReset(ctx context.Context, c token.Client, address stri
 	return describe("request reset", s.reset(ctx, c, address))
 }
 
-// resetArgs is a request for a reset that is still to be looked at.
-type resetArgs struct {
+// resetJob is the job that handles a request for a reset.
+type resetJob struct {
 	Address      string          `json:"address"`
 	Organization id.Organization `json:"organization"`
 	Client       netip.Addr      `json:"client"`
@@ -40,10 +40,10 @@ type resetArgs struct {
 }
 
 // Kind implements river.JobArgs.
-func (resetArgs) Kind() string { return "identity-reset" }
+func (resetJob) Kind() string { return "identity-reset" }
 
-// workReset does what a request for a reset asks for, if there is anybody to do it for.
-func (s *Service) workReset(ctx context.Context, a resetArgs) error {
+// workReset queues the mail of a reset. A request for an unknown address is done without a mail.
+func (s *Service) workReset(ctx context.Context, a resetJob) error {
 	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization}}
 	if err := s.reset(ctx, c, a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
 		return err
@@ -84,8 +84,8 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	})
 }
 
-// Reset consumes a reset key: every session of the person ends and a new one begins, in which the password may be set
-// without the old one. Who has a second factor gets an mfa token instead (contract 3.5). Errors: identity.ErrKeyNotFound.
+// Reset consumes a reset key. It ends every session of the person and returns the ID token of a new one, in which the
+// password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5). Errors: identity.ErrKeyNotFound.
 func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw string, err error) {
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {

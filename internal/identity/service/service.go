@@ -1,6 +1,24 @@
-// Package service holds the rules of the identity domain. Each exported method validates, decides, and writes in one
-// transaction or one guarded statement; its comment names the errors it returns. It knows no HTTP. Passwords are hashed
-// and compared outside of transactions; mails, events, audit entries and revocations are written inside.
+// Package service holds the rules of the identity domain. An exported method validates its input, decides, and writes in
+// one transaction or one guarded statement. Its comment lists the errors it returns. The package knows no HTTP.
+//
+// Passwords are hashed and compared outside of transactions. Mails, events, audit entries, revocations and jobs are
+// written inside the transaction of the change.
+//
+// # Locks
+//
+// A transaction takes its locks in this order:
+//
+//  1. The external identity (LockExternal, an advisory lock): one login of an issuer and subject at a time.
+//  2. The hostnames (LockHosts, an advisory lock): one change of hostnames at a time.
+//  3. Organizations (LockOrganizations, row locks in the order of their uids): before a decision that depends on their
+//     members, administrators or number of members.
+//  4. The address (LockAddress, an advisory lock): before an address is claimed or verified.
+//  5. Persons (LockPerson, RaiseEpoch, RaiseEpochs, LockExternalSessions; row locks, of several persons in the order of
+//     their uids): before sessions end or credentials change. Statements that create ID tokens update the person's row or
+//     lock it for share, so that no token is created beside such a change and missed by it.
+//  6. The feeds of persons (package events), in the order of their uids.
+//
+// LockBootstrap is taken alone: it serializes replicas that start at the same time.
 package service
 
 import (
@@ -40,27 +58,27 @@ type IdentityHooks interface {
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
 }
 
-// Settings are the numbers and names that an operator may change; all are required unless said otherwise.
+// Settings are the values that an operator can change. All are required unless noted. Their defaults are in package config.
 type Settings struct {
 	PublicURL         *url.URL
-	RedirectOrigins   []string // scheme://host[:port] where parked sessions may go beside the organization's hosts; may be empty
+	RedirectOrigins   []string // scheme://host[:port], allowed as redirects besides the organization's hosts; may be empty
 	ProductName       string
 	StrictEnumeration bool            // exists and reset answer the same for every address (contract 3.17)
-	VerificationKey   time.Duration   // life of a verification key
-	ResetKey          time.Duration   // life of a reset key
+	VerificationKey   time.Duration   // lifetime of a verification key
+	ResetKey          time.Duration   // lifetime of a reset key
 	UnverifiedEmail   time.Duration   // how long an address may stay unverified
-	SetPassword       time.Duration   // how long after a reset the password may be set without the old one
-	YoungSession      time.Duration   // age of a login up to which it may register authenticators
-	RecentEmail       time.Duration   // age of a proof of the primary address up to which it counts for that
-	Invitation        time.Duration   // life of an invitation to an address
-	NewTransfers      ratelimit.Limit // limitations.newTransferLimit and newTransferDrainRate of the plan; zero: 20, one a minute
-	BaseDomain        string          // below which organizations may choose hostnames; empty: none
-	Providers         []oidc.Client   // what the client environment tells of External; may be empty
-	ProviderRedirect  string          // oidcSettings.redirectUrl: the redirect_uri of every request to External
-	Provider          agreement.Facts // what documents say of who runs the installation
+	SetPassword       time.Duration   // how long after a reset the password can be set without the old one
+	YoungSession      time.Duration   // greatest age of a login that may register authenticators
+	RecentEmail       time.Duration   // greatest age of the verification of the primary address for that
+	Invitation        time.Duration   // lifetime of an invitation to an address
+	NewTransfers      ratelimit.Limit // newTransferLimit and newTransferDrainRate of the free organization's plan
+	BaseDomain        string          // organizations can choose hostnames below it; empty: none
+	Providers         []oidc.Client   // external providers listed in the client environment; may be empty
+	ProviderRedirect  string          // oidcSettings.redirectUrl: the redirect_uri of every code exchange
+	Provider          agreement.Facts // the provider's part of contractual documents
 }
 
-// Options are what a Service is built from. All are required, except Hooks.
+// Options are the dependencies of a Service. All are required unless noted.
 type Options struct {
 	Store       *postgres.Store
 	Issuer      *token.Issuer
@@ -68,8 +86,8 @@ type Options struct {
 	Mailer      *mail.Mailer
 	Jobs        *jobs.Runner
 	Sealer      *seal.Sealer
-	Hosts       *hosts.Directory // builds links
-	Bcrypt      *password.Hasher
+	Hosts       *hosts.Directory                                         // builds links
+	Hasher      *password.Hasher                                         // hashes and compares passwords
 	External    *oidc.Providers                                          // external identity providers; nil: none
 	Imaging     *imaging.Processor                                       // makes avatars
 	LookupTXT   func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
@@ -90,7 +108,7 @@ type Service struct {
 	jobs         *jobs.Runner
 	secrets      seal.Box // seals TOTP secrets
 	hosts        *hosts.Directory
-	bcrypt       *password.Hasher
+	hasher       *password.Hasher
 	external     *oidc.Providers
 	imaging      *imaging.Processor
 	lookupTXT    func(ctx context.Context, name string) ([]string, error)
@@ -103,23 +121,19 @@ type Service struct {
 	log          *slog.Logger
 }
 
-// New makes a Service and registers its jobs with the runner, before the runner runs.
+// New returns a Service. It registers the service's jobs, so call it before the runner runs.
 func New(o Options) *Service {
-	if o.Settings.NewTransfers.Capacity == 0 {
-		o.Settings.NewTransfers = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)}
-	}
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		secrets: o.Sealer.Box("totp"), bcrypt: o.Bcrypt, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT, agreements: o.Agreements, documents: o.Documents,
+		secrets: o.Sealer.Box("totp"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		agreements: o.Agreements, documents: o.Documents,
 		hooks: o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)
 	}
-	jobs.Register(o.Jobs, s.workReset)
-	jobs.Register(o.Jobs, s.workAnnouncement)
-	s.periodic(o.Jobs)
+	s.registerJobs()
 	return s
 }
 
@@ -128,12 +142,12 @@ func (s *Service) record(ctx context.Context, tx *postgres.Store, e audit.Entry)
 	return audit.Append(ctx, tx.Querier(), s.now(), e)
 }
 
-// idToken signs the ID token of a stored row.
+// idToken returns the signed ID token of a stored row.
 func (s *Service) idToken(ctx context.Context, t postgres.Issued) (string, error) {
 	return s.issuer.Issue(ctx, token.KindID, s.claims(t))
 }
 
-// claims are what an ID token says; an access token says less of it.
+// claims returns the claims of a stored row's ID token. An access token holds a part of them.
 func (s *Service) claims(t postgres.Issued) token.Claims {
 	return token.Claims{
 		Person: t.Person, Session: t.SID, JTI: t.JTI, Organization: t.Organization, Roles: t.Roles, AuthLevel: t.AuthLevel,
@@ -143,13 +157,13 @@ func (s *Service) claims(t postgres.Issued) token.Claims {
 	}
 }
 
-// factorRequired reports whether a session lacks the second factor that the organization demands; an external provider's
-// login counts as one (contract 3.2).
+// factorRequired reports whether a session lacks the second factor that the organization requires. A login at an external
+// provider counts as one (contract 3.2).
 func factorRequired(t postgres.Issued) bool {
 	return t.MFARequired && t.AuthLevel < identity.LevelTwo && !t.Federated
 }
 
-// replacement prepares the successor of an ID token.
+// replacement returns the ID token that is to replace another one.
 func (s *Service) replacement(c token.Client) postgres.Replacement {
 	now := s.now()
 	return postgres.Replacement{
@@ -157,8 +171,8 @@ func (s *Service) replacement(c token.Client) postgres.Replacement {
 	}
 }
 
-// ended turns "no such usable ID token" into the refusal of the one presented.
-func ended(err error) error {
+// endedError maps identity.ErrTokenNotFound to token.ErrEnded: the presented token is not usable. Other errors stay.
+func endedError(err error) error {
 	if errors.Is(err, identity.ErrTokenNotFound) {
 		return token.ErrEnded
 	}
@@ -169,7 +183,7 @@ func ended(err error) error {
 func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
 	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now())
 	if err != nil {
-		return t, ended(err)
+		return t, endedError(err)
 	}
 	if t.State != "active" {
 		return t, token.ErrEnded
@@ -177,27 +191,24 @@ func (s *Service) active(ctx context.Context, store *postgres.Store, caller toke
 	return t, nil
 }
 
-const maxUserAgent = 255
+// userAgent returns the part of the User-Agent header that a session keeps.
+func userAgent(c token.Client) string { return printable(c.UserAgent, identity.MaxUserAgent) }
 
-// userAgent is what is kept of the client's own description.
-func userAgent(c token.Client) string { return printable(c.UserAgent, maxUserAgent) }
-
-// printable makes a text from the outside, which may hold anything, one of at most so many bytes without control
-// characters.
-func printable(s string, most int) string {
+// printable returns untrusted text as valid UTF-8 without control characters, cut to at most maxBytes bytes.
+func printable(s string, maxBytes int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
+	if len(s) > maxBytes {
+		s = strings.ToValidUTF8(s[:maxBytes], "")
 	}
 	return s
 }
 
-// address is the client's address as text, empty if unknown.
+// address returns the client's IP address as text, empty if unknown.
 func address(c token.Client) string {
 	if !c.Address.IsValid() {
 		return ""
@@ -205,7 +216,7 @@ func address(c token.Client) string {
 	return c.Address.String()
 }
 
-// link is an absolute address on a person's home host.
+// link returns an absolute URL on a person's home host, or on PUBLIC_URL's host if there is none.
 func (s *Service) link(host, path string) string {
 	if host == "" {
 		host = s.settings.PublicURL.Hostname()
@@ -213,7 +224,7 @@ func (s *Service) link(host, path string) string {
 	return s.hosts.URL(host, path)
 }
 
-// describe wraps an error with what was being done; nil stays nil.
+// describe wraps an error with the operation that failed. It returns nil for nil.
 func describe(operation string, err error) error {
 	if err == nil {
 		return nil

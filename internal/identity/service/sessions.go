@@ -16,16 +16,15 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Credentials are what a login presents.
+// Credentials are the input of a login.
 type Credentials struct {
 	Email string
 	Type  string // bcrypt, totp or recovery
 	Key   string
-	// MFA is the mfa token of the first step, for the second; nil: none, or one that does not verify.
-	MFA *token.Caller
+	MFA   *token.Caller // second step: the mfa token of the first step; nil: none, or an invalid one
 }
 
-// Check validates credentials and normalizes the address, under which the login bucket counts.
+// Check validates credentials and normalizes the address, which is the key of the login bucket.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
 func (c *Credentials) Check() error {
 	var problems fault.Problems
@@ -53,14 +52,14 @@ func (c *Credentials) Check() error {
 	return identity.ErrUnsupportedType
 }
 
-// Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The caller
-// has taken the drop of the login bucket. Errors: identity.ErrCredentials; *identity.WrongHost for right credentials at
-// another organization's host; of the second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
+// Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The handler has
+// taken a token from the login bucket. Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at
+// another organization's host, and in the second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
 func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (raw string, err error) {
 	if in.Type != credential.TypeBcrypt {
 		return s.loginFactor(ctx, c, in)
 	}
-	const tries = 3 // a change of the person's rights in between makes a login start over
+	const tries = 3 // the login starts over when the person's epoch has changed
 	var compared []byte
 	for try := range tries {
 		login, err := s.store.Login(ctx, in.Email)
@@ -68,8 +67,8 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (ra
 			return "", err
 		}
 		if try == 0 || !bytes.Equal(login.Hash, compared) {
-			// Nobody's address costs a comparison too, so that the time does not tell it from somebody's.
-			ok, err := s.bcrypt.Compare(ctx, login.Hash, in.Key)
+			// An unknown address costs a comparison, too, so that the duration does not reveal it.
+			ok, err := s.hasher.Compare(ctx, login.Hash, in.Key)
 			if err != nil {
 				return "", err
 			}
@@ -81,11 +80,11 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (ra
 		if login.Organization != c.Host.Organization {
 			return "", &identity.WrongHost{Host: login.Host}
 		}
-		raw, err := s.loginPassed(ctx, c, login)
+		raw, err := s.loginAfterPassword(ctx, c, login)
 		if errors.Is(err, identity.ErrPersonNotFound) {
 			continue
 		}
-		if err == nil && s.bcrypt.Outdated(login.Hash) {
+		if err == nil && s.hasher.Outdated(login.Hash) {
 			s.rehash(ctx, login, in.Key)
 		}
 		return raw, describe("log in", err)
@@ -93,9 +92,9 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (ra
 	return "", identity.ErrCredentials
 }
 
-// loginPassed goes on after the right password: to the second factor, or into a session.
-// Errors: identity.ErrPersonNotFound when the person has changed since login was read.
-func (s *Service) loginPassed(ctx context.Context, c token.Client, login postgres.Login) (string, error) {
+// loginAfterPassword returns an mfa token for a person with TOTP, and else the ID token of a new session.
+// Errors: identity.ErrPersonNotFound when the person's epoch has changed since login was read.
+func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login) (string, error) {
 	if slices.Contains(login.Factors, credential.TypeTOTP) {
 		return s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
 	}
@@ -113,7 +112,7 @@ func (s *Service) loginPassed(ctx context.Context, c token.Client, login postgre
 	return s.idToken(ctx, issued)
 }
 
-// mfaToken stores and signs the token that waits for a second factor. Errors: identity.ErrPersonNotFound.
+// mfaToken stores a pending login and returns its signed mfa token. Errors: identity.ErrPersonNotFound.
 func (s *Service) mfaToken(ctx context.Context, store *postgres.Store, p id.Person, epoch int64, factors []string, setPassword bool) (string, error) {
 	now, jti := s.now(), id.New[id.Token]()
 	expires := now.Add(s.issuer.Lifetimes().MFA)
@@ -125,18 +124,18 @@ func (s *Service) mfaToken(ctx context.Context, store *postgres.Store, p id.Pers
 	})
 }
 
-// rehash brings a stored hash to the current cost. A failure costs nothing but another try at the next login.
+// rehash replaces a stored hash by one of the current cost. After a failure the next login tries again.
 func (s *Service) rehash(ctx context.Context, login postgres.Login, password string) {
-	hash, err := s.bcrypt.Hash(ctx, password)
+	hash, err := s.hasher.Hash(ctx, password)
 	if err == nil {
 		err = s.store.UpgradeHash(ctx, login.Person, login.Hash, hash)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "a password hash keeps its old cost", "error", err)
+		s.log.WarnContext(ctx, "password hash not upgraded to the current cost", "error", err)
 	}
 }
 
-// loginFactor is the second step of a login. A wrong code leaves the mfa token for another try.
+// loginFactor is the second step of a login. After a wrong code the mfa token stays valid.
 func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credentials) (string, error) {
 	if in.MFA == nil || in.MFA.Kind != token.KindMFA {
 		return "", identity.ErrMFAToken
@@ -152,7 +151,7 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 		return "", err
 	}
 	if err != nil || login.Person != person {
-		return "", identity.ErrCredentials // one person's mfa token with another's address (contract 7)
+		return "", identity.ErrCredentials // the mfa token is another person's (contract 7)
 	}
 	if login.Organization != c.Host.Organization {
 		return "", &identity.WrongHost{Host: login.Host}
@@ -192,8 +191,8 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 	return s.idToken(ctx, issued)
 }
 
-// checkFactor compares a code with a person's authenticator and returns the statement that uses it up, to be run in the
-// transaction of what it permits: only that one decides among parallel uses.
+// checkFactor compares a code with a person's authenticator. use consumes the code; run it in the transaction of the login.
+// Only use decides between parallel logins with the same code.
 // Errors: identity.ErrCredentials, identity.ErrFactorNotVerified.
 func (s *Service) checkFactor(ctx context.Context, store *postgres.Store, p id.Person, kind, code string) (use func(context.Context, *postgres.Store) error, err error) {
 	factor, err := store.Factor(ctx, p, kind)
@@ -215,15 +214,15 @@ func (s *Service) checkFactor(ctx context.Context, store *postgres.Store, p id.P
 	return func(ctx context.Context, tx *postgres.Store) error { return tx.UseStep(ctx, factor.UID, step) }, nil
 }
 
-// newSession is a session to begin.
+// newSession is the input of beginSession.
 type newSession struct {
 	person           id.Person
 	epoch            int64
 	level            int
-	login            bool
+	login            bool // counts as a login in the profile
 	setPasswordUntil time.Time
-	federated        bool   // begins at an external provider
-	externalSID      string // that provider's name for its session; may be empty
+	federated        bool   // the login was at an external provider
+	externalSID      string // the provider's session identifier; may be empty
 }
 
 func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.Client, n newSession) (postgres.Issued, error) {
@@ -254,11 +253,12 @@ func (s *Service) Sessions(ctx context.Context, caller token.Caller) ([]identity
 	return list, nil
 }
 
-// LogoutAll as jti ends every session of the caller.
+// LogoutAll is the jti with which Logout ends every session of the caller.
 const LogoutAll = "all"
 
-// Logout ends the caller's session, or with a jti that token's, or with LogoutAll every one, and access with them.
-// Errors: token.ErrEnded, fault.ErrInvalid for a jti that is none, identity.ErrForeignToken, identity.ErrTokenNotFound.
+// Logout ends the caller's session, the session of the ID token jti if jti is not empty, or every session for LogoutAll. It
+// revokes the access tokens of the sessions. Errors: token.ErrEnded, fault.ErrInvalid for a malformed jti,
+// identity.ErrForeignToken, identity.ErrTokenNotFound.
 func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) error {
 	var other id.Token
 	if jti != "" && jti != LogoutAll {
@@ -274,7 +274,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 			return err
 		}
 		if _, err := tx.Usable(ctx, caller.Person, caller.JTI, s.now()); err != nil {
-			return ended(err)
+			return endedError(err)
 		}
 		if jti == LogoutAll {
 			return s.endAll(ctx, tx, caller.Person, caller)
@@ -295,7 +295,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 	return describe("log out", err)
 }
 
-// endSession ends one session of the caller, which is locked.
+// endSession ends one session of the caller and revokes its access tokens. The person is locked.
 func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller token.Caller, sid id.Session) error {
 	if err := tx.EndSession(ctx, caller.Person, sid, s.now()); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
 }
 
-// endAll ends every session of a person, and every access token issued so far.
+// endAll ends every session of a person and revokes all access tokens.
 func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {

@@ -22,24 +22,24 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Access is what POST /auth/access hands out.
+// Access is the result of POST /auth/access.
 type Access struct {
 	Token     string // the access token
 	ExpiresAt time.Time
-	IDToken   string // takes the place of the one presented, if that was blacklisted with grace; else empty
+	IDToken   string // replaces the presented one if that was blacklisted with grace; else empty
 }
 
-// Access exchanges an ID token for an access token: one round trip. An ID token that somebody else's change blacklisted
-// is accepted once more and replaced (contract 2.4). Errors: token.ErrEnded.
+// Access exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted with grace
+// is accepted once and replaced (contract 2.4). Errors: token.ErrEnded.
 func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, error) {
 	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now())
 	if err != nil {
-		return Access{}, ended(err)
+		return Access{}, endedError(err)
 	}
 	var a Access
 	if t.State != "active" {
 		if t, err = s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client)); err != nil {
-			return Access{}, ended(err)
+			return Access{}, endedError(err)
 		}
 		if a.IDToken, err = s.idToken(ctx, t); err != nil {
 			return Access{}, err
@@ -56,17 +56,17 @@ func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, erro
 	return a, err
 }
 
-// Upgrade replaces the caller's ID token by one that says what is true now: one round trip. The expiry carries over
-// unless authLevel rises. Errors: token.ErrEnded.
+// Upgrade replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays unless
+// authLevel rises. Errors: token.ErrEnded.
 func (s *Service) Upgrade(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	t, err := s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client))
 	if err != nil {
-		return "", ended(err)
+		return "", endedError(err)
 	}
 	return s.idToken(ctx, t)
 }
 
-// UIDToken issues a token that names the caller for good and opens nothing.
+// UIDToken returns a token that identifies the caller, never expires and grants nothing.
 // Errors: token.ErrEnded, token.ErrFactorRequired.
 func (s *Service) UIDToken(ctx context.Context, caller token.Caller) (string, error) {
 	t, err := s.active(ctx, s.store, caller)
@@ -84,7 +84,7 @@ func (s *Service) UIDToken(ctx context.Context, caller token.Caller) (string, er
 	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person})
 }
 
-// Parking is the query of POST /auth/park; nil members were not given.
+// Parking is the query of POST /auth/park. Nil members are missing ones.
 type Parking struct {
 	RedirectURI     *string
 	State           *string
@@ -94,21 +94,20 @@ type Parking struct {
 }
 
 const (
-	maxState        = 128 // characters
 	methodS256      = "S256"
 	challengeLength = 43 // base64url of a SHA-256 (RFC 7636, 4.2)
 )
 
-// check validates everything but where redirect_uri may lead. Errors: fault.ErrInvalid.
+// check validates the query. checkRedirect decides whether redirect_uri is allowed. Errors: fault.ErrInvalid.
 func (p Parking) check() error {
 	var problems fault.Problems
 	if p.RedirectURI == nil || *p.RedirectURI == "" {
 		problems.Add("redirect_uri", "is required")
 	}
 	if p.State != nil {
-		if n := utf8.RuneCountInString(*p.State); n < 1 || n > maxState {
+		if n := utf8.RuneCountInString(*p.State); n < 1 || n > identity.MaxState {
 			problems.Add("state", "must have 1 to 128 characters")
-		} else if err := text.Line(*p.State, 4*maxState); err != nil {
+		} else if err := text.Line(*p.State, 4*identity.MaxState); err != nil {
 			problems.Add("state", err.Error())
 		}
 	}
@@ -137,7 +136,7 @@ func (s *Service) Park(ctx context.Context, caller token.Caller, in Parking) (pi
 	}
 	t, err := s.active(ctx, s.store, caller)
 	if err != nil {
-		return "", s.unlessGone(ctx, caller, err)
+		return "", s.endedOrDeleted(ctx, caller, err)
 	}
 	if factorRequired(t) {
 		return "", token.ErrFactorRequired
@@ -158,13 +157,13 @@ func (s *Service) Park(ctx context.Context, caller token.Caller, in Parking) (pi
 		claims.Nonce = *in.State
 	}
 	if claims.Session, err = s.store.Park(ctx, caller.Person, caller.JTI, k); err != nil {
-		return "", s.unlessGone(ctx, caller, ended(err))
+		return "", s.endedOrDeleted(ctx, caller, endedError(err))
 	}
 	return s.issuer.Issue(ctx, token.KindPickup, claims)
 }
 
-// unlessGone tells a token that has ended from one whose person exists no more.
-func (s *Service) unlessGone(ctx context.Context, caller token.Caller, err error) error {
+// endedOrDeleted maps token.ErrEnded to identity.ErrPersonNotFound if the person no longer exists. Other errors stay.
+func (s *Service) endedOrDeleted(ctx context.Context, caller token.Caller, err error) error {
 	if !errors.Is(err, token.ErrEnded) {
 		return err
 	}
@@ -178,8 +177,8 @@ func (s *Service) unlessGone(ctx context.Context, caller token.Caller, err error
 	return err
 }
 
-// Pickup exchanges the caller's pickup token for an ID token with the expiry of the parked one, once. A wrong verifier
-// leaves it parked. Errors: identity.ErrVerifier, identity.ErrNothingParked.
+// Pickup exchanges the caller's pickup token, once, for an ID token with the expiry of the parked one. After a wrong
+// verifier the token stays parked. Errors: identity.ErrVerifier, identity.ErrNothingParked.
 func (s *Service) Pickup(ctx context.Context, caller token.Caller, verifier string) (idToken string, err error) {
 	challenge := ""
 	if verifier != "" {
@@ -193,10 +192,10 @@ func (s *Service) Pickup(ctx context.Context, caller token.Caller, verifier stri
 	return s.idToken(ctx, t)
 }
 
-// checkRedirect applies contract 3.14 to a destination: https, or http on localhost, at a host of the person's
-// organization (else of the one that was asked), at PUBLIC_URL's host, or at an origin that the operator allows.
+// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost, at a hostname of the person's
+// organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in RedirectOrigins.
 // Errors: identity.ErrRedirectURI.
-func (s *Service) checkRedirect(ctx context.Context, p id.Person, asked hosts.Host, raw string) error {
+func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost hosts.Host, raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || text.Line(raw, text.MaxURL) != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(raw, " \\") {
 		return identity.ErrRedirectURI
@@ -213,7 +212,7 @@ func (s *Service) checkRedirect(ctx context.Context, p id.Person, asked hosts.Ho
 	if allowed {
 		return nil
 	}
-	names, err := s.store.Hostnames(ctx, p, asked.Organization)
+	names, err := s.store.Hostnames(ctx, p, requestHost.Organization)
 	if err != nil {
 		return err
 	}
@@ -222,7 +221,7 @@ func (s *Service) checkRedirect(ctx context.Context, p id.Person, asked hosts.Ho
 		if err != nil {
 			continue
 		}
-		home.Scheme = u.Scheme // a redirect may be safer than the public URL
+		home.Scheme = u.Scheme // https is allowed even if PUBLIC_URL is http
 		if home.Port() == "" && s.settings.PublicURL.Scheme != u.Scheme {
 			home.Host = net.JoinHostPort(home.Hostname(), defaultPort(s.settings.PublicURL.Scheme))
 		}
@@ -233,7 +232,7 @@ func (s *Service) checkRedirect(ctx context.Context, p id.Person, asked hosts.Ho
 	return identity.ErrRedirectURI
 }
 
-// originOf is scheme, host and port of a URL in one form.
+// originOf returns the normalized origin of a URL: lower case, with an explicit port.
 func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

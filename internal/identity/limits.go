@@ -1,0 +1,38 @@
+package identity
+
+import "time"
+
+// Limits of the domain that no setting changes.
+const (
+	// MaxAddresses is how many addresses a person may have (contract 3.6).
+	MaxAddresses = 10
+	// MaxUserAgent is how many bytes of a User-Agent header a session keeps.
+	MaxUserAgent = 255
+	// MaxState is how many characters the state of a parked token may have.
+	MaxState = 128
+	// MaxExternalSID is how many bytes an external provider's session identifier may have.
+	MaxExternalSID = 255
+
+	// ImplicitTokenAge is the greatest age of an external ID token that a client brings (contract 3.14).
+	ImplicitTokenAge = 10 * time.Minute
+	// ExternalClaimTime is how long after the form post an external login can be claimed.
+	ExternalClaimTime = 5 * time.Minute
+	// HostClaimLifetime is how long the TXT record of a claimed hostname is looked for after the last request for it.
+	HostClaimLifetime = 30 * 24 * time.Hour
+	// DeletedPersonRetention is how long the empty row of a deleted person is kept. Access tokens live far shorter.
+	DeletedPersonRetention = 30 * 24 * time.Hour
+)
+
+// Gigabyte is the unit of volumes, in bytes.
+const Gigabyte = 1_000_000_000
+
+// The plan that the free organization gets at the first start (contract 3.19). The limits of new transfers are a setting.
+const (
+	PlanUsers         = 100_000
+	PlanVolume        = 1000 * Gigabyte // of transfers and of storage, each
+	PlanReceivers     = 100             // of one transfer
+	PlanMailboxGroups = 10
+)
+
+// NewOrganizationUsers is the limitation users of every other new organization. Its other limits are the plan's.
+const NewOrganizationUsers = 100
