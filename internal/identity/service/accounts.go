@@ -28,7 +28,8 @@ type NewAccount struct {
 	TimeZone string // empty: the organization's
 }
 
-// check validates the account and normalizes its address. Errors: fault.ErrInvalid with a detail for each problem.
+// check validates the account and normalizes its address.
+// Errors: fault.ErrInvalid with a detail for each problem.
 func (a *NewAccount) check() error {
 	var problems fault.Problems
 	if a.Address == "" {
@@ -60,8 +61,8 @@ func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
 	}
 }
 
-// knownTimeZone reports whether name is in the IANA time zone database. time.LoadLocation accepts more: "", "Local", and
-// files that systems keep beside the database (localtime, posixrules, the copies posix/ and right/, and Factory).
+// knownTimeZone reports whether name is in the IANA time zone database. time.LoadLocation accepts more: "", "Local",
+// and files that systems keep beside the database (localtime, posixrules, the copies posix/ and right/, and Factory).
 func knownTimeZone(name string) bool {
 	directory, _, _ := strings.Cut(name, "/")
 	if slices.Contains([]string{"", "Local", "localtime", "posixrules", "posix", "right", "Factory"}, directory) || len(name) > text.MaxName {
@@ -135,8 +136,9 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 	return person, s.mailVerification(ctx, tx, person, a.Address, key, expires)
 }
 
-// claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup token
-// (contract 3.1). Errors: identity.ErrSignupAddressInUse.
+// claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup
+// token (contract 3.1).
+// Errors: identity.ErrSignupAddressInUse.
 func (s *Service) claimAddress(ctx context.Context, tx *postgres.Store, address string, now time.Time) error {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return err

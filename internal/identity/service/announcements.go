@@ -23,8 +23,8 @@ type announceJob struct {
 // Kind implements river.JobArgs.
 func (announceJob) Kind() string { return "identity_announcement" }
 
-// announce writes an event into the feeds of an organization's members. For a large organization a job does so soon after
-// tx commits.
+// announce writes an event into the feeds of an organization's members. For a large organization a job does so soon
+// after tx commits.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, a announceJob) error {
 	members, err := tx.MemberUIDs(ctx, a.Organization)
 	if err != nil {

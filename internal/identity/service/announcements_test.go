@@ -11,9 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-// TestManyMembersAreTold: whoever changes something of a large organization does not wait for the feeds of all its members, and each of
-// them learns of it soon.
-func TestManyMembersAreTold(t *testing.T) {
+// TestAnnounceToManyMembers: a change of a large organization does not wait for locked feeds, and every member gets the
+// event soon.
+func TestAnnounceToManyMembers(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	o, ann, err := k.CreateOrganization(t.Context(), k.access(k.person("ann@example.com")), service.NewOrganization{Name: "Acme"})
@@ -27,7 +27,7 @@ func TestManyMembersAreTold(t *testing.T) {
 	must(t, err)
 	tx, err := k.db.Pool.Begin(t.Context())
 	must(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	var busy id.Person
 	must(t, tx.QueryRow(t.Context(), `SELECT person FROM identity.memberships WHERE person <> $1 LIMIT 1`, k.caller(ann).Person).Scan(&busy))
 	must(t, events.Append(t.Context(), tx, k.now(), events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
@@ -41,7 +41,7 @@ func TestManyMembersAreTold(t *testing.T) {
 		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(DISTINCT person) FROM events WHERE kind = $1 AND subject = $2`,
 			events.OrganizationProfileUpdated, o.UID.String()).Scan(&n))
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d members have been told", n, members)
+			t.Fatalf("%d of %d members have the event", n, members)
 		}
 	}
 }

@@ -22,7 +22,8 @@ func (s *Service) Authenticators(ctx context.Context, caller token.Caller) ([]id
 	return s.store.Authenticators(ctx, caller.Person)
 }
 
-// Authenticator returns one of the caller's authenticators, verified or not. Errors: identity.ErrAuthenticatorNotFound.
+// Authenticator returns one of the caller's authenticators, verified or not.
+// Errors: identity.ErrAuthenticatorNotFound.
 func (s *Service) Authenticator(ctx context.Context, caller token.Caller, a id.Authenticator) (identity.Authenticator, error) {
 	return s.store.Authenticator(ctx, caller.Person, a)
 }
@@ -34,7 +35,8 @@ type NewAuthenticator struct {
 	PubKey *string // nil: not given; only passwords have one
 }
 
-// check validates the input. Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
+// check validates the input.
+// Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
 func (n NewAuthenticator) check() error {
 	var problems fault.Problems
 	if n.Type == "" {
@@ -87,8 +89,8 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	return r, describe("register authenticator", err)
 }
 
-// checkRegistration decides who may register an authenticator of a type (contract 3.4). Errors: identity.ErrFederated,
-// identity.ErrTypeRegistered, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent.
+// checkRegistration decides who may register an authenticator of a type (contract 3.4).
+// Errors: identity.ErrFederated, identity.ErrTypeRegistered, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent.
 func (s *Service) checkRegistration(r postgres.Registrant, kind string, authTime time.Time) error {
 	now := s.now()
 	switch {
@@ -163,8 +165,8 @@ func requireFactors(ctx context.Context, tx *postgres.Store, caller token.Caller
 	return err
 }
 
-// factorChanged revokes every access token, queues a mail to the person and records a change of second factors. The person
-// is locked.
+// factorChanged revokes every access token, queues a mail to the person and records a change of second factors. The
+// person is locked.
 func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, a identity.Authenticator) error {
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {
@@ -187,9 +189,9 @@ func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller 
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: caller.Person, Epoch: epoch})
 }
 
-// VerifyAuthenticator tests checked credentials against one of the caller's authenticators. For a TOTP authenticator that
-// is not verified yet, a right code verifies it: logins then need two factors, the caller's session counts as one with
-// two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
+// VerifyAuthenticator tests checked credentials against one of the caller's authenticators. For a TOTP authenticator
+// that is not verified yet, a right code verifies it: logins then need two factors, the caller's session counts as one
+// with two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
 // Errors: identity.ErrVerificationFailed, identity.ErrAuthenticatorNotFound, fault.ErrInvalid when the type is not the
 // authenticator's.
 func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Credentials) (idToken string, err error) {
@@ -248,7 +250,8 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 	return s.signRenewed(ctx, issued)
 }
 
-// testAuthenticator checks a key against a verified authenticator. Errors: identity.ErrVerificationFailed.
+// testAuthenticator checks a key against a verified authenticator.
+// Errors: identity.ErrVerificationFailed.
 func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, secret postgres.Secret, key string) error {
 	if secret.Type == credential.TypeBcrypt {
 		ok, err := s.hasher.Compare(ctx, secret.Secret, key)
@@ -283,7 +286,8 @@ type AuthenticatorChange struct {
 	AuthKey *string // the present password
 }
 
-// check validates a change of an authenticator of type kind. Errors: fault.ErrInvalid.
+// check validates a change of an authenticator of type kind.
+// Errors: fault.ErrInvalid.
 func (c AuthenticatorChange) check(kind string) error {
 	var problems fault.Problems
 	if c.Type != nil && *c.Type != kind {
@@ -306,8 +310,8 @@ func (c AuthenticatorChange) check(kind string) error {
 	return problems.Err()
 }
 
-// UpdateAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or a
-// session that began recently with a password reset. It ends every other session.
+// UpdateAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or
+// a session that began recently with a password reset. It ends every other session.
 // Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
 func (s *Service) UpdateAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
@@ -341,9 +345,9 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 	return tx.Authenticator(ctx, caller.Person, a)
 }
 
-// DeleteAuthenticator unregisters one of the caller's second factors. Once TOTP is gone, logins need one factor and every
-// session counts as one with one factor. While there is TOTP the session must have presented both factors. Otherwise a
-// session that began with the password alone could remove the second factor.
+// DeleteAuthenticator unregisters one of the caller's second factors. Once TOTP is gone, logins need one factor and
+// every session counts as one with one factor. While there is TOTP the session must have presented both factors.
+// Otherwise a session that began with the password alone could remove the second factor.
 // Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
 func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {

@@ -15,8 +15,9 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// OrganizationAvatar returns an organization's avatar to one of its members, in the stored size closest to height (pixels;
-// 0: the largest). Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrAvatarNotFound.
+// OrganizationAvatar returns an organization's avatar to one of its members, in the stored size closest to height
+// (pixels; 0: the largest).
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrAvatarNotFound.
 func (s *Service) OrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization, height int) (identity.Avatar, error) {
 	if err := s.authorize(ctx, s.store, caller, o); err != nil {
 		return identity.Avatar{}, err
@@ -34,7 +35,8 @@ func (s *Service) Logo(ctx context.Context, c token.Client, height int) (identit
 }
 
 // PutOrganizationAvatar stores a picture as an organization's avatar and returns its largest size. It reads the picture
-// from the start. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+// from the start.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization, picture io.ReadSeeker) (identity.Avatar, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Avatar{}, err
@@ -52,8 +54,8 @@ func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller
 	return sizes[0], describe("put organization's avatar", err)
 }
 
-// DeleteOrganizationAvatar deletes an organization's avatar. Errors: identity.ErrOrganizationNotFound,
-// identity.ErrNotMember, identity.ErrRoleMissing, identity.ErrAvatarNotFound.
+// DeleteOrganizationAvatar deletes an organization's avatar.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, identity.ErrAvatarNotFound.
 func (s *Service) DeleteOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		existed, err := tx.DeleteAvatar(ctx, postgres.AvatarOwner{Organization: o})
@@ -75,7 +77,8 @@ func (s *Service) avatarChanged(ctx context.Context, tx *postgres.Store, caller 
 	return s.announceToMembers(ctx, tx, o, avatarUpdated)
 }
 
-// avatar returns the stored size closest to height, or the largest for 0. Errors: identity.ErrAvatarNotFound.
+// avatar returns the stored size closest to height, or the largest for 0.
+// Errors: identity.ErrAvatarNotFound.
 func (s *Service) avatar(ctx context.Context, owner postgres.AvatarOwner, height int) (identity.Avatar, error) {
 	if height == 0 {
 		height = imaging.Heights()[0]
@@ -83,8 +86,9 @@ func (s *Service) avatar(ctx context.Context, owner postgres.AvatarOwner, height
 	return s.store.Avatar(ctx, owner, imaging.Closest(height))
 }
 
-// avatarSizes returns the sizes of an uploaded picture that are stored, largest first. It is slow, so call it outside of
-// transactions. Errors: fault.ErrInvalid when the picture is refused.
+// avatarSizes returns the sizes of an uploaded picture that are stored, largest first. It is slow, so call it outside
+// of transactions.
+// Errors: fault.ErrInvalid when the picture is refused.
 func (s *Service) avatarSizes(ctx context.Context, picture io.ReadSeeker) ([]identity.Avatar, error) {
 	made, err := s.imaging.Avatar(ctx, picture)
 	var refusal *imaging.Refusal

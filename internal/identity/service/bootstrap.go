@@ -17,8 +17,8 @@ import (
 // publicHostSetting is the setting with PUBLIC_URL's host at the last start, which shows whether the host has changed.
 const publicHostSetting = "identity.public_host"
 
-// Bootstrap creates the free organization at the first start. When PUBLIC_URL's host differs from that of the last start,
-// it becomes the free organization's active hostname (contract 1.2). Replicas can call it at the same time.
+// Bootstrap creates the free organization at the first start. When PUBLIC_URL's host differs from that of the last
+// start, it becomes the free organization's active hostname (contract 1.2). Replicas can call it at the same time.
 // Errors: identity.ErrHostInUse when the host belongs to another organization.
 func (s *Service) Bootstrap(ctx context.Context) error {
 	host := hosts.Normalize(s.settings.PublicURL.Host)

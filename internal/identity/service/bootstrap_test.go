@@ -21,7 +21,7 @@ func TestBootstrap(t *testing.T) {
 		must(t, err)
 	}
 	if won := race(t, 8, func() error { return k.Bootstrap(t.Context()) }); won != 8 {
-		t.Errorf("%d of 8 starts succeeded", won)
+		t.Errorf("%d of 8 concurrent starts succeeded", won)
 	}
 	host, err := service.ResolveHost(t.Context(), k.store, "localhost")
 	if err != nil || !host.Free || !host.Own || host.Name != "localhost" {
@@ -34,7 +34,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// TestBootstrapAgain: a start with nothing to do waits for nobody.
+// TestBootstrapAgain: a start with nothing to do takes no lock.
 func TestBootstrapAgain(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

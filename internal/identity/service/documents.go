@@ -17,8 +17,9 @@ import (
 // DataProcessing is the only type of document: the data processing agreement.
 const DataProcessing = "dataProcessing"
 
-// Document returns a contractual document of an organization as a PDF file, in the organization's locale and with today's
-// date in its time zone. Errors: fault.ErrInvalid, identity.ErrDocumentType, identity.ErrOrganizationNotFound, identity.ErrNotMember,
+// Document returns a contractual document of an organization as a PDF file, in the organization's locale and with
+// today's date in its time zone.
+// Errors: fault.ErrInvalid, identity.ErrDocumentType, identity.ErrOrganizationNotFound, identity.ErrNotMember,
 // identity.ErrRoleMissing, identity.ErrNoContract, identity.ErrNoSubscription, identity.ErrProfileIncomplete.
 func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organization, kind, domain string) ([]byte, error) {
 	if kind != DataProcessing {
@@ -53,7 +54,8 @@ func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organi
 	return s.render(ctx, facts)
 }
 
-// checkContractProfile checks that the profile has what identifies a party to a contract. Errors: identity.ErrProfileIncomplete.
+// checkContractProfile checks that the profile has what identifies a party to a contract.
+// Errors: identity.ErrProfileIncomplete.
 func checkContractProfile(p identity.OrganizationProfile) error {
 	var missing []string
 	for _, c := range []struct{ member, value string }{

@@ -162,7 +162,8 @@ func (s *Service) notify(ctx context.Context, tx *postgres.Store, caller token.C
 }
 
 // RequestVerification queues a mail with a new verification key for one of the caller's addresses. Earlier keys become
-// invalid. A verified address gets no mail. Errors: identity.ErrAddressNotFound.
+// invalid. A verified address gets no mail.
+// Errors: identity.ErrAddressNotFound.
 func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, address string) error {
 	address, err := text.Email(address)
 	if err != nil {
@@ -197,8 +198,8 @@ func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, p id
 	return err
 }
 
-// Confirm consumes a verification key of the caller. Other persons who hold the address unverified lose it. If the address
-// is the primary one, idToken is the session's new ID token. Otherwise it is empty.
+// Confirm consumes a verification key of the caller. Other persons who hold the address unverified lose it. If the
+// address is the primary one, idToken is the session's new ID token. Otherwise it is empty.
 // Errors: identity.ErrKeyNotFound, also for another person's key.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	var issued *postgres.Issued

@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Environment is what a client needs before anybody has signed in: the organization that the request's host selects, and
-// its limitations ("Client environment" of the specification).
+// Environment is what a client needs before anybody has signed in: the organization that the request's host selects,
+// and its limitations ("Client environment" of the specification).
 type Environment struct {
 	Organization identity.OrganizationDetails
 	Limits       identity.Limits
@@ -20,8 +20,9 @@ type Environment struct {
 	Providers    []oidc.Client // external providers for this host
 }
 
-// Environment returns the client environment of the request's host. It comes from the microcache, so it may be 500 ms old:
-// the route has no rate limit and every client calls it. Errors: identity.ErrNoHost.
+// Environment returns the client environment of the request's host. It comes from the microcache, so it may be 500 ms
+// old: the route has no rate limit and every client calls it.
+// Errors: identity.ErrNoHost.
 func (s *Service) Environment(ctx context.Context, c token.Client) (Environment, error) {
 	if c.Host.Organization.IsZero() {
 		return Environment{}, identity.ErrNoHost

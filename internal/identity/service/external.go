@@ -17,15 +17,15 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Logins at external providers (specification, "Signup and external providers"; contract 3.14). The provider's issuer and
-// subject identify a person for good. Address, name and locale are copied at the first login. A later change at the
+// Logins at external providers (specification, "Signup and external providers"; contract 3.14). The provider's issuer
+// and subject identify a person for good. Address, name and locale are copied at the first login. A later change at the
 // provider does not change them here.
 
 // externalFactor is the factor of such a login in the audit log.
 const externalFactor = "external"
 
-// externalMemberRoles are the roles of a person who joins an organization through its provider. Administrators can change
-// them afterwards.
+// externalMemberRoles are the roles of a person who joins an organization through its provider. Administrators can
+// change them afterwards.
 var externalMemberRoles = []string{identity.RoleTransferUse}
 
 // External is the request of a login at a provider.
@@ -55,8 +55,8 @@ type Code struct {
 	Verifier               string // PKCE code_verifier; may be empty
 }
 
-// LoginCode exchanges an authorization code at its provider. Errors: those of LoginImplicit, identity.ErrExternalCode,
-// identity.ErrExternalProvider.
+// LoginCode exchanges an authorization code at its provider.
+// Errors: those of LoginImplicit, identity.ErrExternalCode, identity.ErrExternalProvider.
 func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToken string, err error) {
 	var problems fault.Problems
 	for _, m := range []struct{ member, value string }{{"code", in.Code}, {"issuer", in.Issuer}, {"clientId", in.ClientID}} {
@@ -74,8 +74,8 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToke
 	return s.loginExternal(ctx, from, who, false)
 }
 
-// loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that was
-// accepted before.
+// loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that
+// was accepted before.
 func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Identity, once bool) (string, error) {
 	var issued postgres.Issued
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -97,13 +97,14 @@ func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Ide
 	return s.idToken(ctx, issued)
 }
 
-// acceptOnce stores the fingerprint of a token until the token expires. Errors: identity.ErrExternalToken for a replay.
+// acceptOnce stores the fingerprint of a token until the token expires.
+// Errors: identity.ErrExternalToken for a replay.
 func acceptOnce(ctx context.Context, tx *postgres.Store, who oidc.Identity) error {
 	return tx.InsertExternalToken(ctx, who.Fingerprint[:], who.ExpiresAt.Add(oidc.Leeway))
 }
 
-// beginExternal begins a session on the person's home host. Errors: *identity.WrongHost on another host,
-// identity.ErrPersonNotFound.
+// beginExternal begins a session on the person's home host.
+// Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound.
 func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, c token.Client, l postgres.ExternalLogin) (issued postgres.Issued, err error) {
 	home, err := tx.Home(ctx, l.Person)
 	if err != nil {
@@ -125,8 +126,8 @@ func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, c token
 	return issued, s.recordLogin(ctx, tx, c, issued, externalFactor)
 }
 
-// retryIfDeleted maps identity.ErrPersonNotFound to fault.ErrConflict: the person was deleted, or its rights changed, during
-// the login. The client retries.
+// retryIfDeleted maps identity.ErrPersonNotFound to fault.ErrConflict: the person was deleted, or its rights changed,
+// during the login. The client retries.
 func retryIfDeleted(err error) error {
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		return fault.ErrConflict.Because(err)
@@ -276,8 +277,9 @@ func withErrorParameter(location, word string) (string, error) {
 }
 
 // ClaimExternal exchanges a preflight token for the ID token of the person who logged in, once and within
-// identity.ExternalClaimTime of the form post. Errors: identity.ErrExternalPending, identity.ErrExternalClaimed,
-// *identity.WrongHost, after which the login can still be claimed.
+// identity.ExternalClaimTime of the form post.
+// Errors: identity.ErrExternalPending, identity.ErrExternalClaimed, *identity.WrongHost, after which the login can
+// still be claimed.
 func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	var issued postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -299,7 +301,8 @@ func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idTok
 }
 
 // LogoutExternal ends every session that belongs to a provider's session (front-channel logout). An unknown provider
-// session is no error, so that the route reveals nothing. Errors: fault.ErrInvalid.
+// session is no error, so that the route reveals nothing.
+// Errors: fault.ErrInvalid.
 func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSID string) error {
 	if err := text.Required(externalSID, identity.MaxExternalSID); err != nil {
 		return fault.ErrInvalid.With("sid: " + err.Error())

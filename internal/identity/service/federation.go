@@ -17,8 +17,9 @@ import (
 // federate returns the person of an external identity. The first login creates the person with the address that the
 // provider has verified; others who hold that address unverified lose it. If the provider's client belongs to an
 // organization, the person joins it unless the person is a member of another one. Logins of the same identity run one
-// after the other. Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when
-// the person is being deleted.
+// after the other.
+// Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when the person is
+// being deleted.
 func (s *Service) federate(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
 	if err := tx.LockExternal(ctx, who.Issuer, who.Subject); err != nil {
 		return id.Person{}, err
@@ -51,8 +52,8 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 	return person, err
 }
 
-// lockJoined reports whether a person joins the organization of a provider's client; p is zero for a new person. If so it
-// locks that organization, and the free one if the person is a member there.
+// lockJoined reports whether a person joins the organization of a provider's client; p is zero for a new person. If so
+// it locks that organization, and the free one if the person is a member there.
 func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Person, o id.Organization) (bool, error) {
 	if o.IsZero() {
 		return false, nil
@@ -73,8 +74,8 @@ func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Perso
 	return true, tx.LockOrganizations(ctx, locks...)
 }
 
-// createFederated stores a new person for an external identity. Errors: identity.ErrExternalAddressInUse,
-// identity.ErrOrganizationNotFound.
+// createFederated stores a new person for an external identity.
+// Errors: identity.ErrExternalAddressInUse, identity.ErrOrganizationNotFound.
 func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
 	if err := tx.LockAddress(ctx, who.Email); err != nil {
 		return id.Person{}, err
@@ -112,9 +113,9 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 	})
 }
 
-// joinFederated makes a person a member of an organization that lockJoined has locked. The membership replaces that of the
-// free organization. The ID token of each other session can be replaced once. A person who has joined another organization
-// meanwhile, or who is the free organization's last administrator, stays there.
+// joinFederated makes a person a member of an organization that lockJoined has locked. The membership replaces that of
+// the free organization. The ID token of each other session can be replaced once. A person who has joined another
+// organization meanwhile, or who is the free organization's last administrator, stays there.
 // Errors: identity.ErrUserLimit, identity.ErrOrganizationNotFound.
 func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token.Client, p id.Person, o id.Organization) error {
 	if err := tx.LockPerson(ctx, p); err != nil {

@@ -21,8 +21,8 @@ import (
 // lookupTimeout bounds one DNS lookup.
 const lookupTimeout = 5 * time.Second
 
-// ResolveHost returns the organization that a hostname selects. It is the resolver of hosts.New, which is built before the
-// Service.
+// ResolveHost returns the organization that a hostname selects. It is the resolver of hosts.New, which is built before
+// the Service.
 // Errors: identity.ErrNoHost.
 func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts.Host, error) {
 	h, err := store.Host(ctx, name)
@@ -57,8 +57,8 @@ func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
 	}
 }
 
-// proved returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a DNS
-// lookup, so call it outside of transactions.
+// proved returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a
+// DNS lookup, so call it outside of transactions.
 func (s *Service) proved(ctx context.Context, o id.Organization, host string) (identity.HostClaim, error) {
 	claim, err := s.store.HostClaim(ctx, o)
 	if err != nil || host == "" || claim.Host != host {
@@ -70,7 +70,8 @@ func (s *Service) proved(ctx context.Context, o id.Organization, host string) (i
 	return identity.HostClaim{}, nil
 }
 
-// hasTXTRecord reports whether the TXT record of a claim exists. A failed lookup counts as no record: the job tries again.
+// hasTXTRecord reports whether the TXT record of a claim exists. A failed lookup counts as no record: the job tries
+// again.
 func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -82,9 +83,9 @@ func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bo
 	return slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == claim.Key })
 }
 
-// changeHostnames applies the hostnames of a profile update. The organization is locked. It returns the claim that still
-// needs a TXT record, or the zero claim. Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames,
-// identity.ErrHostInUse.
+// changeHostnames applies the hostnames of a profile update. The organization is locked. It returns the claim that
+// still needs a TXT record, or the zero claim.
+// Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames, identity.ErrHostInUse.
 func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, proved identity.HostClaim) (identity.HostClaim, error) {
 	now := o.Profile
 	for _, h := range want.keep {
@@ -125,8 +126,9 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 	return claim, tx.NotifyDirectory(ctx)
 }
 
-// takeHostname gives an organization a new hostname. A hostname outside of the base domain needs a TXT record: without it
-// the hostname becomes a claim. Errors: identity.ErrHostnameRefused, identity.ErrHostInUse.
+// takeHostname gives an organization a new hostname. A hostname outside of the base domain needs a TXT record: without
+// it the hostname becomes a claim.
+// Errors: identity.ErrHostnameRefused, identity.ErrHostInUse.
 func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, proved identity.HostClaim) (identity.HostClaim, error) {
 	if err := s.checkHostnameAllowed(ctx, tx, o, host, false); err != nil {
 		return identity.HostClaim{}, err
@@ -146,8 +148,8 @@ func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identi
 	return identity.HostClaim{}, s.activate(ctx, tx, o, host)
 }
 
-// activate makes a hostname the active one. An organization's first hostname becomes its members' home host in place of the
-// free organization's, so the hooks are called for every member.
+// activate makes a hostname the active one. An organization's first hostname becomes its members' home host in place of
+// the free organization's, so the hooks are called for every member.
 func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string) error {
 	if err := tx.ActivateHost(ctx, o.UID, host, s.now()); err != nil {
 		return err

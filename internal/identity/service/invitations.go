@@ -27,9 +27,10 @@ func (s *Service) MyInvitations(ctx context.Context, caller token.Caller) ([]ide
 	return s.store.InvitationsFor(ctx, caller.Person, s.now())
 }
 
-// Accept makes the caller a member of an invitation's organization. A personalized invitation is consumed. Every ID token of
-// the caller ends; idToken is the session's new one. Errors: identity.ErrInvitationNotFound,
-// identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrUserLimit.
+// Accept makes the caller a member of an invitation's organization. A personalized invitation is consumed. Every ID
+// token of the caller ends; idToken is the session's new one.
+// Errors: identity.ErrInvitationNotFound, identity.ErrInvitationAddress, identity.ErrStillMember,
+// identity.ErrUserLimit.
 func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	if !isKey(key) {
 		return "", identity.ErrInvitationNotFound
@@ -75,7 +76,8 @@ func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (
 // isKey reports whether key has the form of an invitation's key. The database compares these keys as text, not by hash.
 func isKey(key string) bool { return text.Line(key, text.MaxName) == nil }
 
-// checkInvitee checks that a personalized invitation is for an address of the person. Errors: identity.ErrInvitationAddress.
+// checkInvitee checks that a personalized invitation is for an address of the person.
+// Errors: identity.ErrInvitationAddress.
 func (s *Service) checkInvitee(ctx context.Context, tx *postgres.Store, p id.Person, i identity.Invitation) error {
 	if i.Shared() {
 		return nil
@@ -103,7 +105,8 @@ type NewInvitation struct {
 	Roles   []string
 }
 
-// check validates the input and normalizes its address. Errors: fault.ErrInvalid, identity.ErrSharedRoles.
+// check validates the input and normalizes its address.
+// Errors: fault.ErrInvalid, identity.ErrSharedRoles.
 func (n *NewInvitation) check() error {
 	var problems fault.Problems
 	switch {
@@ -126,9 +129,10 @@ func (n *NewInvitation) check() error {
 	return nil
 }
 
-// Invite issues an invitation on behalf of an administrator. An invitation for an address is mailed and replaces an earlier
-// one for that address. Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles,
-// identity.ErrAlreadyMember, identity.ErrUserLimit.
+// Invite issues an invitation on behalf of an administrator. An invitation for an address is mailed and replaces an
+// earlier one for that address.
+// Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember,
+// identity.ErrUserLimit.
 func (s *Service) Invite(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
@@ -173,8 +177,8 @@ func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.C
 	return invitation, s.recordInvitation(ctx, tx, caller, o, "invitation.create", in.Address, in.Roles)
 }
 
-// mailInvitation queues the mail to the invited address. It is in the organization's language, since the reader's language
-// is unknown.
+// mailInvitation queues the mail to the invited address. It is in the organization's language, since the reader's
+// language is unknown.
 func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i identity.Invitation, expires time.Time) error {
 	o := i.Organization
 	data := map[string]any{"organization": cmp.Or(o.Name, o.Hostname), "expiresAt": expires}
@@ -194,7 +198,8 @@ func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i iden
 	return err
 }
 
-// RevokeInvitation revokes an invitation. Errors: those of Invitations, identity.ErrInvitationNotFound.
+// RevokeInvitation revokes an invitation.
+// Errors: those of Invitations, identity.ErrInvitationNotFound.
 func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o id.Organization, key string) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if !isKey(key) {
@@ -209,7 +214,8 @@ func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o i
 	return describe("revoke invitation", err)
 }
 
-// recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants membership.
+// recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants
+// membership.
 func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action, address string, roles []string) error {
 	return s.record(ctx, tx, audit.Entry{
 		Actor: caller.Person, Action: action, Object: cmp.Or(address, "shared"), Organization: o, Client: caller.Client,

@@ -42,7 +42,7 @@ func TestCleaning(t *testing.T) {
 	}
 }
 
-// TestCleaningInBatches: of much that has expired, what somebody else holds keeps only its own batch from being deleted.
+// TestCleaningInBatches: a locked expired row holds up only its own batch.
 func TestCleaningInBatches(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -53,7 +53,7 @@ func TestCleaningInBatches(t *testing.T) {
 	must(t, err)
 	tx, err := k.db.Pool.Begin(t.Context())
 	must(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	_, err = tx.Exec(t.Context(), `SELECT FROM identity.reset_keys ORDER BY expires_at DESC LIMIT 1 FOR UPDATE`)
 	must(t, err)
 	left := func() (n int) {
@@ -64,7 +64,7 @@ func TestCleaningInBatches(t *testing.T) {
 	go func() { cleaned <- k.Clean(t.Context()) }()
 	for deadline := time.Now().Add(8 * time.Second); left() > expired/2; {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d keys are left while one is held", left())
+			t.Fatalf("%d keys are left while one is locked", left())
 		}
 	}
 	must(t, tx.Rollback(t.Context()))

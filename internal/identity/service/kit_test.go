@@ -31,8 +31,8 @@ import (
 
 const password = "correct horse battery"
 
-// kit is the identity service on a database of its own, without HTTP. Tests that need no races act over HTTP instead,
-// in package handler_test.
+// kit is the identity service with its own database, without HTTP. It is for races; other tests use HTTP, in package
+// handler_test.
 type kit struct {
 	*service.Service
 	t        testing.TB
@@ -44,7 +44,7 @@ type kit struct {
 	host     hosts.Host
 	post     *postbox
 	clock    atomic.Int64
-	deleted  atomic.Int64 // persons that other domains were told of
+	deleted  atomic.Int64 // calls of PersonDeleted
 }
 
 func (k *kit) now() time.Time          { return time.Unix(0, k.clock.Load()).UTC() }
@@ -58,7 +58,7 @@ func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
 func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
 func (k *kit) MembershipChanged(context.Context, database.Tx, ...id.Person) error      { return nil }
 
-// postbox is a mail.Transport that keeps the links of what was sent.
+// postbox is a mail.Transport that keeps the links of sent mails.
 type postbox struct {
 	mu    sync.Mutex
 	links map[string][]string // by address
@@ -72,7 +72,7 @@ func (p *postbox) Send(_ context.Context, e mail.Envelope) (string, error) {
 	return "250 taken", nil
 }
 
-// key waits for the nth link to address below path and returns its key.
+// key waits for the nth mail to address with a link below path, and returns the key in the link.
 func (k *kit) key(address, path string, n int) string {
 	k.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -97,13 +97,13 @@ func newKit(t testing.TB, change ...func(*service.Settings)) *kit {
 	return openKit(t, pgtest.URL(t), testSealer(t, "k", ""), change...)
 }
 
-// newKitOn is another replica on the database of first.
+// newKitOn returns another replica that uses the database of first.
 func newKitOn(t testing.TB, first *kit, change ...func(*service.Settings)) *kit {
 	t.Helper()
 	return openKit(t, first.url, testSealer(t, "k", ""), change...)
 }
 
-// testSealer derives secret keys from a letter each; an empty previous is none.
+// testSealer returns a sealer whose keys repeat one letter each. previous may be empty.
 func testSealer(t testing.TB, secret, previous string) *seal.Sealer {
 	t.Helper()
 	sealer, err := seal.New(bytes.Repeat([]byte(secret), 32), bytes.Repeat([]byte(previous), 32))
@@ -180,7 +180,7 @@ func (k *kit) client() token.Client {
 	return token.Client{Address: netip.MustParseAddr("203.0.113.7"), UserAgent: "test", Host: k.host}
 }
 
-// caller is who presents a token.
+// caller returns the verified caller of a token.
 func (k *kit) caller(raw string) token.Caller {
 	k.t.Helper()
 	c, err := k.verifier.Verify(k.t.Context(), raw)
@@ -189,7 +189,7 @@ func (k *kit) caller(raw string) token.Caller {
 	return c
 }
 
-// access is the caller of a fresh access token.
+// access returns the caller of a new access token.
 func (k *kit) access(idToken string) token.Caller {
 	k.t.Helper()
 	a, err := k.Access(k.t.Context(), k.caller(idToken))
@@ -197,7 +197,7 @@ func (k *kit) access(idToken string) token.Caller {
 	return k.caller(a.Token)
 }
 
-// signUp registers a person and returns its signup token.
+// signUp registers a person and returns the signup token.
 func (k *kit) signUp(address string) string {
 	k.t.Helper()
 	raw, err := k.SignUp(k.t.Context(), k.client(), service.NewAccount{Address: address, Password: password, Name: "Ann"})
@@ -205,7 +205,7 @@ func (k *kit) signUp(address string) string {
 	return raw
 }
 
-// person registers a person whose address is confirmed and returns its ID token.
+// person registers a person, confirms the address and returns the ID token.
 func (k *kit) person(address string) string {
 	k.t.Helper()
 	raw, err := k.Confirm(k.t.Context(), k.access(k.signUp(address)), k.key(address, "/confirm/", 1))
@@ -224,7 +224,7 @@ func (k *kit) login(address, kind, key string, mfa string) (string, error) {
 	return k.Login(k.t.Context(), k.client(), c)
 }
 
-// totp gives a person a verified TOTP authenticator.
+// totp stores a verified TOTP authenticator and returns its secret.
 func (k *kit) totp(p id.Person) []byte {
 	k.t.Helper()
 	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
@@ -232,7 +232,7 @@ func (k *kit) totp(p id.Person) []byte {
 	return secret
 }
 
-// race runs fn n times at once and returns how many succeeded; every other one must fail with one of refusals.
+// race calls fn n times concurrently and returns how many calls succeeded. The others must fail with one of refusals.
 func race(t *testing.T, n int, fn func() error, refusals ...error) int {
 	t.Helper()
 	start, errs := make(chan struct{}), make(chan error, n)
@@ -255,7 +255,7 @@ func race(t *testing.T, n int, fn func() error, refusals ...error) int {
 			expected = expected || errors.Is(err, r)
 		}
 		if !expected {
-			t.Errorf("a loser failed with %v", err)
+			t.Errorf("unexpected error %v", err)
 		}
 	}
 	return won

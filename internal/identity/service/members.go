@@ -59,8 +59,9 @@ func (s *Service) lockMember(ctx context.Context, tx *postgres.Store, o id.Organ
 	return standing.Roles, err
 }
 
-// checkNotLastAdmin refuses a change that would leave an organization without administrator. The organization is locked.
-// roles are the person's present roles. Errors: identity.ErrLastAdmin.
+// checkNotLastAdmin refuses a change that would leave an organization without administrator. The organization is
+// locked. roles are the person's present roles.
+// Errors: identity.ErrLastAdmin.
 func (s *Service) checkNotLastAdmin(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, roles []string) error {
 	if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
 		return nil
@@ -81,7 +82,8 @@ func (s *Service) admit(ctx context.Context, tx *postgres.Store, o id.Organizati
 	return tx.InsertMember(ctx, o, p, roles, s.now())
 }
 
-// checkUserLimit refuses when the organization has reached its limitation users. Errors: identity.ErrUserLimit.
+// checkUserLimit refuses when the organization has reached its limitation users.
+// Errors: identity.ErrUserLimit.
 func (s *Service) checkUserLimit(ctx context.Context, store *postgres.Store, o id.Organization) error {
 	members, limit, err := store.CountMembers(ctx, o)
 	if err == nil && members >= limit {
@@ -90,8 +92,8 @@ func (s *Service) checkUserLimit(ctx context.Context, store *postgres.Store, o i
 	return err
 }
 
-// Members lists the members of an organization to an administrator, oldest membership first. The sequence reads them from
-// the database in batches.
+// Members lists the members of an organization to an administrator, oldest membership first. The sequence reads them
+// from the database in batches.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organization) (iter.Seq2[identity.Member, error], error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
@@ -122,7 +124,8 @@ func (s *Service) members(ctx context.Context, o id.Organization) (iter.Seq2[ide
 	}, err
 }
 
-// Member returns a member of an organization to an administrator. Errors: those of Members, identity.ErrMemberNotFound.
+// Member returns a member of an organization to an administrator.
+// Errors: those of Members, identity.ErrMemberNotFound.
 func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Member{}, err
@@ -130,9 +133,9 @@ func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organiza
 	return s.store.Member(ctx, o, p)
 }
 
-// UpdateMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's access
-// tokens are revoked, and each ID token can be replaced once. Errors: those of Member, fault.ErrInvalid,
-// identity.ErrLastAdmin.
+// UpdateMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's
+// access tokens are revoked, and each ID token can be replaced once.
+// Errors: those of Member, fault.ErrInvalid, identity.ErrLastAdmin.
 func (s *Service) UpdateMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Member{}, err
@@ -187,7 +190,8 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 	})
 }
 
-// RemoveMember ends a member's membership and sessions. Errors: those of Member, identity.ErrSelfRemoval.
+// RemoveMember ends a member's membership and sessions.
+// Errors: those of Member, identity.ErrSelfRemoval.
 func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if p == caller.Person { // so the caller stays administrator, and the removed member was not the last one
@@ -240,8 +244,8 @@ type privileges struct {
 	membership   bool // the membership has changed, not only the roles
 }
 
-// privilegesChanged blacklists the person's ID tokens, calls the hooks, revokes access tokens, and writes the audit entry
-// and the event.
+// privilegesChanged blacklists the person's ID tokens, calls the hooks, revokes access tokens, and writes the audit
+// entry and the event.
 func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c privileges) error {
 	if c.grace {
 		if err := tx.GraceSessions(ctx, c.person); err != nil {
@@ -270,9 +274,9 @@ func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch})
 }
 
-// renewOwn finishes the caller's own change of membership. The person is locked and its epoch is raised. The other sessions
-// end, the caller's session gets a new ID token, access tokens are revoked, and the hooks are called. It returns nil for a
-// session without ID token.
+// renewOwn finishes the caller's own change of membership. The person is locked and its epoch is raised. The other
+// sessions end, the caller's session gets a new ID token, access tokens are revoked, and the hooks are called. It
+// returns nil for a session without ID token.
 func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64, action string) (*postgres.Issued, error) {
 	issued, err := s.renewSession(ctx, tx, caller)
 	if err != nil {
@@ -292,8 +296,8 @@ func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token
 	return issued, s.endAccess(ctx, tx, caller.Person, epoch)
 }
 
-// renewSession replaces the ID token of the caller's session. The person is locked. It returns nil for a session without
-// ID token: it is parked, and the pickup returns a new token.
+// renewSession replaces the ID token of the caller's session. The person is locked. It returns nil for a session
+// without ID token: it is parked, and the pickup returns a new token.
 func (s *Service) renewSession(ctx context.Context, tx *postgres.Store, caller token.Caller) (*postgres.Issued, error) {
 	t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.replacement(caller.Client))
 	if errors.Is(err, identity.ErrTokenNotFound) {

@@ -15,11 +15,12 @@ import (
 )
 
 // Methods of operators' commands are in four files: `consign person …` here, `consign org …` in
-// operators_organizations.go, limits and subscriptions of both in plans.go, the start in bootstrap.go. A person reference
-// is a uid or an address.
+// operators_organizations.go, limits and subscriptions of both in plans.go, the start in bootstrap.go. A person
+// reference is a uid or an address.
 
-// CreatePerson registers a person. With verified set the address counts as verified; otherwise a mail asks the person to
-// verify it. Errors: fault.ErrInvalid, identity.ErrAddressInUse.
+// CreatePerson registers a person. With verified set the address counts as verified; otherwise a mail asks the person
+// to verify it.
+// Errors: fault.ErrInvalid, identity.ErrAddressInUse.
 func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool) (identity.Person, error) {
 	if err := a.check(); err != nil {
 		return identity.Person{}, err
@@ -68,7 +69,8 @@ func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool)
 	return s.store.Profile(ctx, person)
 }
 
-// ShowPerson returns a person's profile. Errors: identity.ErrPersonNotFound.
+// ShowPerson returns a person's profile.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) ShowPerson(ctx context.Context, reference string) (identity.Person, error) {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -100,7 +102,8 @@ func (s *Service) VerifyPerson(ctx context.Context, reference string) error {
 	return describe("verify person", err)
 }
 
-// PersonSessions lists a person's usable ID tokens. Errors: identity.ErrPersonNotFound.
+// PersonSessions lists a person's usable ID tokens.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) PersonSessions(ctx context.Context, reference string) ([]identity.Session, error) {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -109,7 +112,8 @@ func (s *Service) PersonSessions(ctx context.Context, reference string) ([]ident
 	return s.store.Sessions(ctx, p, s.now())
 }
 
-// EndPersonSessions ends every session of a person. Errors: identity.ErrPersonNotFound.
+// EndPersonSessions ends every session of a person.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) EndPersonSessions(ctx context.Context, reference string) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -138,7 +142,8 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 	return describe("reset factors", err)
 }
 
-// DeletePerson deletes a person for good, like DeleteProfile. Errors: identity.ErrPersonNotFound, identity.ErrLastAdmin.
+// DeletePerson deletes a person for good, like DeleteProfile.
+// Errors: identity.ErrPersonNotFound, identity.ErrLastAdmin.
 func (s *Service) DeletePerson(ctx context.Context, reference string) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -155,7 +160,8 @@ type PersonRecord struct {
 	Avatar         []byte // the largest JPEG; nil: none
 }
 
-// ExportPerson returns a person's data, without PersonAudit. Errors: identity.ErrPersonNotFound.
+// ExportPerson returns a person's data, without PersonAudit.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonRecord, err error) {
 	if r.Person, err = s.ShowPerson(ctx, reference); err != nil {
 		return r, err
@@ -174,7 +180,8 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 	return r, nil
 }
 
-// PersonAudit lists the audit entries by and about a person, newest first, for an export. The sequence reads them in pages.
+// PersonAudit lists the audit entries by and about a person, newest first, for an export. The sequence reads them in
+// pages.
 func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.Record, error] {
 	const page = 1000
 	return func(yield func(audit.Record, error) bool) {
@@ -200,7 +207,8 @@ func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.
 // CountPersons returns the number of persons.
 func (s *Service) CountPersons(ctx context.Context) (int64, error) { return s.store.CountPersons(ctx) }
 
-// find returns the person of a reference. Addresses are compared without case. Errors: identity.ErrPersonNotFound.
+// find returns the person of a reference. Addresses are compared without case.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) find(ctx context.Context, reference string) (id.Person, error) {
 	return s.store.FindPerson(ctx, strings.ToLower(strings.TrimSpace(reference)))
 }
@@ -208,7 +216,8 @@ func (s *Service) find(ctx context.Context, reference string) (id.Person, error)
 // resealBatch is how many secrets one query returns.
 const resealBatch = 500
 
-// Reseal encrypts every TOTP secret of the previous secret key with the present one. It returns how many it has changed.
+// Reseal encrypts every TOTP secret of the previous secret key with the present one. It returns how many it has
+// changed.
 func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var after id.Authenticator
 	for {

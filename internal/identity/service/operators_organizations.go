@@ -17,12 +17,14 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Methods of `consign org …`. An organization reference is a uid, a hostname, the address of a member, or FreeOrganization.
+// Methods of `consign org …`. An organization reference is a uid, a hostname, the address of a member, or
+// FreeOrganization.
 
 // FreeOrganization is the reference of the free organization.
 const FreeOrganization = "free"
 
-// CreateEmptyOrganization creates an organization without members. Errors: fault.ErrInvalid.
+// CreateEmptyOrganization creates an organization without members.
+// Errors: fault.ErrInvalid.
 func (s *Service) CreateEmptyOrganization(ctx context.Context, in NewOrganization) (identity.OrganizationDetails, error) {
 	var problems fault.Problems
 	if err := text.Required(in.Name, text.MaxName); err != nil {
@@ -57,7 +59,8 @@ type OrganizationReport struct {
 	Claim   identity.HostClaim // the hostname that still needs a TXT record; zero: none
 }
 
-// ShowOrganization returns the report of an organization. Errors: identity.ErrOrganizationNotFound.
+// ShowOrganization returns the report of an organization.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Service) ShowOrganization(ctx context.Context, organization string) (r OrganizationReport, err error) {
 	o, err := s.store.FindOrganization(ctx, organization)
 	if err != nil {
@@ -85,8 +88,8 @@ func (s *Service) ShowOrganization(ctx context.Context, organization string) (r 
 	return r, nil
 }
 
-// SetOrganization changes an organization. Assignments are name=value, where name is a member of the profile, externalUid or
-// mfaRequired.
+// SetOrganization changes an organization. Assignments are name=value, where name is a member of the profile,
+// externalUid or mfaRequired.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetOrganization(ctx context.Context, organization string, assignments []string) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -131,7 +134,8 @@ func (s *Service) SetOrganization(ctx context.Context, organization string, assi
 	return describe("set organization", err)
 }
 
-// assign applies assignments name=value to an organization. Errors: fault.ErrInvalid.
+// assign applies assignments name=value to an organization.
+// Errors: fault.ErrInvalid.
 func assign(o *identity.OrganizationDetails, assignments []string) error {
 	p := &o.Profile
 	texts := map[string]*string{
@@ -171,8 +175,8 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 	return checkOrganization(p)
 }
 
-// setMFARequired sets whether members of an organization need a second factor. It revokes their access tokens, so that new
-// ones carry the rule (contract 3.2).
+// setMFARequired sets whether members of an organization need a second factor. It revokes their access tokens, so that
+// new ones carry the rule (contract 3.2).
 func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.Organization, required bool) error {
 	if err := tx.SetMFARequired(ctx, o, required, s.now()); err != nil {
 		return err
@@ -189,8 +193,8 @@ func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.O
 }
 
 // SetHostname makes a hostname the active one of an organization. It needs neither a TXT record nor the limitation
-// changeHostname. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrHostnameRefused,
-// identity.ErrHostInUse.
+// changeHostname.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrHostnameRefused, identity.ErrHostInUse.
 func (s *Service) SetHostname(ctx context.Context, organization, hostname string) error {
 	host, err := text.Hostname(hostname)
 	if err != nil {
@@ -209,7 +213,8 @@ func (s *Service) SetHostname(ctx context.Context, organization, hostname string
 }
 
 // SetMember makes a person a member of an organization with exactly these roles, or replaces the roles of a member. The
-// roles take effect at once: access tokens are revoked, and each ID token can be replaced once. Errors: fault.ErrInvalid, identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberElsewhere,
+// roles take effect at once: access tokens are revoked, and each ID token can be replaced once.
+// Errors: fault.ErrInvalid, identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberElsewhere,
 // identity.ErrMemberNotVerified, identity.ErrLastAdmin.
 func (s *Service) SetMember(ctx context.Context, organization, person string, roles []string) error {
 	var problems fault.Problems
@@ -246,7 +251,8 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 }
 
 // UnsetMember ends a membership and the member's sessions.
-// Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound, identity.ErrLastAdmin.
+// Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound,
+// identity.ErrLastAdmin.
 func (s *Service) UnsetMember(ctx context.Context, organization, person string) error {
 	err := s.operate(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
 		if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
@@ -257,8 +263,8 @@ func (s *Service) UnsetMember(ctx context.Context, organization, person string) 
 	return describe("remove member", err)
 }
 
-// operate resolves the references of a command and calls change with the organization locked. before is the roles that the
-// person has in the organization, nil if it is no member.
+// operate resolves the references of a command and calls change with the organization locked. before is the roles that
+// the person has in the organization, nil if it is no member.
 func (s *Service) operate(ctx context.Context, organization, person string, change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)

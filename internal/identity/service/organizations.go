@@ -25,8 +25,8 @@ type NewOrganization struct {
 	TimeZone string // empty: the creator's
 }
 
-// CreateOrganization creates an organization with the caller as its only member and administrator. The caller leaves the
-// free organization. Every ID token of the caller ends; idToken is the session's new one.
+// CreateOrganization creates an organization with the caller as its only member and administrator. The caller leaves
+// the free organization. Every ID token of the caller ends; idToken is the session's new one.
 // Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
 func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
 	var problems fault.Problems
@@ -73,8 +73,9 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 	return o, idToken, err
 }
 
-// leaveFree ends a person's membership of the free organization, if any, and returns the person's new epoch. Afterwards the
-// person is locked and in no organization. Errors: identity.ErrStillMember, identity.ErrLastAdmin.
+// leaveFree ends a person's membership of the free organization, if any, and returns the person's new epoch. Afterwards
+// the person is locked and in no organization.
+// Errors: identity.ErrStillMember, identity.ErrLastAdmin.
 func (s *Service) leaveFree(ctx context.Context, tx *postgres.Store, p id.Person) (epoch int64, err error) {
 	m, err := tx.Membership(ctx, p)
 	if err != nil {
@@ -112,8 +113,9 @@ func (s *Service) Organization(ctx context.Context, caller token.Caller, o id.Or
 	return s.store.Organization(ctx, o)
 }
 
-// ClaimOf returns the hostname that an organization claims and whose TXT record is missing, or the zero claim. Members who
-// are not administrators always get the zero claim. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember.
+// ClaimOf returns the hostname that an organization claims and whose TXT record is missing, or the zero claim. Members
+// who are not administrators always get the zero claim.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember.
 func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organization) (identity.HostClaim, error) {
 	err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin)
 	if errors.Is(err, identity.ErrRoleMissing) {
@@ -126,8 +128,9 @@ func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organiz
 }
 
 // UpdateOrganization replaces an organization's profile, and its hostnames by the rules of contract 3.11. claim is the
-// hostname that still needs a TXT record. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound,
-// identity.ErrNotMember, identity.ErrRoleMissing, and those of changeHostnames.
+// hostname that still needs a TXT record.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, and those
+// of changeHostnames.
 func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return after, claim, err
@@ -170,7 +173,8 @@ func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o
 	return after, claim, describe("update organization", err)
 }
 
-// checkOrganization validates a profile and normalizes its hostnames. Errors: fault.ErrInvalid.
+// checkOrganization validates a profile and normalizes its hostnames.
+// Errors: fault.ErrInvalid.
 func checkOrganization(p *identity.OrganizationProfile) error {
 	var problems fault.Problems
 	checkProfile(&problems, p.Name, p.Locale, p.TimeZone)
@@ -232,7 +236,8 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 }
 
 // DeleteOrganization deletes an organization and ends the tokens of all its members; idToken is the new ID token of the
-// caller's session. Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
+// caller's session.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
 // identity.ErrFreeOrganization.
 func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
 	var issued *postgres.Issued
@@ -252,7 +257,8 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 	return s.signRenewed(ctx, issued)
 }
 
-// deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, and announces the change.
+// deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, and announces the
+// change.
 func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
 	raised, err := tx.RaiseEpochs(ctx, o)
 	if err != nil {
@@ -303,8 +309,8 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 
 var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// SetTheme sets the colors of an organization's pages. The zero theme removes them. Errors: fault.ErrInvalid,
-// identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+// SetTheme sets the colors of an organization's pages. The zero theme removes them.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
 func (s *Service) SetTheme(ctx context.Context, caller token.Caller, o id.Organization, t identity.Theme) (identity.Theme, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return t, err

@@ -14,8 +14,9 @@ import (
 // errHashChanged says that the stored hash changed after it was compared.
 var errHashChanged = errors.New("the stored password hash has changed since it was compared")
 
-// changePassword stores a new password. A concurrent login may replace the compared hash by one of the current cost; then
-// the comparison is repeated. Errors: identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
+// changePassword stores a new password. A concurrent login may replace the compared hash by one of the current cost;
+// then the comparison is repeated.
+// Errors: identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
 func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
 	const tries = 3
 	var hash []byte
@@ -52,8 +53,9 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 	return after, identity.ErrKeyChange.Because(errHashChanged)
 }
 
-// replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. Without proof of
-// the old password the session must be one that may set it. Errors: identity.ErrKeyChange, errHashChanged.
+// replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. Without proof
+// of the old password the session must be one that may set it.
+// Errors: identity.ErrKeyChange, errHashChanged.
 func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, proved bool, old, hash []byte) error {
 	if err := tx.LockPerson(ctx, caller.Person); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 // planDefault is the value that resets a limit to the free organization's plan.
 const planDefault = "default"
 
-// SetLimits sets limitations of an organization. Assignments are name=value with the names of the client environment. The
-// value default resets a limit to the free organization's plan. Every replica applies the new limits at once.
+// SetLimits sets limitations of an organization. Assignments are name=value with the names of the client environment.
+// The value default resets a limit to the free organization's plan. Every replica applies the new limits at once.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetLimits(ctx context.Context, organization string, assignments []string) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -59,8 +59,9 @@ func (s *Service) SetLimits(ctx context.Context, organization string, assignment
 	return describe("set limits", err)
 }
 
-// SetPersonLimits sets a person's own limits. Assignments are name=value; the only name is uploadVolumeGb, the volume per
-// month. The value default resets it to the server's setting. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+// SetPersonLimits sets a person's own limits. Assignments are name=value; the only name is uploadVolumeGb, the volume
+// per month. The value default resets it to the server's setting.
+// Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) SetPersonLimits(ctx context.Context, person string, assignments []string) error {
 	p, err := s.find(ctx, person)
 	if err != nil {
@@ -114,7 +115,8 @@ type NewSubscription struct {
 	ExpiresAt *time.Time // nil: not cancelled
 }
 
-// Subscribe stores a subscription of an organization. Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
+// Subscribe stores a subscription of an organization.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubscription) error {
 	n.Product, n.Status = cmp.Or(n.Product, n.Domain), cmp.Or(n.Status, identity.StatusActive)
 	n.Name = cmp.Or(n.Name, n.Product)

@@ -14,7 +14,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Profile returns the caller's own profile. Errors: identity.ErrPersonNotFound.
+// Profile returns the caller's own profile.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Person, error) {
 	return s.store.Profile(ctx, caller.Person)
 }
@@ -26,7 +27,8 @@ type ProfileChange struct {
 	TimeZone *string
 }
 
-// check validates a change. Errors: fault.ErrInvalid.
+// check validates a change.
+// Errors: fault.ErrInvalid.
 func (c ProfileChange) check() error {
 	var problems fault.Problems
 	value := func(s *string) string {
@@ -92,7 +94,8 @@ func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller
 }
 
 // lockForDeletion locks a person's organization, if any, and then the person. It refuses the last administrator of an
-// organization. Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, errMembershipChanged.
+// organization.
+// Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, errMembershipChanged.
 func (s *Service) lockForDeletion(ctx context.Context, tx *postgres.Store, p id.Person) error {
 	before, err := tx.Membership(ctx, p)
 	if err != nil {
@@ -125,7 +128,8 @@ func (s *Service) ProfileAvatar(ctx context.Context, caller token.Caller, height
 }
 
 // PutProfileAvatar stores a picture as the caller's avatar and returns its largest size. It reads the picture from the
-// start. Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
+// start.
+// Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, picture io.ReadSeeker) (identity.Avatar, error) {
 	sizes, err := s.avatarSizes(ctx, picture)
 	if err != nil {
@@ -143,7 +147,8 @@ func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, pic
 	return sizes[0], describe("put avatar", err)
 }
 
-// DeleteProfileAvatar deletes the caller's avatar. Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
+// DeleteProfileAvatar deletes the caller's avatar.
+// Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
 func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {

@@ -85,7 +85,8 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 }
 
 // Reset consumes a reset key. It ends every session of the person and returns the ID token of a new one, in which the
-// password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5). Errors: identity.ErrKeyNotFound.
+// password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5).
+// Errors: identity.ErrKeyNotFound.
 func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw string, err error) {
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {

@@ -1,5 +1,5 @@
-// Package service holds the rules of the identity domain. An exported method validates its input, decides, and writes in
-// one transaction or one guarded statement. Its comment lists the errors it returns. The package knows no HTTP.
+// Package service holds the rules of the identity domain. An exported method validates its input, decides, and writes
+// in one transaction or one guarded statement. Its comment lists the errors it returns. The package knows no HTTP.
 //
 // Passwords are hashed and compared outside of transactions. Mails, events, audit entries, revocations and jobs are
 // written inside the transaction of the change.
@@ -58,7 +58,8 @@ type IdentityHooks interface {
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
 }
 
-// Settings are the values that an operator can change. All are required unless noted. Their defaults are in package config.
+// Settings are the values that an operator can change. All are required unless noted. Their defaults are in package
+// config.
 type Settings struct {
 	PublicURL         *url.URL
 	RedirectOrigins   []string // scheme://host[:port], allowed as redirects besides the organization's hosts; may be empty
@@ -157,8 +158,8 @@ func (s *Service) claims(t postgres.Issued) token.Claims {
 	}
 }
 
-// factorRequired reports whether a session lacks the second factor that the organization requires. A login at an external
-// provider counts as one (contract 3.2).
+// factorRequired reports whether a session lacks the second factor that the organization requires. A login at an
+// external provider counts as one (contract 3.2).
 func factorRequired(t postgres.Issued) bool {
 	return t.MFARequired && t.AuthLevel < identity.LevelTwo && !t.Federated
 }
@@ -179,7 +180,8 @@ func endedError(err error) error {
 	return err
 }
 
-// active returns the row of the caller's ID token. Errors: token.ErrEnded.
+// active returns the row of the caller's ID token.
+// Errors: token.ErrEnded.
 func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
 	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now())
 	if err != nil {

@@ -25,7 +25,7 @@ func TestSignUpRace(t *testing.T) {
 		return err
 	}, identity.ErrSignupAddressInUse)
 	if won != 1 {
-		t.Errorf("%d people signed up with one address", won)
+		t.Errorf("%d signups succeeded with one address", won)
 	}
 }
 
@@ -41,7 +41,7 @@ func TestUnverifiedAddressYieldsToSignup(t *testing.T) {
 	k.advance(time.Hour)
 	ann := k.signUp("ann@example.com")
 	if k.deleted.Load() != 1 {
-		t.Errorf("%d persons were removed, want the squatter", k.deleted.Load())
+		t.Errorf("%d persons were deleted, want the squatter alone", k.deleted.Load())
 	}
 	if _, err := k.Confirm(t.Context(), squatter, squatted); !errors.Is(err, identity.ErrKeyNotFound) {
 		t.Errorf("the squatter's key still works: %v", err)
@@ -51,7 +51,7 @@ func TestUnverifiedAddressYieldsToSignup(t *testing.T) {
 	}
 	k.advance(100 * time.Hour)
 	if _, err := k.SignUp(t.Context(), k.client(), again); !errors.Is(err, identity.ErrSignupAddressInUse) {
-		t.Errorf("a verified address yielded: %v", err)
+		t.Errorf("a verified address was taken: %v", err)
 	}
 }
 
@@ -60,7 +60,6 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 	k := newKit(t)
 	k.signUp("bob@example.com")
 	ann := k.access(k.person("ann@example.com"))
-	// Inserted without a mail; the rule is in the schema and in Confirm.
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at)
 		VALUES ($1, 'bob@example.com', false, $2, $3)`, ann.Person.UUID, k.now().Add(time.Hour), k.now())
 	must(t, err)
@@ -70,7 +69,7 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 		t.Fatalf("confirming a secondary address: %q, %v", raw, err)
 	}
 	if k.deleted.Load() != 1 {
-		t.Error("who held the address without proof is still there")
+		t.Error("the person with the unverified address still exists")
 	}
 	p, err := k.Profile(t.Context(), ann)
 	must(t, err)
@@ -114,7 +113,7 @@ func TestPickupRace(t *testing.T) {
 	must(t, err)
 	pickup := k.caller(raw)
 	if pickup.Nonce != state || pickup.Session != ann.Session {
-		t.Errorf("pickup token says %+v", pickup)
+		t.Errorf("pickup token has %+v", pickup)
 	}
 	for _, wrong := range []string{"", "x", verifier + "v"} {
 		if _, err := k.Pickup(t.Context(), pickup, wrong); !errors.Is(err, identity.ErrVerifier) {
@@ -157,7 +156,7 @@ func TestUpgradeRace(t *testing.T) {
 	}
 }
 
-// TestLogoutMissesNoUpgrade lets upgrades race with the end of all sessions: whatever they create must be ended too.
+// TestLogoutMissesNoUpgrade races upgrades with the end of all sessions. Every token that an upgrade creates must end, too.
 func TestLogoutMissesNoUpgrade(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -211,7 +210,7 @@ func TestResetRace(t *testing.T) {
 			}
 			k.advance(16 * time.Minute)
 			if k.access(raw).SetPassword {
-				t.Error("setPassword does not end")
+				t.Error("setPassword does not expire")
 			}
 		}
 		return err
@@ -255,7 +254,7 @@ func TestGrace(t *testing.T) {
 		return err
 	}, token.ErrEnded)
 	if won != 1 || replaced == "" {
-		t.Fatalf("grace was given %d times", won)
+		t.Fatalf("a token was replaced with grace %d times", won)
 	}
 	if c := k.caller(replaced); c.Session != ann.Session || !c.Has(identity.RoleTransferUse) || !c.ExpiresAt.Equal(ann.ExpiresAt) {
 		t.Errorf("the replacement is %+v", c)
@@ -278,7 +277,7 @@ func TestFactorRequired(t *testing.T) {
 	a, err := k.Access(t.Context(), ann)
 	must(t, err)
 	if !k.caller(a.Token).FactorRequired {
-		t.Error("the access token does not tell that a factor is required")
+		t.Error("the access token does not say that a factor is required")
 	}
 	redirect := "http://localhost:8080/"
 	if _, err := k.Park(t.Context(), k.caller(a.IDToken), service.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {

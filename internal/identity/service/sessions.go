@@ -52,9 +52,10 @@ func (c *Credentials) Check() error {
 	return identity.ErrUnsupportedType
 }
 
-// Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The handler has
-// taken a token from the login bucket. Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at
-// another organization's host, and in the second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
+// Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The handler
+// has taken a token from the login bucket.
+// Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at another organization's host, and in the
+// second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
 func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (raw string, err error) {
 	if in.Type != credential.TypeBcrypt {
 		return s.loginFactor(ctx, c, in)
@@ -112,7 +113,8 @@ func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login 
 	return s.idToken(ctx, issued)
 }
 
-// mfaToken stores a pending login and returns its signed mfa token. Errors: identity.ErrPersonNotFound.
+// mfaToken stores a pending login and returns its signed mfa token.
+// Errors: identity.ErrPersonNotFound.
 func (s *Service) mfaToken(ctx context.Context, store *postgres.Store, p id.Person, epoch int64, factors []string, setPassword bool) (string, error) {
 	now, jti := s.now(), id.New[id.Token]()
 	expires := now.Add(s.issuer.Lifetimes().MFA)
@@ -191,8 +193,8 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 	return s.idToken(ctx, issued)
 }
 
-// checkFactor compares a code with a person's authenticator. use consumes the code; run it in the transaction of the login.
-// Only use decides between parallel logins with the same code.
+// checkFactor compares a code with a person's authenticator. use consumes the code; run it in the transaction of the
+// login. Only use decides between parallel logins with the same code.
 // Errors: identity.ErrCredentials, identity.ErrFactorNotVerified.
 func (s *Service) checkFactor(ctx context.Context, store *postgres.Store, p id.Person, kind, code string) (use func(context.Context, *postgres.Store) error, err error) {
 	factor, err := store.Factor(ctx, p, kind)
@@ -241,7 +243,8 @@ func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.C
 	})
 }
 
-// Sessions lists the caller's usable ID tokens, newest first. Errors: token.ErrEnded.
+// Sessions lists the caller's usable ID tokens, newest first.
+// Errors: token.ErrEnded.
 func (s *Service) Sessions(ctx context.Context, caller token.Caller) ([]identity.Session, error) {
 	list, err := s.store.Sessions(ctx, caller.Person, s.now())
 	if err != nil {
@@ -256,9 +259,9 @@ func (s *Service) Sessions(ctx context.Context, caller token.Caller) ([]identity
 // LogoutAll is the jti with which Logout ends every session of the caller.
 const LogoutAll = "all"
 
-// Logout ends the caller's session, the session of the ID token jti if jti is not empty, or every session for LogoutAll. It
-// revokes the access tokens of the sessions. Errors: token.ErrEnded, fault.ErrInvalid for a malformed jti,
-// identity.ErrForeignToken, identity.ErrTokenNotFound.
+// Logout ends the caller's session, the session of the ID token jti if jti is not empty, or every session for
+// LogoutAll. It revokes the access tokens of the sessions.
+// Errors: token.ErrEnded, fault.ErrInvalid for a malformed jti, identity.ErrForeignToken, identity.ErrTokenNotFound.
 func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) error {
 	var other id.Token
 	if jti != "" && jti != LogoutAll {

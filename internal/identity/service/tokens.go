@@ -29,8 +29,9 @@ type Access struct {
 	IDToken   string // replaces the presented one if that was blacklisted with grace; else empty
 }
 
-// Access exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted with grace
-// is accepted once and replaced (contract 2.4). Errors: token.ErrEnded.
+// Access exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted with
+// grace is accepted once and replaced (contract 2.4).
+// Errors: token.ErrEnded.
 func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, error) {
 	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now())
 	if err != nil {
@@ -56,8 +57,9 @@ func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, erro
 	return a, err
 }
 
-// Upgrade replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays unless
-// authLevel rises. Errors: token.ErrEnded.
+// Upgrade replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays
+// unless authLevel rises.
+// Errors: token.ErrEnded.
 func (s *Service) Upgrade(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	t, err := s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client))
 	if err != nil {
@@ -98,7 +100,8 @@ const (
 	challengeLength = 43 // base64url of a SHA-256 (RFC 7636, 4.2)
 )
 
-// check validates the query. checkRedirect decides whether redirect_uri is allowed. Errors: fault.ErrInvalid.
+// check validates the query. checkRedirect decides whether redirect_uri is allowed.
+// Errors: fault.ErrInvalid.
 func (p Parking) check() error {
 	var problems fault.Problems
 	if p.RedirectURI == nil || *p.RedirectURI == "" {
@@ -128,7 +131,8 @@ func (p Parking) check() error {
 }
 
 // Park issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is kept, the
-// caller's ID token ends. Errors: fault.ErrInvalid, identity.ErrRedirectURI, token.ErrEnded, token.ErrFactorRequired,
+// caller's ID token ends.
+// Errors: fault.ErrInvalid, identity.ErrRedirectURI, token.ErrEnded, token.ErrFactorRequired,
 // identity.ErrPersonNotFound.
 func (s *Service) Park(ctx context.Context, caller token.Caller, in Parking) (pickup string, err error) {
 	if err := in.check(); err != nil {
@@ -178,7 +182,8 @@ func (s *Service) endedOrDeleted(ctx context.Context, caller token.Caller, err e
 }
 
 // Pickup exchanges the caller's pickup token, once, for an ID token with the expiry of the parked one. After a wrong
-// verifier the token stays parked. Errors: identity.ErrVerifier, identity.ErrNothingParked.
+// verifier the token stays parked.
+// Errors: identity.ErrVerifier, identity.ErrNothingParked.
 func (s *Service) Pickup(ctx context.Context, caller token.Caller, verifier string) (idToken string, err error) {
 	challenge := ""
 	if verifier != "" {

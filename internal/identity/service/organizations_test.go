@@ -9,8 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-// TestFeedsOfADeletedOrganization: its members' feeds are locked in the order in which events for many lock them, so that two
-// who write to the same feeds never wait for each other.
+// TestFeedsOfADeletedOrganization: deleting an organization locks its members' feeds in the same order as other events
+// do, so that the two never deadlock.
 func TestFeedsOfADeletedOrganization(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -19,7 +19,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	must(t, err)
 	must(t, k.SetMember(t.Context(), o.UID.String(), "bob@example.com", []string{identity.RoleTransferUse}))
 	first := k.caller(ann)
-	for _, sql := range []string{ // written last, her rows are found last
+	for _, sql := range []string{ // an update moves her rows to the end of the table
 		`UPDATE identity.persons SET name = 'Anna' WHERE uid = $1`,
 		`UPDATE identity.memberships SET reference = 'x' WHERE person = $1`,
 	} {
@@ -28,7 +28,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	}
 	tx, err := k.db.Pool.Begin(t.Context())
 	must(t, err)
-	defer tx.Rollback(t.Context()) //nolint:errcheck // over by then, or the test has failed
+	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	tell := func(p id.Person) error {
 		return events.Append(t.Context(), tx, k.now(), events.Event{Kind: events.TransferReceived, Subject: p.String(), Receivers: []id.Person{p}})
 	}
@@ -45,7 +45,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	_, err = tx.Exec(t.Context(), `SET LOCAL lock_timeout = '100ms'`)
 	must(t, err)
 	if err := tell(bob.Person); err != nil {
-		t.Errorf("the feed of the second is locked before that of the first: %v", err)
+		t.Errorf("the second feed is locked before the first: %v", err)
 	}
 	must(t, tx.Rollback(t.Context()))
 	must(t, <-deleted)

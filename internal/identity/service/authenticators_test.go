@@ -23,7 +23,7 @@ func TestSecondFactor(t *testing.T) {
 	mfa, err := k.login("ann@example.com", "bcrypt", password, "")
 	must(t, err)
 	if c := k.caller(mfa); c.Kind != token.KindMFA || !slices.Equal(c.Authenticators, []string{"totp"}) {
-		t.Fatalf("the first factor gives %+v", c)
+		t.Fatalf("the first factor returns %+v", c)
 	}
 	for _, wrong := range []struct {
 		email, kind, key, mfa string
@@ -56,13 +56,13 @@ func TestSecondFactor(t *testing.T) {
 	fromReset, err := k.Reset(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
 	must(t, err)
 	if c := k.caller(fromReset); c.Kind != token.KindMFA || !c.SetPassword {
-		t.Fatalf("a reset with a second factor gives %+v", c)
+		t.Fatalf("a reset with a second factor returns %+v", c)
 	}
 	k.advance(30 * time.Second)
 	full, err := k.login("ann@example.com", "totp", code(), fromReset)
 	must(t, err)
 	if !k.access(full).SetPassword {
-		t.Error("setPassword got lost in the second step")
+		t.Error("the second step loses setPassword")
 	}
 }
 
@@ -102,12 +102,12 @@ func TestReseal(t *testing.T) {
 	moving := openKit(t, k.url, testSealer(t, "n", "k"))
 	for _, want := range []int{1, 0} {
 		if n, err := moving.Reseal(t.Context()); err != nil || n != want {
-			t.Fatalf("%d secrets were sealed anew, %v, want %d", n, err, want)
+			t.Fatalf("%d secrets were resealed, %v, want %d", n, err, want)
 		}
 	}
 	factor, err := k.store.Factor(t.Context(), ann.Person, credential.TypeTOTP)
 	must(t, err)
 	if plain, err := testSealer(t, "n", "").Box("totp").Open(factor.Secret, factor.UID.UUID[:]); err != nil || !slices.Equal(plain, secret) {
-		t.Errorf("the secret does not open under the new key alone: %v", err)
+		t.Errorf("the secret does not open with the new key alone: %v", err)
 	}
 }
