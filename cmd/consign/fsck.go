@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/consign-dev/consign/internal/app"
-	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
 // fsck compares every object on storage with its row; after a restore, --accept has orphans swept again.
@@ -17,7 +17,7 @@ func fsck(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return withOptions(ctx, env, app.Options{}, func(a *app.App) error {
-		result, err := a.Transfer.Fsck(ctx, func(found transferservice.Finding) error {
+		result, err := a.Content.Fsck(ctx, func(found content.Finding) error {
 			_, err := fmt.Fprintf(env.stdout, "%s %s: %s\n", found.Kind, found.Object, found.Detail)
 			return err
 		})
@@ -28,7 +28,7 @@ func fsck(ctx context.Context, env environment, args []string) error {
 			return err
 		}
 		if *accept {
-			if err := a.Transfer.AcceptStorage(ctx); err != nil {
+			if err := a.Content.AcceptStorage(ctx); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(env.stdout, "accepted: orphans are removed again once they are old enough")

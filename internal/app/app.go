@@ -26,6 +26,7 @@ import (
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -57,6 +58,7 @@ type App struct {
 	Jobs     *jobs.Runner
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
+	Content  *content.Service // bytes of transfer's objects
 	API      *httpserver.Server
 	// SharedLimits are the rate limits in Redis; nil without one.
 	SharedLimits *redis.Store

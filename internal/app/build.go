@@ -20,8 +20,8 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
-	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // buildTokens makes the key ring, the issuer, the set of revocations and the verifier.
@@ -129,7 +129,7 @@ func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
 // neverUsed returns an error where the database knows that files lay in a storage that is found empty: what is found, the question
 // to the operator, and what to do if nothing else helps.
 func (a *App) neverUsed(ctx context.Context, found, question, otherwise string) error {
-	used, err := transferservice.StorageUsed(ctx, transferpostgres.New(a.DB))
+	used, err := content.StorageUsed(ctx, transferpostgres.New(a.DB))
 	if err == nil && used {
 		err = fmt.Errorf("%s, and the database knows that there were files: %s (if they are lost for good, bring back a backup, or %s; "+
 			"consign fsck then lists what is gone)", found, question, otherwise)

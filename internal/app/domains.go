@@ -25,6 +25,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	transferhandler "github.com/consign-dev/consign/internal/transfer/handler"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
@@ -85,12 +86,14 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		availableTTL = append(availableTTL, int32(days))
 	}
 	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
+	store := transferpostgres.New(a.DB)
+	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log})
 	a.Transfer = transferservice.New(transferservice.Options{
-		Store: transferpostgres.New(a.DB), Blobs: blobs, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
+		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher,
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
-		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, OrphanAge: c.OrphanAge, RecordAge: c.TransferRetention,
+		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		UploadConfirmations: c.UploadConfirmationsDay,
 		Now:                 a.now, Log: a.log,

@@ -34,6 +34,8 @@ func TestImportLawForbids(t *testing.T) {
 		{"internal/mail", module + "internal/identity"},
 		{"internal/identity/service", module + "internal/identity/handler"},
 		{"internal/identity/postgres", module + "internal/identity/service"},
+		{"internal/transfer/content", module + "internal/transfer/service"},
+		{"internal/transfer/postgres", module + "internal/transfer/content"},
 		{"internal/identity", module + "internal/identity/postgres"},
 		{"internal/identity/service", "github.com/jackc/pgx/v5"},
 		{"internal/transfer/handler", "github.com/jackc/pgx/v5/pgxpool"},
@@ -80,7 +82,7 @@ func forbidden(importer, imported string) string {
 	case domain(importer) != "" && domain(target) != "" && domain(importer) != domain(target):
 		return "identity and transfer never import each other"
 	case domain(importer) != "" && domain(importer) == domain(target) && rank(importer) <= rank(target):
-		return "imports go handler, service, postgres, domain root"
+		return "imports go handler, service, content, postgres, domain root"
 	case target == "internal/config" && !assembles(importer):
 		return "config is read by app and cmd only"
 	case strings.HasPrefix(target, "internal/testkit") && !strings.HasPrefix(importer, "internal/testkit"):
@@ -112,8 +114,10 @@ func domain(p string) string {
 func rank(p string) int {
 	switch path.Base(p) {
 	case "handler":
-		return 4
+		return 5
 	case "service":
+		return 4
+	case "content":
 		return 3
 	case "postgres":
 		return 2

@@ -18,7 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/powercut"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
-	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
 // tap is a request body that flows when the test lets it.
@@ -206,11 +206,11 @@ func TestDiskFull(t *testing.T) {
 
 	data := bytes.Repeat([]byte("consign "), 100_000)
 	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
-	content := reservation + "/objects/a/content"
-	sam.With("Content-Range", fmt.Sprintf("bytes 0-299999/%d", len(data))).Put(content, data[:300_000]).Want(http.StatusOK)
-	full := sam.With("Content-Range", contentRange(300_000, len(data))).Put(content, data[300_000:]).WantError(transfer.ErrStorageFull)
+	path := reservation + "/objects/a/content"
+	sam.With("Content-Range", fmt.Sprintf("bytes 0-299999/%d", len(data))).Put(path, data[:300_000]).Want(http.StatusOK)
+	full := sam.With("Content-Range", contentRange(300_000, len(data))).Put(path, data[300_000:]).WantError(transfer.ErrStorageFull)
 	checkUnavailable(t, "the upload", full)
-	held := number(sam.Head(content).Want(http.StatusOK).Header, "Content-Length")
+	held := number(sam.Head(path).Want(http.StatusOK).Header, "Content-Length")
 	if held < 300_000 {
 		t.Fatalf("%d bytes are held, 300000 were acknowledged", held)
 	}
@@ -220,7 +220,7 @@ func TestDiskFull(t *testing.T) {
 
 	big.Delete(other).Want(http.StatusNoContent)
 	eventually(t, "there is room again", func() bool {
-		if err := s.App.Jobs.RunOnce(t.Context(), transferservice.PurgeBytesJob); err != nil {
+		if err := s.App.Jobs.RunOnce(t.Context(), content.PurgeBytesJob); err != nil {
 			t.Fatal(err)
 		}
 		got := late.Put(third+"/objects/a/content", bytes.Repeat([]byte("y"), 1000))

@@ -31,7 +31,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
-	"github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
 const mib = 1 << 20
@@ -262,7 +262,7 @@ func TestRemoval(t *testing.T) {
 	u := reserve(t, s, "ann-box", random(12*mib))
 	u.put(0, 7*mib).Want(http.StatusOK)
 	u.sam.Delete(u.reservation).Want(http.StatusNoContent)
-	run(t, s, service.PurgeBytesJob)
+	run(t, s, content.PurgeBytesJob)
 	if all := kept(t, where); len(all) != 0 {
 		t.Fatalf("after the reservation was cancelled the bucket holds %+v", all)
 	}
@@ -277,12 +277,12 @@ func TestRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(6 * 24 * time.Hour)
-	run(t, s, service.SweepOrphansJob)
+	run(t, s, content.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 1 {
 		t.Fatalf("of an orphan of six days the bucket holds %+v", all)
 	}
 	s.Clock.Advance(25 * time.Hour)
-	run(t, s, service.SweepOrphansJob)
+	run(t, s, content.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 0 {
 		t.Fatalf("of an orphan of seven days the bucket holds %+v", all)
 	}

@@ -33,7 +33,7 @@ func (h *Handler) downloadLinkedArchive(w http.ResponseWriter, r *http.Request) 
 }
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, a service.Archive) error {
-	return h.serve(w, r, a.Download, content{
+	return h.serve(w, r, a.Download, representation{
 		// The same transfer always makes the same bytes: its objects cannot change. A new layout needs a new tag.
 		name: "transfer-" + a.CreatedAt.UTC().Format("2006-01-02") + ".zip", mimeType: typeZip, etag: `"zip2-` + a.Transfer.String() + `"`, size: a.Size,
 	})

@@ -59,7 +59,7 @@ func presented(r *http.Request, err error) error {
 }
 
 func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.Download) error {
-	return h.serve(w, r, d, content{
+	return h.serve(w, r, d, representation{
 		name: archive.FileName(d.Name), mimeType: d.MIMEType, etag: `"` + hex.EncodeToString(d.SHA256) + `"`, size: d.Held,
 	})
 }
@@ -67,14 +67,14 @@ func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.
 // maxRanges is how many parts one request may ask for: each is a request to a bucket. Who asks for more gets the whole (RFC 9110, 14.2).
 const maxRanges = 100
 
-// content is how a download presents itself.
-type content struct {
+// representation is how a download presents itself.
+type representation struct {
 	name, mimeType, etag string
 	size                 int64
 }
 
 // serve sends a download, or the part of it that is asked for, and closes it.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Download, c content) error {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Download, c representation) error {
 	defer d.Content.Close()
 	if err := httpapi.IfMatch(r, c.etag); err != nil {
 		return err

@@ -19,6 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -338,7 +339,7 @@ func TestDeletingAPerson(t *testing.T) {
 	open.Get(open.path).WantError(transfer.ErrNotFound)
 	own.Get(own.path).WantError(transfer.ErrNotFound)
 	until(t, func() bool { // left are what was sent to Cid, to Bob, and by Bob; bytes wait for the lease of their last writer
-		run(t, s, service.PurgeBytesJob)
+		run(t, s, content.PurgeBytesJob)
 		return stored(t, s) == 3
 	})
 	s.Stranger().Get(herLink).WantError(transfer.ErrNotFound)

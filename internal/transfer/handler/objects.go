@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -195,8 +196,8 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // contentOf reads the headers that say what an upload's body is.
-func contentOf(w http.ResponseWriter, r *http.Request) (service.Content, error) {
-	in := service.Content{Length: r.ContentLength, Body: streamedBody{r: r, w: w}}
+func contentOf(w http.ResponseWriter, r *http.Request) (content.Part, error) {
+	in := content.Part{Length: r.ContentLength, Body: streamedBody{r: r, w: w}}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return in, fault.ErrUnsupported.With("Content-Encoding: send the bytes as they are")
 	}

@@ -1,13 +1,10 @@
 package service
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
@@ -41,8 +38,8 @@ type start struct {
 
 // OpenDownload opens an object of a transfer that the caller sent or received; who asks closes Content. ErrMissing of
 // package token, ErrOneTimeKey, ErrNotFound, ErrLocked.
-func (s *Service) OpenDownload(ctx context.Context, w DownloadAuth, t id.Transfer, o id.Object) (Download, error) {
-	c, key, err := s.enter(ctx, w, o)
+func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Transfer, o id.Object) (Download, error) {
+	c, key, err := s.identify(ctx, auth, o)
 	if err != nil {
 		return Download{}, err
 	}
@@ -60,8 +57,8 @@ func (s *Service) OpenDownload(ctx context.Context, w DownloadAuth, t id.Transfe
 }
 
 // OpenLinkedDownload is OpenDownload for who comes by the link of a delivery.
-func (s *Service) OpenLinkedDownload(ctx context.Context, w DownloadAuth, link string, o id.Object) (Download, error) {
-	c, key, err := s.enter(ctx, w, o)
+func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, link string, o id.Object) (Download, error) {
+	c, key, err := s.identify(ctx, auth, o)
 	if err != nil {
 		return Download{}, err
 	}
@@ -99,7 +96,7 @@ func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) 
 
 // download opens the bytes of what was found.
 func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
-	content, err := s.openObject(ctx, found.UID, found.IntendedSize)
+	content, err := s.content.Open(ctx, found.UID, found.IntendedSize)
 	if err != nil {
 		return Download{}, err
 	}
@@ -108,29 +105,6 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
-
-// openObject opens a complete object's bytes.
-func (s *Service) openObject(ctx context.Context, o id.Object, size int64) (io.ReadSeekCloser, error) {
-	if size == 0 {
-		return nothing{bytes.NewReader(nil)}, nil // never written
-	}
-	key := blob.ObjectKey(o)
-	content, err := s.blobs.Open(ctx, key)
-	if errors.Is(err, blob.ErrNotFound) {
-		// All bytes are held, but the server went down between the row and the store's last step.
-		if err = s.blobs.Finish(ctx, key, size); err == nil {
-			content, err = s.blobs.Open(ctx, key)
-		}
-	}
-	if err != nil {
-		return nil, storageError("open object "+o.String(), err)
-	}
-	return content, nil
-}
-
-type nothing struct{ *bytes.Reader }
-
-func (nothing) Close() error { return nil }
 
 // Begin notes that the bytes of a download are about to leave, beginning with byte first. A one-time key is used up: of
 // parallel starts with it one succeeds, and after that only what goes on from a later byte does. A download counts when

@@ -42,11 +42,11 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT gen_random_uuid(), now() FROM generate_series(1, 25)`)
 	run := &shortening{Context: t.Context()}
 	bucket := &slowBucket{Store: w.blobs, elapse: func(d time.Duration) { run.left -= d }}
-	service := w.serve(bucket)
+	_, files := w.serve(bucket)
 	var again *river.JobSnoozeError
 	for _, left := range []int64{15, 5} {
 		run.left = 10*time.Minute + 10*time.Second
-		if err := service.PurgeBytes(run); !errors.As(err, &again) {
+		if err := files.PurgeBytes(run); !errors.As(err, &again) {
 			t.Errorf("a run that could not remove all ended with %v", err)
 		}
 		if n := w.count(`SELECT count(*) FROM transfer.discarded_objects`); n != left {
@@ -54,7 +54,7 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 		}
 	}
 	run.left = 10 * time.Minute
-	if err := service.PurgeBytes(run); err != nil || bucket.deleted != 25 {
+	if err := files.PurgeBytes(run); err != nil || bucket.deleted != 25 {
 		t.Errorf("%d deletions, %v", bucket.deleted, err)
 	}
 }
@@ -78,13 +78,13 @@ func TestRemovingBytesAfterPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES (gen_random_uuid(), now())`)
-	service := w.serve(&brokenBucket{Store: w.blobs})
+	_, files := w.serve(&brokenBucket{Store: w.blobs})
 	func() {
 		defer func() { _ = recover() }()
-		_ = service.PurgeBytes(t.Context())
+		_ = files.PurgeBytes(t.Context())
 	}()
 	done := make(chan error, 1)
-	go func() { done <- service.PurgeBytes(t.Context()) }()
+	go func() { done <- files.PurgeBytes(t.Context()) }()
 	select {
 	case err := <-done:
 		if err != nil || w.count(`SELECT count(*) FROM transfer.discarded_objects`) != 0 {

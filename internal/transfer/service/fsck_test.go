@@ -13,8 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
-	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // stored is one confirmed transfer's object with its bytes.
@@ -53,10 +53,10 @@ func (w *world) put(o id.Object, data []byte, finish bool) {
 }
 
 // fsck is what a check finds, by object.
-func (w *world) fsck() (map[id.Object]string, service.FsckResult) {
+func (w *world) fsck() (map[id.Object]string, content.FsckResult) {
 	w.t.Helper()
 	found := map[id.Object]string{}
-	result, err := w.Fsck(w.t.Context(), func(f service.Finding) error {
+	result, err := w.content.Fsck(w.t.Context(), func(f content.Finding) error {
 		found[f.Object] = f.Kind
 		return nil
 	})
@@ -162,7 +162,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	}
 	sweep := func() {
 		t.Helper()
-		if err := w.SweepOrphans(ctx); err != nil {
+		if err := w.content.SweepOrphans(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 		if found, result := w.fsck(); !result.SweepOff || found[restored] != "orphan" {
 			t.Errorf("%s: %v %+v", name, found, result)
 		}
-		if err := w.AcceptStorage(ctx); err != nil {
+		if err := w.content.AcceptStorage(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if _, result := w.fsck(); result.SweepOff {
@@ -219,7 +219,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	if _, result := w.fsck(); !held(whole) || !held(other) || !result.SweepOff {
 		t.Errorf("bytes of lost rows were removed: %+v", result)
 	}
-	if err := w.AcceptStorage(ctx); err != nil {
+	if err := w.content.AcceptStorage(ctx); err != nil {
 		t.Fatal(err)
 	}
 	w.advance(8 * 24 * time.Hour)
@@ -245,16 +245,17 @@ func TestStorageIsUsedOnceItHoldsTheMark(t *testing.T) {
 		store blob.Store
 		used  bool
 	}{{readOnly{w.blobs}, false}, {w.blobs, true}, {readOnly{w.blobs}, false}} { // at last nothing but the mark was lost
-		if err := w.serve(step.store).SweepOrphans(t.Context()); (err == nil) != step.used {
+		_, files := w.serve(step.store)
+		if err := files.SweepOrphans(t.Context()); (err == nil) != step.used {
 			t.Errorf("the sweep ended with %v", err)
 		}
-		if used, err := service.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || used != step.used {
+		if used, err := content.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || used != step.used {
 			t.Errorf("used: %t, %v", used, err)
 		}
 	}
 	w.mailbox()
 	w.stored([]byte("abc"))
-	if used, err := service.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || !used {
+	if used, err := content.StorageUsed(t.Context(), postgres.New(w.db)); err != nil || !used {
 		t.Errorf("with a file in it: %t, %v", used, err)
 	}
 }
@@ -263,7 +264,7 @@ func TestStorageIsUsedOnceItHoldsTheMark(t *testing.T) {
 func TestSweepAfterACrashInBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := w.SweepOrphans(t.Context()); err != nil {
+	if err := w.content.SweepOrphans(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, crash := range map[string]func(){
@@ -273,7 +274,7 @@ func TestSweepAfterACrashInBetween(t *testing.T) {
 	} {
 		w.exec(`UPDATE settings SET value = value || jsonb_build_object('next', 'something else') WHERE name = 'transfer-storage'`)
 		crash()
-		if err := w.SweepOrphans(t.Context()); err != nil {
+		if err := w.content.SweepOrphans(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, result := w.fsck(); result.SweepOff || w.count(`SELECT count(*) FROM settings WHERE value ? 'next'`) != 0 {
@@ -281,7 +282,7 @@ func TestSweepAfterACrashInBetween(t *testing.T) {
 		}
 	}
 	w.exec(`UPDATE settings SET value = jsonb_build_object('current', 'old', 'next', value->>'current') WHERE name = 'transfer-storage'`)
-	if err := w.SweepOrphans(t.Context()); err != nil {
+	if err := w.content.SweepOrphans(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, result := w.fsck(); result.SweepOff {

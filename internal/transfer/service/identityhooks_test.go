@@ -39,7 +39,7 @@ func TestPersonDeleted(t *testing.T) {
 		}
 	}
 	w.until(func() bool {
-		if err := w.PurgeBytes(t.Context()); err != nil {
+		if err := w.content.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return w.blobsLeft() == 0

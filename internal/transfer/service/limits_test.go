@@ -111,7 +111,7 @@ func TestStrangersHashNothing(t *testing.T) {
 	w := newWorld(t)
 	w.mailbox()
 	stranger, r := w.reserve()
-	w.Service = w.serve(w.blobs, func(o *service.Options) { o.Hasher = nil }) // hashing panics
+	w.Service, w.content = w.serve(w.blobs, func(o *service.Options) { o.Hasher = nil }) // hashing panics
 	password := "sesame"
 	if _, _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
 		t.Errorf("a password was answered with %v", err)

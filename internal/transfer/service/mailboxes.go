@@ -126,7 +126,7 @@ func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 	}
 	for i, f := range m.MIMETypeFilter {
 		m.MIMETypeFilter[i] = strings.ToLower(f)
-		if !isMIMERange(m.MIMETypeFilter[i]) {
+		if !transfer.ValidMIMERange(m.MIMETypeFilter[i]) {
 			p.Add(fmt.Sprintf("mimeTypeFilter[%d]", i), "must be a type such as application/pdf, or a wildcard such as image/*")
 			break
 		}

@@ -141,7 +141,7 @@ func checkAttachments(files []Attachment) error {
 }
 
 // filterOf is the mailbox's MIME filter where one is in force.
-func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) ([]string, error) {
+func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (transfer.MIMEFilter, error) {
 	if r.Kind != transfer.KindMailbox || !r.Facts.FilterAllowed {
 		return nil, nil
 	}
@@ -149,7 +149,7 @@ func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.H
 }
 
 // checkLimits refuses files that the reservation's limits or the mailbox's filter exclude.
-func checkLimits(r postgres.HeldReservation, filter []string, files []Attachment) error {
+func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files []Attachment) error {
 	for i, f := range files {
 		at := ""
 		if len(files) > 1 {
@@ -158,8 +158,8 @@ func checkLimits(r postgres.HeldReservation, filter []string, files []Attachment
 		if f.IntendedSize > r.MaxFileSizeMB*transfer.MB {
 			return transfer.ErrFileTooLarge.With(fmt.Sprintf("%sintendedSize: must be at most %d MB", at, r.MaxFileSizeMB))
 		}
-		if len(filter) > 0 && !filterAllows(filter, typeOfName(f.Name)) {
-			return errFiltered(at+"name", filter)
+		if !filter.AllowsName(f.Name) {
+			return filter.Rejection(at + "name")
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 		if !attached {
 			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize}
 			if f.IntendedSize == 0 { // no bytes will tell
-				o.MIMEType = typeOfContent(nil, f.Name)
+				o.MIMEType = transfer.TypeByName(f.Name)
 			}
 			fresh = append(fresh, o)
 		}
@@ -212,18 +212,10 @@ func (s *Service) RemoveObject(ctx context.Context, c token.Caller, uid id.Reser
 		if _, err := s.lockOpen(ctx, tx, c, uid); err != nil {
 			return err
 		}
-		return s.deleteObject(ctx, tx, uid, clientID)
-	})
-}
-
-// deleteObject removes one object of a locked, open reservation. ErrNotFound.
-func (s *Service) deleteObject(ctx context.Context, tx *postgres.Store, uid id.Reservation, clientID string) error {
-	n, err := tx.DiscardObjects(ctx, []id.Reservation{uid}, clientID, s.now())
-	if err != nil {
+		n, err := s.content.DeleteObjects(ctx, tx, []id.Reservation{uid}, clientID)
+		if err == nil && n == 0 {
+			return transfer.ErrNotFound
+		}
 		return err
-	}
-	if n == 0 {
-		return transfer.ErrNotFound
-	}
-	return s.purgeBytesSoon(ctx, tx)
+	})
 }

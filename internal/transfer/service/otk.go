@@ -65,25 +65,25 @@ func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postg
 	return OneTimeKey{Key: key, ExpiresAt: k.ExpiresAt}, nil
 }
 
-// enter finds out who asks for a download: the caller of a token, or whoever asked for the one-time key. The key is
+// identify finds out who asks for a download: the caller of a token, or whoever asked for the one-time key. The key is
 // looked at, not used up. token.ErrMissing, token.ErrEnded, ErrOneTimeKey.
-func (s *Service) enter(ctx context.Context, w DownloadAuth, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
-	if !w.Caller.Anonymous() {
-		return w.Caller, nil, nil
+func (s *Service) identify(ctx context.Context, auth DownloadAuth, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
+	if !auth.Caller.Anonymous() {
+		return auth.Caller, nil, nil
 	}
-	if w.OneTimeKey == "" {
-		return w.Caller, nil, token.ErrMissing
+	if auth.OneTimeKey == "" {
+		return auth.Caller, nil, token.ErrMissing
 	}
-	k, err := s.store.OneTimeKey(ctx, seal.Hash(w.OneTimeKey))
+	k, err := s.store.OneTimeKey(ctx, seal.Hash(auth.OneTimeKey))
 	if errors.Is(err, transfer.ErrNotFound) || err == nil && (k.Object != o || !s.alive(k)) {
-		return w.Caller, nil, transfer.ErrOneTimeKey
+		return auth.Caller, nil, transfer.ErrOneTimeKey
 	}
 	if err != nil {
-		return w.Caller, nil, err
+		return auth.Caller, nil, err
 	}
-	c := token.Caller{Kind: token.KindDownload, Delivery: k.Delivery, Client: w.Caller.Client}
+	c := token.Caller{Kind: token.KindDownload, Delivery: k.Delivery, Client: auth.Caller.Client}
 	if !k.Person.IsZero() {
-		c = token.Caller{Kind: token.KindAccess, Person: k.Person, Session: k.Session, Epoch: k.Epoch, Client: w.Caller.Client}
+		c = token.Caller{Kind: token.KindAccess, Person: k.Person, Session: k.Session, Epoch: k.Epoch, Client: auth.Caller.Client}
 	}
 	ended, err := s.revocations.Ended(ctx, c)
 	if err != nil {

@@ -225,26 +225,19 @@ func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.
 		if err != nil {
 			return err
 		}
-		if err := s.discard(ctx, tx, []id.Reservation{uid}); err != nil {
+		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
 	})
 }
 
-// discard removes locked, open reservations with their objects, and has the bytes removed.
-func (s *Service) discard(ctx context.Context, tx *postgres.Store, uids []id.Reservation) error {
-	n, err := tx.DiscardObjects(ctx, uids, "", s.now())
-	if err != nil {
+// deleteReservations deletes locked, open reservations with their objects and enqueues the purge of the bytes.
+func (s *Service) deleteReservations(ctx context.Context, tx *postgres.Store, uids []id.Reservation) error {
+	if _, err := s.content.DeleteObjects(ctx, tx, uids, ""); err != nil {
 		return err
 	}
-	if err := tx.DeleteReservations(ctx, uids); err != nil {
-		return err
-	}
-	if n == 0 {
-		return nil
-	}
-	return s.purgeBytesSoon(ctx, tx)
+	return tx.DeleteReservations(ctx, uids)
 }
 
 // OpenReservation is what the owner of a mailbox sees of a stranger's open reservation on it.
@@ -268,7 +261,7 @@ func (s *Service) EndReservation(ctx context.Context, c token.Caller, uid id.Res
 		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.now()); err != nil {
 			return err
 		}
-		if err := s.discard(ctx, tx, []id.Reservation{uid}); err != nil {
+		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})

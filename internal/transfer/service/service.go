@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -26,13 +25,14 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 // Options are the dependencies and settings of a Service. All are required unless noted.
 type Options struct {
 	Store       *postgres.Store
-	Blobs       blob.Store // nil where no file is touched
+	Content     *content.Service
 	Issuer      *token.Issuer
 	Revocations *token.Revocations
 	Mailer      *mail.Mailer
@@ -46,7 +46,6 @@ type Options struct {
 	Defaults            transfer.Defaults
 	ReservationLifetime time.Duration
 	ExpiryWarning       time.Duration // notice before a transfer expires
-	OrphanAge           time.Duration // minimum age of bytes without a row before they are swept
 	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
@@ -58,7 +57,7 @@ type Options struct {
 // Service is the transfer service. It is safe for concurrent use.
 type Service struct {
 	store       *postgres.Store
-	blobs       blob.Store
+	content     *content.Service
 	issuer      *token.Issuer
 	revocations *token.Revocations
 	mailer      *mail.Mailer
@@ -72,7 +71,6 @@ type Service struct {
 	defaults            transfer.Defaults
 	reservationLifetime time.Duration
 	expiryWarning       time.Duration
-	orphanAge           time.Duration
 	resumeLifetime      time.Duration
 	recordAge           time.Duration
 	uploadConfirmations int
@@ -80,9 +78,6 @@ type Service struct {
 	now func() time.Time
 	log *slog.Logger
 
-	writers   writers
-	removals  removals
-	layouts   *layouts
 	mailboxes *microcache.Cache[mailboxOnHost, transfer.PublicMailbox]
 }
 
@@ -91,12 +86,12 @@ const day = 24 * time.Hour
 // New returns a Service and registers its jobs.
 func New(o Options) *Service {
 	s := &Service{
-		store: o.Store, blobs: o.Blobs, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
+		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
-		orphanAge: o.OrphanAge, resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
+		resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		now: o.Now, log: o.Log,
-		layouts: newLayouts(), mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
+		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}
 	s.registerJobs()
 	return s

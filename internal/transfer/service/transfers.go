@@ -285,7 +285,7 @@ func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfe
 	if err := s.mailer.Erase(ctx, tx.Tx(), references); err != nil {
 		return err
 	}
-	return s.purgeBytesSoon(ctx, tx)
+	return s.content.PurgeSoon(ctx, tx)
 }
 
 // cursor names a position in a list.

@@ -156,13 +156,13 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
 	run(w.ExpireTransfers)
-	w.until(func() bool { run(w.PurgeBytes); return w.blobsLeft() == 0 })
+	w.until(func() bool { run(w.content.PurgeBytes); return w.blobsLeft() == 0 })
 	left, err := w.seen(owner, done.UID)
 	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
 	}
 	w.advance(91 * 24 * time.Hour)
-	run(w.Purge, w.ReleaseVolumes, w.SweepOrphans)
+	run(w.Purge, w.content.ReleaseVolumes, w.content.SweepOrphans)
 	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
@@ -204,7 +204,7 @@ func TestDeletingATransfer(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	w.until(func() bool {
-		if err := w.PurgeBytes(t.Context()); err != nil {
+		if err := w.content.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return w.blobsLeft() == 0

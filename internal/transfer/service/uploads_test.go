@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -70,7 +71,7 @@ func TestUploadRanges(t *testing.T) {
 	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
 	malformed := whole(nil)
 	malformed.MalformedRange = true
-	for name, in := range map[string]service.Content{
+	for name, in := range map[string]content.Part{
 		"again": part(data[:4], 0, 10), "gap": part(data[6:], 6, 10), "other total": part(data[4:8], 4, 9), "malformed": malformed,
 	} {
 		_, err := w.Upload(t.Context(), c, r, "a", in)
@@ -89,7 +90,7 @@ func TestUploadRanges(t *testing.T) {
 	}
 }
 
-func mustUpload(w *world, c token.Caller, r id.Reservation, clientID string, in service.Content) {
+func mustUpload(w *world, c token.Caller, r id.Reservation, clientID string, in content.Part) {
 	w.t.Helper()
 	if _, err := w.Upload(w.t.Context(), c, r, clientID, in); err != nil {
 		w.t.Fatal(err)
@@ -252,7 +253,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	other := w.serve(w.blobs)
+	other, _ := w.serve(w.blobs)
 	c, r := w.reserve()
 	data := random(1000)
 	w.attach(c, r, "a", 1000)
@@ -325,7 +326,7 @@ func TestFullDiskKeepsWhatFits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	full := w.serve(fullStore{Store: w.blobs, room: 600})
+	full, _ := w.serve(fullStore{Store: w.blobs, room: 600})
 	c, r := w.reserve()
 	data := random(1000)
 	w.attach(c, r, "a", 1000)

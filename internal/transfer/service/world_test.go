@@ -28,6 +28,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -36,12 +37,13 @@ import (
 // transfer/handler; here are the cases in which a test holds the body of an upload in its hands.
 type world struct {
 	*service.Service
-	t     *testing.T
-	db    *database.DB
-	blobs blob.Store
-	free  id.Organization
-	mu    sync.Mutex
-	time  time.Time
+	content *content.Service
+	t       *testing.T
+	db      *database.DB
+	blobs   blob.Store
+	free    id.Organization
+	mu      sync.Mutex
+	time    time.Time
 }
 
 const home = "localhost"
@@ -101,12 +103,12 @@ func newWorld(t *testing.T) *world {
 	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, true, 'en_US', 'Europe/Berlin', now(), now())`, w.free)
 	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ($1, $2, true, now())`, home, w.free)
 	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100000, 1000000000000, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, w.free)
-	w.Service = w.serve(store)
+	w.Service, w.content = w.serve(store)
 	return w
 }
 
 // serve returns the service of one more replica on the world's database, with changed options.
-func (w *world) serve(store blob.Store, change ...func(*service.Options)) *service.Service {
+func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*service.Service, *content.Service) {
 	w.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
@@ -138,19 +140,21 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) *servi
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	rows := postgres.New(w.db)
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Now: w.now, Log: log})
 	o := service.Options{
 		Hasher: hasher,
-		Store:  postgres.New(w.db), Blobs: store, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
+		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
 		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
-		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, OrphanAge: 7 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
+		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
 		UploadConfirmations: 10, Now: w.now, Log: log,
 	}
 	for _, apply := range change {
 		apply(&o)
 	}
-	return service.New(o)
+	return service.New(o), files
 }
 
 const day = 24 * time.Hour
@@ -268,12 +272,12 @@ func (w *world) held(c token.Caller, r id.Reservation) int64 {
 }
 
 // whole is the content of a request that brings an object whole.
-func whole(data []byte) service.Content {
-	return service.Content{Length: int64(len(data)), Body: &body{Reader: bytes.NewReader(data)}}
+func whole(data []byte) content.Part {
+	return content.Part{Length: int64(len(data)), Body: &body{Reader: bytes.NewReader(data)}}
 }
 
 // part is the content of a request that brings data from offset of total bytes.
-func part(data []byte, offset, total int64) service.Content {
+func part(data []byte, offset, total int64) content.Part {
 	c := whole(data)
 	c.Range = &transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
 	return c

@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/transfer"
-	"github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
 // slowStore is a store whose first Append takes until it is called off.
@@ -43,7 +43,7 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.mailbox()
 	store := &slowStore{Store: w.blobs, opening: make(chan struct{})}
-	w.Service = w.serve(store)
+	w.Service, w.content = w.serve(store)
 	c, r := w.reserve()
 	w.attach(c, r, "a", 1000)
 	failed := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestLeasesGoByOneClock(t *testing.T) {
 	}
 	w.exec(`UPDATE transfer.objects SET reserved = 3, lease_until = clock_timestamp() - interval '59 s'`)
 	for _, want := range []int64{3, 0} {
-		if err := w.ReleaseVolumes(t.Context()); err != nil {
+		if err := w.content.ReleaseVolumes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.count(`SELECT reserved FROM transfer.objects`); got != want {
@@ -188,11 +188,11 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	}
 	defer pool.Close()
 	w.db = &database.DB{Pool: pool}
-	replica := w.serve(w.blobs)
+	replica, _ := w.serve(w.blobs)
 	if _, err := replica.Upload(t.Context(), c, r, "first", whole([]byte("x"))); err != nil { // the connection knows all statements now
 		t.Fatal(err)
 	}
-	in, sent := service.Content{Length: size}, 0
+	in, sent := content.Part{Length: size}, 0
 	in.Body = &body{Reader: reader(func(p []byte) (int, error) {
 		switch sent += len(p); {
 		case sent > 64<<20:

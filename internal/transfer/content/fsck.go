@@ -1,4 +1,4 @@
-package service
+package content
 
 import (
 	"bytes"
@@ -15,34 +15,34 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Finding is something that is not as it should be in the object store.
+// Finding is a discrepancy between the blob store and the rows.
 type Finding struct {
-	Kind   string // lost, damaged or orphan
+	Kind   string // FindingLost, FindingDamaged or FindingOrphan
 	Object id.Object
 	Detail string
 }
 
 // The kinds of findings.
 const (
-	FindingLost    = "lost"    // a row has bytes that the store has not
-	FindingDamaged = "damaged" // the bytes are not those of the row
-	FindingOrphan  = "orphan"  // the store has bytes that no row knows
+	FindingLost    = "lost"    // the store lacks bytes that a row claims
+	FindingDamaged = "damaged" // the bytes do not match the row
+	FindingOrphan  = "orphan"  // the store has bytes without a row
 )
 
-// FsckResult counts what a check looked at.
+// FsckResult counts what Fsck has checked.
 type FsckResult struct {
-	Objects  int   // with bytes, whole or in part
+	Objects  int   // complete or incomplete, without empty ones
 	Bytes    int64 // read
 	Findings int
-	SweepOff bool // bytes without rows are not removed by themselves
+	SweepOff bool // orphans are not swept until AcceptStorage
 }
 
-// fsckBatch is how many rows a check reads at a time.
+// fsckBatch is how many rows Fsck reads at once.
 const fsckBatch = 500
 
-// Fsck compares the object store with the rows: each complete object by its SHA-256, each incomplete one by its length, and
-// what no row knows. It reports what it finds and changes nothing but what a download would: an object whose server died
-// before finishing it in the store is finished. It may run beside a working server.
+// Fsck compares the blob store with the rows: each complete object by its SHA-256, each incomplete one by its length. It
+// also finds bytes without a row. It passes each discrepancy to report and changes nothing, except that it finishes complete
+// objects in the store, as a download does. It may run beside a working server.
 func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckResult, error) {
 	var result FsckResult
 	found := func(f Finding) error {
@@ -94,7 +94,7 @@ func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckRes
 	return result, err
 }
 
-// unchanged reports whether a row is as it was when it was read, so that what was found about it means something.
+// unchanged reports whether a row is still as it was read, so that a finding about it is valid.
 func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (bool, error) {
 	now, err := s.store.StoredObject(ctx, row.UID)
 	if errors.Is(err, transfer.ErrNotFound) {
@@ -115,7 +115,7 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (r
 	case errors.Is(err, blob.ErrNotFound):
 		return 0, wrong(FindingLost, "%d bytes, none of them in the store", row.Held), nil
 	case err != nil:
-		return 0, nil, fmt.Errorf("look at object %s: %w", row.UID, err)
+		return 0, nil, fmt.Errorf("check object %s: %w", row.UID, err)
 	case held < row.Held:
 		return 0, wrong(FindingLost, "%d bytes, %d of them in the store", row.Held, held), nil
 	case row.Held < row.IntendedSize:

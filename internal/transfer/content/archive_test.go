@@ -1,4 +1,4 @@
-package service
+package content
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestLayoutsAreShared(t *testing.T) {
 		have.Add(19)
 		for i := range 20 {
 			reading.Go(func() {
-				got, release, err := l.take(t.Context(), r, func() (layout, error) {
+				got, release, err := l.acquire(t.Context(), r, func() (layout, error) {
 					<-done
 					if made.Add(1) == 1 {
 						return layout{}, broken
@@ -52,13 +52,13 @@ func TestLayoutsAreShared(t *testing.T) {
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, _, err := l.take(gone, r, nil); !errors.Is(err, context.Canceled) {
+		if _, _, err := l.acquire(gone, r, nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		close(done)
 		reading.Wait()
-		if made.Load() != 2 || failed.Load() != 1 || len(l.held) != 0 {
-			t.Errorf("made %d times, %d failed, %d are kept", made.Load(), failed.Load(), len(l.held))
+		if made.Load() != 2 || failed.Load() != 1 || len(l.entries) != 0 {
+			t.Errorf("made %d times, %d failed, %d are kept", made.Load(), failed.Load(), len(l.entries))
 		}
 	})
 }
@@ -80,7 +80,7 @@ func TestArchiveLetsGo(t *testing.T) {
 	t.Parallel()
 	released, closed := false, false
 	zip := archive.New([]archive.File{{Name: "plan.pdf", Size: 1000}}, time.Now())
-	content := sharedContent{zip.Open(func(int) (io.ReadSeekCloser, error) {
+	content := releasingReader{zip.Open(func(int) (io.ReadSeekCloser, error) {
 		return closing{bytes.NewReader(make([]byte, 1000)), &closed}, nil
 	}), func() { released = true }}
 	if _, err := io.CopyN(io.Discard, content, 500); err != nil || released || closed {
@@ -97,15 +97,15 @@ func TestLayoutThatPanics(t *testing.T) {
 	l, r := newLayouts(), id.New[id.Reservation]()
 	func() {
 		defer func() { _ = recover() }()
-		_, _, _ = l.take(t.Context(), r, func() (layout, error) { panic("a name that nobody thought of") })
+		_, _, _ = l.acquire(t.Context(), r, func() (layout, error) { panic("a name that nobody thought of") })
 	}()
-	_, release, err := l.take(t.Context(), r, func() (layout, error) { return layout{}, nil })
+	_, release, err := l.acquire(t.Context(), r, func() (layout, error) { return layout{}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	release()
-	if len(l.held) != 0 {
-		t.Errorf("%d layouts are kept", len(l.held))
+	if len(l.entries) != 0 {
+		t.Errorf("%d layouts are kept", len(l.entries))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestLayoutsAreMadeInTurn(t *testing.T) {
 		var reading sync.WaitGroup
 		for range 4 * runtime.GOMAXPROCS(0) {
 			reading.Go(func() {
-				_, release, err := l.take(t.Context(), id.New[id.Reservation](), func() (layout, error) {
+				_, release, err := l.acquire(t.Context(), id.New[id.Reservation](), func() (layout, error) {
 					most.Store(max(most.Load(), making.Add(1)))
 					<-step
 					making.Add(-1)

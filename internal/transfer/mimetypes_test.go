@@ -1,11 +1,11 @@
-package service
+package transfer
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestIsMIMERange(t *testing.T) {
+func TestValidMIMERange(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxMIMEName)
 	for in, want := range map[string]bool{
@@ -13,7 +13,7 @@ func TestIsMIMERange(t *testing.T) {
 		"": false, "image": false, "image/": false, "/png": false, "*/*": false, "*/png": false, "image/*x": false, "image/png/x": false,
 		"image/png\n": false, "Image/png": false, "image /png": false, "x" + long + "/*": false, "image/x" + long: false,
 	} {
-		if got := isMIMERange(in); got != want {
+		if got := ValidMIMERange(in); got != want {
 			t.Errorf("%q: %t", in, got)
 		}
 	}

@@ -1,0 +1,91 @@
+// Package content stores, serves and maintains the bytes of objects: uploads, downloads and archives, the purge of bytes
+// whose object has ended, the sweep of orphans and the check of the whole store (fsck).
+//
+// It works below the rules: the caller (transfer/service) has decided who may read or write. Every write goes to the blob
+// store first and to the row second. So the row never claims more bytes than the store holds durably, and jobs remove
+// what a crash leaves in the store.
+//
+// # Locks
+//
+// An upload takes the writer lease of its object (writerLeases and the epoch in the object's row) and holds no database
+// transaction while bytes arrive. Transactions lock rows in the order of package service: reservation, object, volumes.
+// layouts.mu and writerLeases.mu are leaf locks: nothing else is locked while they are held.
+package content
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Options are the dependencies and settings of a Service. All are required.
+type Options struct {
+	Store     *postgres.Store
+	Blobs     blob.Store
+	Jobs      *jobs.Runner
+	OrphanAge time.Duration // minimum age of bytes without a row before they are swept
+
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// Service handles the bytes of objects. It is safe for concurrent use.
+type Service struct {
+	store     *postgres.Store
+	blobs     blob.Store
+	jobs      *jobs.Runner
+	orphanAge time.Duration
+
+	now func() time.Time
+	log *slog.Logger
+
+	leases  writerLeases
+	purges  purges
+	layouts *layouts
+}
+
+// Names of the recurring jobs, for tests and commands that run one on demand.
+const (
+	PurgeBytesJob     = "transfer-remove-bytes"
+	ReleaseVolumesJob = "transfer-release-volumes"
+	SweepOrphansJob   = "transfer-sweep-orphans"
+)
+
+// New returns a Service and registers its jobs.
+func New(o Options) *Service {
+	s := &Service{
+		store: o.Store, blobs: o.Blobs, jobs: o.Jobs, orphanAge: o.OrphanAge, now: o.Now, log: o.Log,
+		layouts: newLayouts(),
+	}
+	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
+	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)
+	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
+	jobs.Register(s.jobs, s.workPurge)
+	return s
+}
+
+// buffers is the buffer pool for bytes in transit. Larger buffers than 256 KiB save no more time.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+
+// storageRetry is the Retry-After of a request that found the blob store unavailable.
+const storageRetry = 5 * time.Second
+
+// storageError wraps an error of the blob store. A full or unavailable store becomes an error that the client sees.
+// Errors: transfer.ErrStorageFull, fault.ErrUnavailable, any other wrapped.
+func storageError(operation string, err error) error {
+	switch {
+	case errors.Is(err, blob.ErrFull):
+		return transfer.ErrStorageFull.Because(err)
+	case errors.Is(err, blob.ErrAway):
+		return fault.ErrUnavailable.WithRetryAfter(storageRetry).Because(fmt.Errorf("%s: %w", operation, err))
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}

@@ -1,0 +1,108 @@
+package content
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// purgeBatch is how many objects one round of a purge reads.
+const purgeBatch = 500
+
+// purgeSoonJob purges the bytes of objects that a transaction has deleted or erased.
+type purgeSoonJob struct{}
+
+// Kind implements river.JobArgs.
+func (purgeSoonJob) Kind() string { return "transfer_remove_bytes" }
+
+// PurgeSoon enqueues a purge for when tx's transaction has committed.
+func (s *Service) PurgeSoon(ctx context.Context, tx *postgres.Store) error {
+	if err := s.jobs.Enqueue(ctx, tx.Tx(), purgeSoonJob{}); err != nil {
+		return fmt.Errorf("enqueue purge of bytes: %w", err)
+	}
+	return nil
+}
+
+// DeleteObjects deletes the objects of locked, open reservations, or with a clientID one object, releases their volume and
+// enqueues the purge of their bytes. It returns how many it deleted.
+func (s *Service) DeleteObjects(ctx context.Context, tx *postgres.Store, reservations []id.Reservation, clientID string) (int, error) {
+	n, err := tx.DiscardObjects(ctx, reservations, clientID, s.now())
+	if err != nil || n == 0 {
+		return n, err
+	}
+	return n, s.PurgeSoon(ctx, tx)
+}
+
+// purges makes purges run one at a time. More at once would only occupy job workers.
+type purges struct {
+	sync.Mutex
+	requests atomic.Int64 // how many purges were requested
+}
+
+func (s *Service) workPurge(ctx context.Context, _ purgeSoonJob) error {
+	s.purges.requests.Add(1)
+	if !s.purges.TryLock() { // the running purge does another round
+		return nil
+	}
+	return s.purgeRequested(ctx)
+}
+
+// PurgeBytes removes the bytes of objects that were deleted or erased. Bytes that a request in this process may still
+// write stay for the next purge.
+func (s *Service) PurgeBytes(ctx context.Context) error {
+	s.purges.requests.Add(1)
+	s.purges.Lock()
+	return s.purgeRequested(ctx)
+}
+
+// purgeRequested purges until no request has come meanwhile. The caller holds s.purges, which it unlocks.
+func (s *Service) purgeRequested(ctx context.Context) error {
+	for {
+		requests := s.purges.requests.Load()
+		err := s.purge(ctx)
+		if err != nil || s.purges.requests.Load() == requests || !s.purges.TryLock() {
+			return err
+		}
+	}
+}
+
+// purge removes bytes until none are left to remove. It unlocks s.purges, also when it panics. Shortly before ctx's
+// deadline it returns jobs.Again: in an object store each object takes several requests.
+func (s *Service) purge(ctx context.Context) error {
+	defer s.purges.Unlock()
+	for {
+		objects, err := s.store.DiscardedObjects(ctx, purgeBatch)
+		if err != nil {
+			return err
+		}
+		var purged []id.Object
+		for _, o := range objects {
+			if s.leases.held(o) {
+				s.leases.stop(o, transfer.ErrNotFound)
+				continue
+			}
+			if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
+				return errors.Join(fmt.Errorf("purge bytes of %s: %w", o, err), s.store.ForgetDiscarded(ctx, purged))
+			}
+			purged = append(purged, o)
+			if jobs.DeadlineNear(ctx) {
+				return cmp.Or(s.store.ForgetDiscarded(ctx, purged), jobs.Again(0))
+			}
+		}
+		if err := s.store.ForgetDiscarded(ctx, purged); err != nil {
+			return err
+		}
+		if len(objects) < purgeBatch || len(purged) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// session is one request's upload to an object while the request holds the writer lease. One goroutine uses it.
+type session struct {
+	s     *Service
+	row   postgres.Upload
+	scope postgres.Scope
+	in    Part
+	turn  postgres.Turn
+
+	blob     blob.Writer
+	whole    hash.Hash // SHA-256 of all bytes written, durable or not
+	crc      uint32    // CRC-32 of the same, for archives
+	part     hash.Hash // SHA-256 of this request's bytes; nil unless the request states it
+	head     []byte    // first bytes of the object, up to transfer.SniffBytes
+	mimeType string    // empty: not known yet
+
+	want      int64     // bytes of the request
+	written   int64     // bytes of the object in the store, durable or not
+	held      int64     // durable bytes that the row claims
+	shaState  []byte    // state of whole after held bytes
+	heldCRC   uint32    // CRC-32 of held bytes
+	reserved  int64     // volume that is still reserved
+	renewed   time.Time // last renewal of the lease in the row
+	allOrNone bool      // nothing is held before the digest is verified
+	lost      bool      // the lease is lost: nothing may be written any more
+	deleted   bool      // the object has been deleted
+}
+
+func (s *Service) newSession(u postgres.Upload, t postgres.Turn, sc postgres.Scope, in Part) *session {
+	want := partLength(u, in)
+	w := &session{
+		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, turn: t,
+		whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
+		want: want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: want, renewed: time.Now(),
+	}
+	if in.ContentDigest != nil {
+		w.part = sha256.New()
+	}
+	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && u.Held+want == u.IntendedSize
+	return w
+}
+
+// anyHost returns the scope of statements that depend on no host.
+func (w *session) anyHost() postgres.Scope {
+	w.scope.Now = w.s.now()
+	return w.scope
+}
+
+// open restores the hash state and opens the store at the offset that the row claims.
+// Errors: *transfer.RangeError when the store does not hold what the row claims.
+func (w *session) open(ctx context.Context) error {
+	if w.held > 0 {
+		if err := w.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.shaState); err != nil {
+			return fmt.Errorf("restore SHA-256 state: %w", err)
+		}
+	}
+	key := blob.ObjectKey(w.row.UID)
+	if w.held == 0 {
+		// Bytes of an earlier attempt, finished or not, are not part of this one.
+		if err := w.s.blobs.Delete(ctx, key); err != nil {
+			return storageError("delete bytes of an earlier upload", err)
+		}
+	}
+	var err error
+	w.blob, err = w.s.blobs.Append(ctx, key, w.held, w.row.IntendedSize)
+	if errors.Is(err, blob.ErrGap) || errors.Is(err, blob.ErrFinished) {
+		return w.startOver(ctx, err)
+	}
+	if err != nil {
+		return storageError("open object", err)
+	}
+	return nil
+}
+
+// startOver resets an object to 0 bytes because the store does not match the row: database and store were restored from
+// backups of different times. Only the client has the bytes, and nothing is delivered yet.
+// Errors: *transfer.RangeError, which makes the client send the object again.
+func (w *session) startOver(ctx context.Context, reason error) error {
+	if err := w.saveProgress(ctx, w.held, w.shaState, nil, true); err != nil {
+		return err
+	}
+	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
+		now, err := tx.LockUpload(ctx, w.row.Reservation, w.row.ClientID, w.anyHost())
+		if err != nil {
+			return err
+		}
+		if !now.LeaseUntil.IsZero() || now.Held != w.held {
+			return transfer.ErrOvertaken
+		}
+		return tx.ResetObject(ctx, now, false)
+	})
+	if err != nil {
+		return err
+	}
+	w.lost = true // there is nothing left to save
+	w.s.log.Warn("upload starts over: the store does not hold what the database claims", "object", w.row.UID.String(), "held", w.held, "error", reason)
+	return &transfer.RangeError{Held: 0, Reason: "Content-Range: what was sent before is not held any more; send the object again from byte 0"}
+}
+
+func (w *session) close() {
+	if w.blob != nil {
+		_ = w.blob.Close() // the bytes that count are synced
+	}
+}
+
+// copy moves the body into the store until it has all bytes of the request. Its error says why it stopped earlier.
+func (w *session) copy(ctx context.Context) error {
+	pooled := buffers.Get().(*[]byte)
+	defer buffers.Put(pooled)
+	end := w.written + w.want
+	for w.written < end {
+		buffer := (*pooled)[:min(int64(len(*pooled)), end-w.written)]
+		n, readErr := w.in.Body.Read(buffer)
+		if n > 0 {
+			if err := w.write(ctx, buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if readErr != nil && w.written < end {
+			return w.bodyError(ctx, readErr)
+		}
+		if ctx.Err() != nil && w.written < end {
+			return w.bodyError(ctx, ctx.Err())
+		}
+	}
+	return w.expectEnd()
+}
+
+// write appends p to the object. It makes a checkpoint when one is due.
+func (w *session) write(ctx context.Context, p []byte) error {
+	if time.Since(w.renewed) > lease-leaseMargin {
+		if err := w.checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	n, err := w.blob.Write(p)
+	w.whole.Write(p[:n])
+	w.crc = crc32.Update(w.crc, crc32.IEEETable, p[:n])
+	if w.part != nil {
+		w.part.Write(p[:n])
+	}
+	if w.mimeType == "" && len(w.head) < transfer.SniffBytes {
+		w.head = append(w.head, p[:min(n, transfer.SniffBytes-len(w.head))]...)
+	}
+	w.written += int64(n)
+	if err != nil {
+		return storageError("write object", err)
+	}
+	if w.written-w.held >= checkpointBytes || time.Since(w.renewed) >= checkpointEvery {
+		return w.checkpoint(ctx)
+	}
+	return nil
+}
+
+// checkpoint flushes the bytes written and renews the lease. Before a digest is verified it only renews the lease.
+func (w *session) checkpoint(ctx context.Context) error {
+	if w.allOrNone {
+		return w.saveProgress(ctx, w.held, w.shaState, nil, false)
+	}
+	if err := w.sniffType(); err != nil {
+		return err
+	}
+	return w.flush(ctx, false)
+}
+
+// flush syncs the bytes written and then saves them as held.
+func (w *session) flush(ctx context.Context, last bool) error {
+	held, err := w.blob.Sync()
+	if err != nil {
+		return storageError("sync object", err)
+	}
+	if held != w.written {
+		return fmt.Errorf("sync object: the store holds %d bytes instead of %d", held, w.written)
+	}
+	state, err := w.whole.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("save SHA-256 state: %w", err)
+	}
+	var sum []byte
+	if held == w.row.IntendedSize {
+		sum = w.whole.Sum(nil)
+	}
+	return w.saveProgress(ctx, held, state, sum, last)
+}
+
+// saveProgress saves held bytes in the row and renews the lease, or ends it when this is the last call.
+// Errors: transfer.ErrOvertaken or transfer.ErrNotFound when the lease is lost.
+func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []byte, last bool) error {
+	now := time.Now()
+	p := postgres.Progress{
+		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
+		MIMEType: w.mimeType,
+	}
+	if held == w.written {
+		p.CRC32 = w.crc
+	}
+	if w.mimeType == "" {
+		p.Head = w.head[:min(int64(len(w.head)), held)]
+	}
+	switch {
+	case !last:
+		p.Lease = lease
+	case sum != nil:
+		p.Lease = leaseToFinish
+	}
+	if last {
+		p.Reserved = 0
+	}
+	ours, err := w.s.store.AdvanceUpload(ctx, p)
+	if err != nil {
+		return storageError("save progress", err)
+	}
+	if !ours {
+		return w.leaseLost(ctx)
+	}
+	w.held, w.reserved, w.shaState, w.heldCRC, w.renewed = held, p.Reserved, shaState, p.CRC32, now
+	return nil
+}
+
+// leaseLost returns why the lease is lost: transfer.ErrOvertaken for a newer writer, transfer.ErrNotFound for a deleted
+// object.
+func (w *session) leaseLost(ctx context.Context) error {
+	w.lost = true
+	_, err := w.s.store.Object(ctx, w.row.Reservation, w.row.ClientID, w.anyHost())
+	if errors.Is(err, transfer.ErrNotFound) {
+		w.deleted = true
+		return transfer.ErrNotFound
+	}
+	return transfer.ErrOvertaken
+}
+
+// bodyError returns the error for a body that ended early with err.
+func (w *session) bodyError(ctx context.Context, err error) error {
+	if cause := interrupted(ctx, err); cause != nil {
+		return cause
+	}
+	missing := transfer.ErrBodyLength.With(fmt.Sprintf("body: ended after %d of %d bytes; what arrived is kept, go on from there", w.written-w.row.Held, w.want))
+	if errors.Is(err, io.EOF) {
+		return missing
+	}
+	return missing.Because(err)
+}
+
+// expectEnd refuses a body that is longer than the request's bytes.
+func (w *session) expectEnd() error {
+	if w.in.Length >= 0 {
+		return nil // net/http reads no more than Content-Length
+	}
+	var more [1]byte
+	if n, _ := io.ReadFull(w.in.Body, more[:]); n > 0 {
+		return transfer.ErrBodyLength.With(fmt.Sprintf("body: is longer than the %d bytes it should have", w.want))
+	}
+	return nil
+}
+
+// sniffType sets the object's MIME type as soon as enough bytes are there. A type that the mailbox does not accept makes
+// finish delete the object. Errors: transfer.ErrMIMEType.
+func (w *session) sniffType() error {
+	complete := w.written == w.row.IntendedSize
+	if w.mimeType != "" || len(w.head) < transfer.SniffBytes && !complete {
+		return nil
+	}
+	if f := transfer.MIMEFilter(w.row.MIMETypeFilter); !f.AllowsContent(w.head, w.row.Name) {
+		return f.Rejection("content")
+	}
+	w.mimeType = transfer.TypeByContent(w.head, w.row.Name)
+	return nil
+}
+
+// finish ends the request: it saves the bytes to keep, releases the volume that was not used, and returns the object or
+// the error to answer.
+func (w *session) finish(ctx context.Context, failure error) (transfer.Object, error) {
+	// The request's context may have ended, but the last progress must still reach the row.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	if failure == nil {
+		failure = w.verify()
+	}
+	if failure == nil || !w.allOrNone && !errors.Is(failure, transfer.ErrMIMEType) {
+		if err := w.sniffType(); err != nil {
+			failure = err
+		}
+	}
+	switch {
+	case w.lost:
+	case errors.Is(failure, transfer.ErrOvertaken):
+		w.lost = true // the newer writer has taken over the reserved volume
+	case errors.Is(failure, transfer.ErrMIMEType):
+		return transfer.Object{}, w.deleteObject(ctx, failure)
+	case failure != nil && w.allOrNone:
+		return transfer.Object{}, w.rollback(ctx, failure)
+	default:
+		if err := w.flush(ctx, true); err != nil && (failure == nil || w.lost) {
+			failure = err
+		}
+	}
+	if w.deleted {
+		w.close()
+		w.blob = nil
+		_ = w.s.blobs.Delete(ctx, blob.ObjectKey(w.row.UID)) // on failure the orphan sweep removes it
+	}
+	if failure != nil {
+		return transfer.Object{}, failure
+	}
+	return w.complete(ctx)
+}
+
+// verify compares the digests that the request states. Errors: transfer.ErrDigest.
+func (w *session) verify() error {
+	if w.part != nil && !bytes.Equal(w.part.Sum(nil), w.in.ContentDigest) {
+		return transfer.ErrDigest
+	}
+	if w.in.ReprDigest != nil && w.written == w.row.IntendedSize && !bytes.Equal(w.whole.Sum(nil), w.in.ReprDigest) {
+		return transfer.ErrDigest
+	}
+	return nil
+}
+
+// complete returns the object, and finishes it in the store when it has all bytes. These are durable already; when
+// finishing fails, the first download repeats it.
+func (w *session) complete(ctx context.Context) (transfer.Object, error) {
+	o := w.row.Object
+	o.Held, o.MIMEType = w.held, w.mimeType
+	if !o.Complete() {
+		return o, nil
+	}
+	o.SHA256 = w.whole.Sum(nil)
+	w.close()
+	w.blob = nil
+	if err := w.s.blobs.Finish(ctx, blob.ObjectKey(o.UID), o.IntendedSize); err != nil {
+		w.s.log.Warn("object not finished in the store yet", "object", o.UID.String(), "error", err)
+	}
+	return o, nil
+}
+
+// rollback ends a request that keeps nothing, and returns failure.
+func (w *session) rollback(ctx context.Context, failure error) error {
+	if w.lost || errors.Is(failure, transfer.ErrOvertaken) {
+		return failure
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	w.head = w.row.Head
+	w.mimeType = w.row.MIMEType
+	if err := w.saveProgress(ctx, w.held, w.shaState, nil, true); err != nil && !w.lost {
+		w.s.log.Warn("reserved volume of a failed upload not released yet", "object", w.row.UID.String(), "error", err)
+	}
+	return failure
+}
+
+// deleteObject deletes an object whose content the mailbox does not accept, and returns failure.
+func (w *session) deleteObject(ctx context.Context, failure error) error {
+	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if _, err := tx.LockReservation(ctx, w.row.Reservation, w.anyHost()); err != nil {
+			return err
+		}
+		_, err := w.s.DeleteObjects(ctx, tx, []id.Reservation{w.row.Reservation}, w.row.ClientID)
+		return err
+	})
+	if err != nil && !errors.Is(err, transfer.ErrNotFound) {
+		return err
+	}
+	return failure
+}
