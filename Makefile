@@ -25,9 +25,10 @@ build: ## build bin/consign
 test: postgres ## run all tests on a Postgres of their own
 	$(GO) test -tags $(TAGS) ./...
 
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI) ## gofmt, go vet, golangci-lint, import law
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the scripts (needs node)
 	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
+	test/web/node_modules/.bin/tsc -p internal/web
 
 test-all: test lint ## everything: test, lint and each test-NAME below
 	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
@@ -53,3 +54,7 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI) once (about two minutes)"
 	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(TOOLS)/golangci-lint $@
+
+test/web/node_modules: test/web/package-lock.json
+	@command -v node >/dev/null && command -v npm >/dev/null || { echo "make lint needs node and npm to check the types of the web client's scripts" >&2; exit 1; }
+	@cd test/web && npm ci --silent --no-audit --no-fund && touch node_modules

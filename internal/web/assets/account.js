@@ -1,4 +1,4 @@
-// /account: profile and picture, addresses, ways to sign in, sessions, membership, and the end of the account.
+// /account: profile, picture, email addresses, authenticators, sessions, membership, and deleting the account.
 
 import {
   Ask, Button, Field, Form, Notice, Problem, Save, Tool, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
@@ -9,7 +9,7 @@ import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
-import { speak } from "./shell.js";
+import { setLanguage } from "./shell.js";
 
 showOwn(() => {
   const { value: profile, error, reload } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
@@ -29,7 +29,7 @@ showOwn(() => {
 function Profile({ profile }) {
   const save = useSaving(async ({ name, locale, timeZone }) => {
     await own("PUT", `${identity}/profile`, { json: { name: name.trim(), locale, timeZone } });
-    if (locale !== document.documentElement.dataset.locale) speak(locale);
+    if (locale !== document.documentElement.dataset.locale) setLanguage(locale);
   });
   const wrong = members(save.error);
   const letters = profile.name || profile.emails[0]?.address || "";
@@ -112,12 +112,12 @@ function Sessions() {
   </section>`;
 }
 
-/** A browser and its system, as far as their line of text tells. @param {string} agent */
+/** Returns browser and system from a User-Agent. @param {string} agent */
 function browser(agent) {
   const name = /Firefox|Edg|OPR|Chrome|Safari|curl/.exec(agent)?.[0] ?? "";
   const system = /Windows|Android|iPhone|iPad|Mac OS X|Linux/.exec(agent)?.[0] ?? "";
-  const told = [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, { "Mac OS X": "macOS" }[system] ?? system].filter(Boolean);
-  return told.join(", ") || agent.slice(0, 40) || T("Unknown device");
+  const known = [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, { "Mac OS X": "macOS" }[system] ?? system].filter(Boolean);
+  return known.join(", ") || agent.slice(0, 40) || T("Unknown device");
 }
 
 function Membership({ profile }) {

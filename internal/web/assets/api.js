@@ -1,19 +1,20 @@
-// Calls of the two APIs, and the tokens of a signed-in person. The ID token lives in sessionStorage, in localStorage only
-// if somebody asked to stay signed in; access tokens live in memory.
+// The HTTP client of the two APIs, and the tokens of the signed-in person. The ID token is in sessionStorage, or in
+// localStorage when the person chose to stay signed in. Access tokens are in memory only.
 
 import { TokenCode, errorSentence } from "./errors.js";
 
 const root = document.documentElement;
-/** Base paths of the two APIs. */
+/** Base path of the identity API. */
 export const identity = root.dataset.identity ?? "/id/v3";
+/** Base path of the transfer API. */
 export const transfer = root.dataset.transfer ?? "/transfer/v2";
 
-/** A refusal by an API, or its absence (status 0). `message` is a sentence for people. */
+/** An error answer of an API; status 0 means that there was no answer. `message` is a sentence for the page. */
 export class Failure extends Error {
   /**
-   * @param {string} url of the call @param {number} status
-   * @param {{code?: number, details?: string[], wait?: number, alternate?: string}} [said] the error of the body; seconds to wait
-   *   before a retry; where the same would succeed
+   * @param {string} url of the request @param {number} status
+   * @param {{code?: number, details?: string[], wait?: number, alternate?: string}} [error] code and details of the body, `wait`
+   *   in seconds from Retry-After, `alternate` from the Link header
    */
   constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
     super(errorSentence(url.startsWith(identity), status, code, wait));
@@ -26,7 +27,8 @@ export class Failure extends Error {
 }
 
 /**
- * Makes one call.
+ * Sends one request. Throws Failure for every answer that is not 2xx, and AbortError when `signal` aborts. An ID token in the
+ * answer replaces the stored one.
  * @param {string} method @param {string} url
  * @param {{token?: string, json?: unknown, body?: BodyInit, type?: string, signal?: AbortSignal, accept?: string, headers?: Record<string, string>}} [options]
  * @returns {Promise<{status: number, body: any, headers: Headers, response: Response}>}
@@ -44,20 +46,20 @@ export async function call(method, url, { token, json, body, type, signal, accep
     if (signal?.aborted) throw error;
     throw new Failure(url, 0);
   }
-  remember(bearer(response.headers));
+  replaceIdToken(bearer(response.headers));
   if (!response.ok) throw await failure(url, response);
   const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await response.json().catch(() => ({})) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
 }
 
-/** What a refusing answer says. @param {string} url @param {Response} response */
+/** Reads an error answer. @param {string} url @param {Response} response */
 async function failure(url, response) {
   const { error } = await response.json().catch(() => null) ?? {};
   const alternate = /<(https?:[^>]+)>; rel="alternate"/.exec(response.headers.get("Link") ?? "")?.[1];
   return new Failure(url, response.status, { ...error, wait: Number(response.headers.get("Retry-After")) || 0, alternate });
 }
 
-/** The token of an Authorization answer header. @param {Headers} headers */
+/** Returns the bearer token of a response, or "". @param {Headers} headers */
 export function bearer(headers) {
   const value = headers.get("Authorization") ?? "";
   return value.startsWith("Bearer ") ? value.slice(7) : "";
@@ -65,32 +67,35 @@ export function bearer(headers) {
 
 // ---- the session
 
-/** The time in milliseconds as the server has it: the clock of a device may be hours or years off. */
+/** Returns the server's time in Unix milliseconds. The clock of the device may be wrong by years. @returns {number} */
 export const now = () => Number(root.dataset.now) + performance.now();
 
 const stored = "consign.idToken";
-/** What stands in for a storage that the browser refuses, as it does with cookies blocked. */
-const refused = { getItem: () => null, setItem() {}, removeItem() {} };
+/** Used instead of a storage that the browser denies, which it does when cookies are blocked. */
+const noStorage = { getItem: () => null, setItem() {}, removeItem() {} };
 /** @param {"sessionStorage" | "localStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">} */
 function storage(name) {
   try {
     return window[name];
   } catch {
-    return refused;
+    return noStorage;
   }
 }
-/** What is kept for this window. */
+/** Storage of this window. */
 export const session = storage("sessionStorage");
 const device = storage("localStorage");
-/** Whether this browser lets a session last from page to page. */
-export const lasts = session !== refused;
+/** Whether the session survives a change of page. */
+export const lasts = session !== noStorage;
 
 const none = { token: "", until: 0 };
 let access = none;
 /** @type {Promise<string> | null} */
 let fetching = null;
 
-/** The claims of a token. The server has checked them; here they only steer what is shown. @param {string} token @returns {any} */
+/**
+ * Returns the claims of a token, or {}. The signature is not checked: the claims only decide what the page shows.
+ * @param {string} token @returns {any}
+ */
 export function claims(token) {
   try {
     const part = token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
@@ -100,34 +105,37 @@ export function claims(token) {
   }
 }
 
-/** The ID token, or an empty string. */
+/** Returns the ID token, or "". */
 export const idToken = () => session.getItem(stored) ?? device.getItem(stored) ?? "";
 
-/** Whether somebody is signed in, as far as the browser knows. */
+/** Whether there is an ID token that has not expired. The server may have revoked it. */
 export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > now();
 
-/** Keeps token when it is an ID token, where the present one is: any answer may bring a new one. @param {string} token */
-function remember(token) {
+/** Replaces the stored ID token: any answer may carry a new one. Other tokens are ignored. @param {string} token */
+function replaceIdToken(token) {
   if (!token || claims(token).scope !== "idtoken" || !idToken()) return;
   access = none;
   (session.getItem(stored) === null ? device : session).setItem(stored, token);
 }
 
-/** Begins or renews a session. @param {string} token @param {boolean} stay also after the browser is closed */
+/** Begins or renews a session. @param {string} token ID token @param {boolean} stay whether it survives closing the browser */
 export function keep(token, stay) {
   access = none;
   (stay ? device : session).setItem(stored, token);
   (stay ? session : device).removeItem(stored);
 }
 
-/** Forgets the session of this browser. */
+/** Removes the session from this browser. */
 export function forget() {
   access = none;
   session.removeItem(stored);
   device.removeItem(stored);
 }
 
-/** An access token that is good for a while. @returns {Promise<string>} */
+/**
+ * Returns an access token that is valid for at least a minute, or for half its lifetime when that is shorter. Parallel callers
+ * share one request. @returns {Promise<string>}
+ */
 export async function accessToken() {
   if (access.until > now()) return access.token;
   fetching ??= renew().finally(() => { fetching = null; });
@@ -141,7 +149,7 @@ async function renew() {
   return access.token;
 }
 
-/** What the current access token says. */
+/** Returns the claims of the access token. @returns {Promise<any>} */
 export const accessClaims = async () => claims(await accessToken());
 
 /** Whether the API rejected the token, not a password or code in the request. @param {unknown} error */
@@ -149,7 +157,7 @@ const tokenRejected = (error) => error instanceof Failure && error.status === 40
   && (error.code === TokenCode.UNAUTHENTICATED || error.code >= TokenCode.MISSING);
 
 /**
- * Makes a call as the person who is signed in. A session that has ended leads to the sign-in page and back, or to `otherwise`.
+ * Sends a request as the signed-in person. Without a valid session it calls `otherwise`, by default the redirect to the sign-in page.
  * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options] @param {() => Promise<any>} [otherwise]
  */
 export async function own(method, url, options = {}, otherwise = leave) {
@@ -166,23 +174,23 @@ export async function own(method, url, options = {}, otherwise = leave) {
 }
 
 /**
- * Makes a call as the person who is signed in, or as nobody.
+ * Sends a request as the signed-in person, or without a token.
  * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options]
  */
 export const asAnybody = (method, url, options) => own(method, url, options, () => call(method, url, options));
 
-/** Leads to the sign-in page; whatever waits meanwhile is left with the page. */
+/** Redirects to the sign-in page. The promise never resolves, so that callers do nothing until the page is gone. */
 function leave() {
   signInFirst();
   return new Promise(() => {});
 }
 
-/** Leads to the sign-in page, and back here afterwards. */
+/** Redirects to the sign-in page, which returns here. */
 export function signInFirst() {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-/** Where to go after signing in: a path of this host, nothing else. */
+/** Returns the path of this host to open after sign-in. Other hosts are never accepted. */
 export function afterSignIn() {
   const next = new URLSearchParams(location.search).get("next") ?? "";
   return /^\/(?![/\\])/.test(next) ? next : "/inbox";

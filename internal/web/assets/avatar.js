@@ -1,13 +1,16 @@
-// A picture to upload, cropped square: drag it, or use the sliders.
+// Uploads a picture, cropped to a square by dragging or with sliders.
 
 import { Avatar, Button, Problem, html, useAction, useEffect, useLoaded, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { Failure, accessToken, own } from "./api.js";
 
-const edge = 500; // pixels of the largest picture the server keeps
+const edge = 500; // pixels of the largest picture that the server stores
 const seen = 280; // pixels on the page
 
-/** @param {{url: string, name: string, has: boolean, label: string, onChange?: () => void}} properties */
+/**
+ * Shows, changes and removes a picture.
+ * @param {{url: string, name: string, has: boolean, label: string, onChange?: () => void}} props `has`: whether there is a picture
+ */
 export function Picture({ url, name, has, label, onChange = () => {} }) {
   const [image, setImage] = useState(/** @type {ImageBitmap | null} */ (null));
   const [unreadable, setUnreadable] = useState(false);
@@ -43,15 +46,16 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
   </div>`;
 }
 
+/** @param {{image: ImageBitmap, busy: boolean, onDone: (picture: Blob | null) => void, onCancel: () => void}} props */
 function Crop({ image, busy, onDone, onCancel }) {
   const canvas = useRef(/** @type {any} */ (null));
   const [zoom, setZoom] = useState(1);
-  const [at, setAt] = useState({ x: 0.5, y: 0.5 }); // centre of the part, in shares of what can be moved
+  const [at, setAt] = useState({ x: 0.5, y: 0.5 }); // position of the square: 0 is left or top, 1 is right or bottom
   const side = Math.min(image.width, image.height) / zoom;
   const left = (image.width - side) * at.x, top = (image.height - side) * at.y;
   useEffect(() => { canvas.current.getContext("2d").drawImage(image, left, top, side, side, 0, 0, edge, edge); }, [image, left, top, side]);
   const clamp = (v) => Math.min(1, Math.max(0, v));
-  const drag = (event) => {
+  const drag = (/** @type {PointerEvent} */ event) => {
     if (!event.buttons) return;
     const scale = side / seen;
     setAt(({ x, y }) => ({
@@ -63,7 +67,7 @@ function Crop({ image, busy, onDone, onCancel }) {
     <input type="range" min=${min} max=${max} step="0.01" value=${value} onInput=${(e) => on(Number(e.target.value))} /></label>`;
   const done = () => {
     const flat = Object.assign(document.createElement("canvas"), { width: edge, height: edge });
-    const context = flat.getContext("2d");
+    const context = /** @type {CanvasRenderingContext2D} */ (flat.getContext("2d"));
     context.fillStyle = "#fff";
     context.fillRect(0, 0, edge, edge);
     context.drawImage(canvas.current, 0, 0);

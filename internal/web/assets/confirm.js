@@ -1,4 +1,4 @@
-// /confirm/{key}: a button confirms the address. Opening the page does not.
+// /confirm/{key}: a button confirms the email address. Opening the page alone does not.
 
 import { Button, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./i18n.js";

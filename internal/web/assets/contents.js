@@ -1,11 +1,14 @@
-// What is in a transfer: its files, each with its download, and everything as one archive.
+// The files of a transfer, with a download for each and one for all.
 
 import { Button, Icon, Problem, html, useAction, useState } from "./ui.js";
 import { F, N, T, bytes, count } from "./i18n.js";
 
-const shown = 100;
+const shown = 100; // rows before "Show all"
 
-/** @param {{objects: any[], total?: number, download: (objectUid?: string) => Promise<void>, counts?: boolean}} properties */
+/**
+ * Lists files. `download` without uid downloads all as an archive. `counts`: whether to show how often each was downloaded.
+ * @param {{objects: any[], total?: number, download: (objectUid?: string) => Promise<void>, counts?: boolean}} props
+ */
 export function Contents({ objects, total, download, counts = false }) {
   const [busy, setBusy] = useState("");
   const [all, setAll] = useState(false);

@@ -1,4 +1,4 @@
-// The part of the account page about signing in: password, second factor, recovery codes.
+// The account page: password, second factor and recovery codes.
 
 import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, announce, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, N, T, when } from "./i18n.js";
@@ -8,6 +8,7 @@ import { NewPassword, Password } from "./signin.js";
 
 const authenticators = `${identity}/profile/authenticators`;
 
+/** The person's authenticators. @param {{profile: any}} props */
 export function Credentials({ profile }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", authenticators)).body.authenticators);
   if (error) return html`<section class="card stack"><h2>${T("Signing in")}</h2><${Problem} error=${error} /></section>`;
@@ -44,11 +45,11 @@ function ChangePassword({ uid }) {
   </section>`;
 }
 
-/** A refusal that a fresh sign-in would overcome leads there. */
-const Refusal = ({ error }) => html`<${Problem} error=${error} />
+/** An error; when a new sign-in would help, with a link to it. */
+const SignInProblem = ({ error }) => html`<${Problem} error=${error} />
   ${[IdentityCode.SESSION_NOT_YOUNG, IdentityCode.FACTOR_FIRST].includes(error?.code) && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
 
-/** The second factor: on, being set up, or off. */
+/** The second factor: on, in set-up, or off. */
 function SecondFactor({ now, email, onChange }) {
   const [made, setMade] = useState(/** @type {any} */ (null));
   const start = useAction(async () => setMade((await own("POST", authenticators, { json: { type: "totp", name: T("Authenticator app") } })).body));
@@ -63,7 +64,7 @@ function SecondFactor({ now, email, onChange }) {
   }
   return html`
     <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password alone then opens nothing.")}</p>
-    <${Refusal} error=${start.error} />
+    <${SignInProblem} error=${start.error} />
     <div><${Button} kind="primary" busy=${start.busy} onClick=${() => start.run()}>${T("Set up")}<//></div>`;
 }
 
@@ -77,7 +78,7 @@ function FactorOn({ now, onChange }) {
       <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">${F("Since %s", when(now.registeredAt))}</span></p>
       <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Switch off")}<//>
     </div>
-    <${Refusal} error=${remove.error} />
+    <${SignInProblem} error=${remove.error} />
     ${asking && html`<${Ask} question=${T("Switch off the second factor? Your password alone is then enough to sign in.")} yes=${T("Switch off")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
@@ -126,6 +127,6 @@ function Recovery({ now, onChange }) {
   return html`
     <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("With a recovery code you get in when your phone is lost.")}
       ${left > 0 && html` ${N("%d code is left.", "%d codes are left.", left)}`}</p>
-    <${Refusal} error=${make.error} />
+    <${SignInProblem} error=${make.error} />
     <div><${Button} busy=${make.busy} onClick=${() => make.run()}>${now ? T("Make new codes") : T("Make recovery codes")}<//></div>`;
 }

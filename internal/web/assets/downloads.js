@@ -1,8 +1,8 @@
-// Downloads that the browser makes itself, so that files of any size go straight to disk: a one-time key opens each.
+// Downloads by navigation, so that the browser writes files of any size straight to disk. A one-time key authorizes each.
 
 import { call, own, transfer } from "./api.js";
 
-/** @param {string} url */
+/** Makes the browser download a URL. @param {string} url */
 function open(url) {
   const link = Object.assign(document.createElement("a"), { href: url, download: "", rel: "noopener" });
   document.body.append(link);
@@ -10,13 +10,16 @@ function open(url) {
   link.remove();
 }
 
-/** Downloads a file of one's own transfer, or all of it as an archive. @param {string} uid @param {string} [objectUid] */
+/** Downloads from a transfer of the signed-in person. @param {string} uid @param {string} [objectUid] without: all files as an archive */
 export async function downloadOwn(uid, objectUid) {
   const { body } = await own("POST", `${transfer}/auth/otk`, { json: { transferUid: uid, ...(objectUid ? { objectUid } : {}) } });
   open(`${transfer}/transfers/${uid}/${objectUid ? `objects/${objectUid}/content` : "archive"}?otk=${encodeURIComponent(body.key)}`);
 }
 
-/** Downloads by a transfer's link. @param {string} key @param {string} token the download token @param {string} [objectUid] */
+/**
+ * Downloads from a transfer by its link.
+ * @param {string} key of the link @param {string} token download token @param {string} [objectUid] without: all files as an archive
+ */
 export async function downloadPublic(key, token, objectUid) {
   const at = `${transfer}/public/transfers/${encodeURIComponent(key)}`;
   const { body } = await call("POST", `${at}/otk`, { token, json: objectUid ? { objectUid } : {} });

@@ -1,10 +1,10 @@
-// A simple editor of a mailbox's structured fields, and the schemas that come of it.
+// An editor for the structured fields of a mailbox, which makes their JSON schemas.
 
 import { Button, Check, Field, Tool, html, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { Fields, choices, fieldsOf } from "./fields.js";
 
-/** The fields of a mailbox as the editor holds them. @param {any} mailbox */
+/** Returns the fields of a mailbox as the editor needs them. @param {any} mailbox */
 export const editable = (mailbox) => ({
   title: mailbox.fieldsSchema?.title ?? "",
   fields: fieldsOf(mailbox.fieldsSchema ?? {}, mailbox.uiSchema).map((f) => ({ ...f, lines: choices(f).map((c) => c.label).join("\n") })),
@@ -12,7 +12,7 @@ export const editable = (mailbox) => ({
 
 const linesOf = (field) => field.lines.split("\n").map((line) => line.trim()).filter(Boolean);
 
-/** What a field may hold, as JSON Schema; rules that the editor does not know stay. */
+/** Returns the JSON Schema of a field. Rules that the editor does not know are kept. */
 function ruleOf(field) {
   const { enum: _, enumNames, pattern, format, ...rest } = field.rule;
   const kept = { ...rest, type: "string" };
@@ -25,7 +25,7 @@ function ruleOf(field) {
   }
 }
 
-/** How a field is shown. */
+/** Returns the uiSchema of a field. */
 const lookOf = (field) => ({
   "ui:widget": field.widget, "ui:title": field.title,
   ...(field.description ? { "ui:description": field.description } : {}),
@@ -33,24 +33,27 @@ const lookOf = (field) => ({
   "ui:options": field.widget === "select" ? { enumOptions: linesOf(field).map((value) => ({ value, label: value })) } : field.options ?? {},
 });
 
-/** What the API takes: both schemas, or neither when there is no field. */
+/**
+ * Returns fieldsSchema and uiSchema for the API, or {} when there are no fields.
+ * @param {{title: string, fields: any[]}} value @returns {{fieldsSchema?: any, uiSchema?: any}}
+ */
 export function schemas({ title, fields }) {
   if (fields.length === 0) return {};
-  const each = (make) => Object.fromEntries(fields.map((f) => [f.name, make(f)]));
+  const byName = (make) => Object.fromEntries(fields.map((f) => [f.name, make(f)]));
   return {
-    fieldsSchema: { type: "object", title: title || T("Details"), properties: each(ruleOf), required: fields.filter((f) => f.required).map((f) => f.name) },
-    uiSchema: { "ui:order": fields.map((f) => f.name), ...each(lookOf) },
+    fieldsSchema: { type: "object", title: title || T("Details"), properties: byName(ruleOf), required: fields.filter((f) => f.required).map((f) => f.name) },
+    uiSchema: { "ui:order": fields.map((f) => f.name), ...byName(lookOf) },
   };
 }
 
-/** A field that is new, under a name that no other has. */
-function another(fields) {
+/** Returns a new field with an unused name. */
+function newField(fields) {
   let n = fields.length + 1;
   while (fields.some((f) => f.name === `field${n}`)) n++;
   return { name: `field${n}`, title: F("Field %s", n), widget: "text", required: false, description: "", placeholder: "", options: {}, rule: {}, lines: "" };
 }
 
-/** @param {{value: any, onValue: (value: any) => void}} properties */
+/** The editor. @param {{value: ReturnType<typeof editable>, onValue: (value: any) => void}} props */
 export function FieldsEditor({ value, onValue }) {
   const { title, fields } = value;
   const change = (next) => onValue({ title, fields: next });
@@ -66,7 +69,7 @@ export function FieldsEditor({ value, onValue }) {
       ${fields.map((f, i) => html`<${Question} key=${f.name} field=${f} first=${i === 0} last=${i === fields.length - 1}
         onMove=${(by) => move(i, by)} onRemove=${() => change(fields.filter((other) => other !== f))}
         onChange=${(part) => change(fields.map((other) => (other === f ? { ...f, ...part } : other)))} />`)}
-      <div><${Button} icon="plus" onClick=${() => change([...fields, another(fields)])}>${T("Add a question")}<//></div>
+      <div><${Button} icon="plus" onClick=${() => change([...fields, newField(fields)])}>${T("Add a question")}<//></div>
     </div>
     ${fields.length > 0 && html`<${Preview} value=${value} />`}
   </div>`;
@@ -99,13 +102,13 @@ function Question({ field: f, first, last, onMove, onRemove, onChange }) {
   </div>`;
 }
 
-/** The questions as senders will see them. They belong to no form, so that an answer required there does not keep the mailbox from being saved. */
+/** The questions as senders see them. They are outside the form, so that a required question does not block saving the mailbox. */
 function Preview({ value }) {
-  const [sample, setSample] = useState({});
+  const [sample, setSample] = useState(/** @type {Record<string, string>} */ ({}));
   const { fieldsSchema, uiSchema } = schemas(value);
   return html`<div class="card preview" aria-label=${T("Preview")} role="group">
     <p class="kicker">${T("Preview")}</p>
-    <fieldset class="plain"><legend>${fieldsSchema.title}</legend>
+    <fieldset class="plain"><legend>${fieldsSchema?.title}</legend>
       <${Fields} form="preview" schema=${fieldsSchema} ui=${uiSchema} values=${sample} onValue=${(name, text) => setSample({ ...sample, [name]: text })} />
     </fieldset>
   </div>`;

@@ -1,12 +1,12 @@
-// The feed of the person who is signed in. It is read with fetch, because EventSource cannot send a token; what was missed
-// during an interruption comes after it.
+// The feed of the signed-in person: server-sent events, read with fetch because EventSource cannot send a token. After an
+// interruption the server continues at Last-Event-ID.
 
 import { identity, own, signedIn } from "./api.js";
 
 /**
- * Follows the feed until the page is left.
+ * Follows the feed until the page is closed or the session ends. Reconnects with exponential back-off.
  * @param {(event: {kind: string, subject: string, createdAt: string}) => void} onEvent
- * @param {() => void} onBack called when the feed is there again; what came before its first event was missed
+ * @param {() => void} onBack called after each reconnect: events before the first one of the new stream may be missing
  */
 export async function follow(onEvent, onBack) {
   let cursor = "";
@@ -24,10 +24,12 @@ export async function follow(onEvent, onBack) {
   }
 }
 
-/** Takes a stream apart into events (WHATWG HTML, 9.2.6). @param {ReadableStream<Uint8Array>} stream @param {(id: string, data: string) => void} onEvent */
+/** Parses an event stream (WHATWG HTML, 9.2.6). @param {ReadableStream<any>} stream @param {(id: string, data: string) => void} onEvent */
 async function read(stream, onEvent) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  let rest = "", id = "", data = [];
+  let rest = "", id = "";
+  /** @type {string[]} */
+  let data = [];
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;

@@ -1,12 +1,12 @@
-// The structured fields of a mailbox, as its uiSchema presents them and its fieldsSchema limits them.
+// The structured fields of a mailbox: fieldsSchema (JSON Schema) says what they accept, uiSchema how they look.
 
 import { Field, html } from "./ui.js";
 import { T } from "./i18n.js";
 
-/** The fields in order: name, how to show it, what it may hold, whether it is required. @param {any} schema @param {any} ui */
+/** Returns the fields in the order of ui:order, then the rest. @param {any} schema fieldsSchema @param {any} ui uiSchema */
 export function fieldsOf(schema, ui) {
   const properties = schema?.properties ?? {};
-  const order = (ui?.["ui:order"] ?? []).filter((name) => name in properties);
+  const order = (ui?.["ui:order"] ?? []).filter((/** @type {string} */ name) => name in properties);
   const rest = Object.keys(properties).filter((name) => !order.includes(name));
   return [...order, ...rest].map((name) => {
     const look = ui?.[name] ?? {};
@@ -18,20 +18,26 @@ export function fieldsOf(schema, ui) {
   });
 }
 
-/** What can be chosen: ui:options.enumOptions ([{value, label}]), or the schema's enum with its enumNames. */
+/**
+ * Returns the choices of a select field: ui:options.enumOptions ([{value, label}]), or the schema's enum with its enumNames.
+ * @param {{options: any, rule: any}} field @returns {{value: string, label: string}[]}
+ */
 export function choices({ options, rule }) {
   const listed = options.enumOptions ?? options.options ?? rule.enum ?? [];
   const names = options.enumNames ?? rule.enumNames ?? [];
-  return listed.map((entry, i) => {
+  return listed.map((/** @type {any} */ entry, /** @type {number} */ i) => {
     const { value, label } = typeof entry === "object" && entry !== null ? entry : { value: entry, label: names[i] };
     return { value: String(value), label: String(label ?? value) };
   });
 }
 
+/** @type {Record<string, string>} */
+const inputTypes = { email: "email", date: "date", time: "time", updown: "number" };
+
 /**
- * Inputs for all fields. `form`: the id of the form they belong to, if not the one around them.
+ * Inputs for all fields. `form`: the id of their form when it is not the parent element.
  * @param {{schema: any, ui: any, values: Record<string, string>, onValue: (name: string, value: string) => void,
- *   wrong?: Record<string, string>, form?: string}} properties
+ *   wrong?: Record<string, string>, form?: string}} props
  */
 export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefined }) {
   return fieldsOf(schema, ui).map((field) => {
@@ -47,12 +53,12 @@ export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefin
         ${choices(field).map(({ value, label }) => html`<option value=${value} selected=${values[name] === value}>${label}</option>`)}
       <//>`;
     }
-    const type = { email: "email", date: "date", time: "time", updown: "number" }[widget] ?? "text";
+    const type = inputTypes[widget] ?? "text";
     return html`<${Field} ...${shared} type=${type} placeholder=${field.placeholder || undefined} onInput=${onInput}
       minlength=${rule.minLength} maxlength=${rule.maxLength} pattern=${rule.pattern}
       min=${field.options.min ?? rule.minimum} max=${field.options.max ?? rule.maximum} step=${widget === "updown" ? field.options.step ?? 1 : undefined} />`;
   });
 }
 
-/** The values that were given: empty ones are left out. @param {Record<string, string>} values */
+/** Returns the values that are not empty. @param {Record<string, string>} values */
 export const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ""));

@@ -1,3 +1,3 @@
-// For pages that the server renders whole: only the frame around them works.
+// The script of pages whose content the server renders (/api/, not found).
 
 import "./shell.js";

@@ -1,4 +1,4 @@
-// /g/{key}: the people of a group, to choose whom the files are for.
+// /g/{key}: the mailboxes of a group, to choose one for delivery.
 
 import { Avatar, Icon, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
 import { T } from "./i18n.js";

@@ -1,4 +1,4 @@
-// The start page: what this is, and the ways in.
+// The start page.
 
 import { Button, Field, Form, Icon, html, show } from "./ui.js";
 import { T } from "./i18n.js";
@@ -7,10 +7,10 @@ import "./shell.js";
 
 const product = document.documentElement.dataset.product;
 
-/** A link of a mailbox, group or transfer, with or without its host, wherever in a text it stands. */
+/** Finds a link of a mailbox, group or transfer in a text, with or without its host. */
 const link = /(?<![^\s<("'])(https?:)?(?:\/\/)?([^\s/]*)(?:^|\/)([mgt])\/([\w.-]*[\w-])/i;
 
-/** Where the name of a mailbox leads, or a link that was pasted in its place. @param {string} text */
+/** Returns the URL for the name of a mailbox, or for a link that was entered instead. @param {string} text */
 function place(text) {
   const [, scheme = location.protocol, host, kind, key] = link.exec(text.trim()) ?? [];
   if (!kind) return `/m/${encodeURIComponent(text.trim().replace(/\/+$/, "").toLowerCase())}`;

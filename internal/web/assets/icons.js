@@ -1,6 +1,6 @@
-// The drawings of the pages, in a square of 24, as strokes.
+// The icons: SVG paths in a square of 24, drawn as strokes.
 
-/** @type {Record<string, string>} */
+/** Paths by name. @type {Record<string, string>} */
 export const paths = {
   check: "m5 12.5 4.5 4.5L19 7.5",
   alert: "M12 8v5m0 3.5v.5M12 3 2.5 20h19z",

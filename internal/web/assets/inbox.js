@@ -1,4 +1,4 @@
-// /inbox: what was received and sent, newest first. New transfers appear by themselves.
+// /inbox: received and sent transfers, newest first. New ones appear without a reload.
 
 import {
   Ask, Avatar, Button, Icon, Lines, Notice, Problem, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
@@ -11,8 +11,8 @@ import { Contents } from "./contents.js";
 import { downloadOwn } from "./downloads.js";
 import "./shell.js";
 
-const page = 25, most = 200; // transfers of a page; what the server gives at once
-const calls = 10; // that a search makes by itself: the server looks at some thousand transfers in each
+const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
+const searchCalls = 10; // requests of one search; in each, the server looks at some thousand transfers
 
 showOwn(Inbox);
 
@@ -26,14 +26,14 @@ function Inbox() {
   const seen = useRef(0);
   seen.current = found?.transfers.length ?? 0;
 
-  /** Loads what follows a cursor; without one, as much as is shown already, from the start. */
+  /** Loads the page after a cursor. Without a cursor, reloads from the start as many transfers as are shown. */
   const load = useAction(async (cursor) => {
     const turn = ++asked.current;
-    let left = cursor ? page : Math.min(most, Math.max(page, seen.current));
-    for (let call = 0; call < calls && left > 0; call++) {
+    let left = cursor ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
+    for (let call = 0; call < searchCalls && left > 0; call++) {
       const query = new URLSearchParams({ location: where, limit: String(left), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
       const { body } = await own("GET", `${transfer}/transfers?${query}`);
-      if (turn !== asked.current) return; // something else was asked meanwhile
+      if (turn !== asked.current) return; // a newer request has started
       const goesOn = cursor;
       setFound((before) => (goesOn && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
       cursor = body.next;
@@ -59,7 +59,7 @@ function Inbox() {
     setOpen("");
     setWhere(name);
   };
-  const change = (uid, next) => setFound((before) => ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
+  const change = (uid, next) => setFound((before) => before && ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
   const sent = where === "sent";
   const row = (t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${sent} open=${open === t.uid}
     onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
@@ -80,7 +80,7 @@ function Inbox() {
     </div>`;
 }
 
-/** The choice between what was received and what was sent; the arrow keys turn it. */
+/** The tabs "received" and "sent"; the arrow keys switch them. */
 function Tabs({ where, onTurn }) {
   const arrow = (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
@@ -103,8 +103,8 @@ function Nothing({ search, sent, further }) {
 
 const personName = (p) => p?.name || p?.email || T("Somebody");
 
-/** What has become of a transfer. */
-export const states = () => ({ delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
+/** Names of the states of a transfer. @returns {Record<string, string>} */
+const states = () => ({ delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
 
 const isOver = (t) => t.state === "expired" || t.state === "revoked";
 
@@ -136,7 +136,7 @@ function Detail({ summary, sent, onChange }) {
     onChange(sent ? { ...summary, state: "revoked", objects: undefined, subject: undefined } : undefined);
   });
   const t = full ?? summary;
-  const over = isOver(t) || isOver(summary); // the summary is the newer where the rest could not be loaded again
+  const over = isOver(t) || isOver(summary); // the summary is newer when reloading the transfer failed
   const verb = sent ? T("Revoke") : T("Delete");
   const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
   return html`
@@ -152,13 +152,13 @@ function Detail({ summary, sent, onChange }) {
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
-/** What one's mailbox asks senders: pairs of a field's name and its title, in order. Asked for once. */
+/** Reads the structured fields of the person's mailbox once. Returns pairs of name and title. */
 const questions = () => (known ??= own("GET", `${transfer}/mailbox`)
   .then(({ body }) => fieldsOf(body.fieldsSchema, body.uiSchema).map((f) => [f.name, f.title])).catch(() => []));
 /** @type {Promise<string[][]> | undefined} */
 let known;
 
-/** The answers of a sender, by the titles of the questions where they are still asked. */
+/** The sender's answers. A field that the mailbox no longer has is shown by its name. */
 function Answers({ fields }) {
   const { value } = useLoaded(questions);
   if (!value) return null;
@@ -166,7 +166,7 @@ function Answers({ fields }) {
   return [...value, ...gone].filter(([name]) => name in fields).map(([name, title]) => html`<dt>${title}</dt><dd>${fields[name]}</dd>`);
 }
 
-/** Who, to whom, when, and what the sender was asked. */
+/** Sender, recipients, times and the answers to the mailbox's questions. */
 function Facts({ transfer: t, over }) {
   const to = list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">

@@ -1,4 +1,4 @@
-// /invitation/{key}: says who invites, and joins at the press of a button.
+// /invitation/{key}: shows the inviting organization; a button accepts the invitation.
 
 import { Button, Icon, Notice, Problem, StepHeading, html, show, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
@@ -22,7 +22,7 @@ show(() => {
 function Invitation({ onOther }) {
   const { value, error } = useLoaded(async () => {
     const { body } = await own("GET", `${identity}/invitations`);
-    return body.invitations.find((i) => i.key === key) ?? { unknown: true }; // another organization's shared one is not listed
+    return body.invitations.find((i) => i.key === key) ?? { unknown: true }; // shared invitations of other organizations are not listed
   });
   const [done, setDone] = useState(false);
   const accept = useAction(async () => {

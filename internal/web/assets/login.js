@@ -1,4 +1,4 @@
-// /login: sign in and go on to where one came from.
+// /login: signs in and continues at the page that redirected here.
 
 import { Notice, html, show } from "./ui.js";
 import { T } from "./i18n.js";

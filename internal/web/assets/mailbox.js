@@ -1,4 +1,4 @@
-// /mailbox: one's own mailbox, its link and its rules, and what strangers have begun on it.
+// /mailbox: the settings of the person's mailbox, its link, and open reservations on it.
 
 import {
   Ask, Button, Check, Copy, Field, Form, Notice, Problem, Save, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
@@ -21,13 +21,13 @@ showOwn(() => {
 
 const split = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
-/** A mailbox as the form holds it. */
+/** Returns a mailbox as values of the form. */
 const asForm = (mailbox, profile) => ({
   secure: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
   ...mailbox, filter: (mailbox?.mimeTypeFilter ?? []).join(", "),
 });
 
-/** The form as the API takes it: what is empty returns to its default. */
+/** Returns the values of the form as the API takes them. Empty values reset a member to its default. */
 function asSent(m, fields) {
   const filled = ["name", "email", "vanityLink", "slogan", "absenceMessage"].filter((name) => m[name]).map((name) => [name, m[name]]);
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
@@ -86,7 +86,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
-/** The link to pass on, once there is a mailbox. */
+/** The public link of the mailbox. */
 function Link({ mailbox }) {
   if (!mailbox) return html`<${Notice}>${T("You have no mailbox yet. Save this page, and whoever has its link can leave files for you.")}<//>`;
   const link = `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
@@ -118,7 +118,7 @@ function Rules({ bind, tick, wrong }) {
   </section>`;
 }
 
-/** Uploads that others have not finished. */
+/** Open reservations of senders. */
 function Open() {
   const { value, error, reload } = useLoaded(async () => (await own("GET", `${transfer}/mailbox/reservations`)).body.reservations ?? []);
   const end = useAction(async (uid) => {

@@ -43,7 +43,7 @@ function Owner({ mailbox }) {
   </div>`;
 }
 
-/** What may be sent, told before anything is chosen. */
+/** The limits of the mailbox. */
 function Limits({ mailbox }) {
   const types = mailbox.mimeTypeFilterDescription ?? "";
   return html`<ul class="limits">
@@ -54,7 +54,7 @@ function Limits({ mailbox }) {
   </ul>`;
 }
 
-/** Why a mailbox takes nothing at the moment. */
+/** Says why the mailbox takes no files at the moment. */
 function Closed({ mailbox }) {
   if (mailbox.absent) {
     return html`<${Notice} kind="warn" title=${F("%s is absent and takes no files at the moment.", nameOf(mailbox))}>
@@ -91,16 +91,16 @@ function Delivery({ mailbox }) {
     </div>`;
 }
 
-/** Opens a reservation on the mailbox. Somebody who is signed in is named as the sender; a session that has ended does not matter here. */
+/** Creates a reservation on the mailbox. A signed-in person becomes its sender; with an expired session the visitor is anonymous. */
 async function reserve() {
   const { body, headers } = await asAnybody("POST", at);
   return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
 }
 
-/** Who sends it, and what the owner wants to know. */
+/** The form: sender, the owner's questions, subject and message. */
 function Details({ mailbox, upload }) {
-  const said = signedIn() ? claims(idToken()) : {};
-  const [values, setValues] = useState({ anonSender: "", anonEmail: said.email ?? "", subject: "", message: "", fields: {}, ...upload.form });
+  const ownEmail = signedIn() ? claims(idToken()).email : "";
+  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail ?? "", subject: "", message: "", fields: {}, ...upload.form });
   const set = (name, value) => {
     const next = { ...values, [name]: value };
     setValues(next);
@@ -136,7 +136,7 @@ function Details({ mailbox, upload }) {
   <//>`;
 }
 
-/** Puts the details of a refusal beside the inputs they are about. */
+/** Returns the error for each input from the details of a failed request. */
 function wrongFields(error, mailbox) {
   /** @type {Record<string, string>} */
   const wrong = {};

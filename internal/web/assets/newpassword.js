@@ -1,4 +1,4 @@
-// /reset/{key}: the new password is chosen first; only the button uses the key up.
+// /reset/{key}: sets a new password. The key is consumed by the button, not by opening the page.
 
 import { Button, Form, Icon, Problem, StepHeading, html, show, useAction, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
@@ -11,10 +11,10 @@ const key = location.pathname.split("/")[2];
 show(() => {
   const [mfa, setMfa] = useState(/** @type {any} */ (null));
   const [done, setDone] = useState(false);
-  const begun = useRef(false); // the key is used, the session there: a password that is refused can be chosen again
+  const begun = useRef(false); // the key was consumed and the session exists; a rejected password can be retried
   const wish = useRef("");
 
-  /** Sets the password in the session that the reset gave. */
+  /** Sets the password with the session from the reset. */
   async function change() {
     const { body } = await own("GET", `${identity}/profile/authenticators`);
     const bcrypt = body.authenticators.find((a) => a.type === "bcrypt");

@@ -1,4 +1,4 @@
-// The organization page: groups of mailboxes, each behind a link of its own.
+// The organization page: groups of mailboxes, each with its own link.
 
 import { Ask, Button, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
@@ -7,12 +7,13 @@ import { members } from "./errors.js";
 
 const groups = `${transfer}/mailboxgroups`;
 
-/** The uid of a mailbox by its name or uid. @param {string} name */
+/** Returns the uid of a mailbox. @param {string} name vanity link or uid */
 async function mailboxUid(name) {
   if (/^[0-9a-f-]{36}$/i.test(name)) return name;
   return (await own("GET", `${transfer}/public/mailbox/${encodeURIComponent(name.toLowerCase())}`)).body.uid;
 }
 
+/** Lists and edits the groups. */
 export function Groups() {
   const { value, error, reload } = useLoaded(async () => (await own("GET", groups)).body.mailboxgroups);
   const [editing, setEditing] = useState(/** @type {any} */ (null));

@@ -1,4 +1,4 @@
-// The organization page: its members, what each may do, and invitations.
+// The organization page: members with their roles, and invitations.
 
 import { Ask, Button, Check, Copy, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, N, T } from "./i18n.js";
@@ -8,6 +8,7 @@ import { offered, roleName } from "./roles.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");
 
+/** Lists the members and invitations. @param {{at: string}} props URL of the organization */
 export function Members({ at }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", `${at}/members`)).body.members, [at]);
   const [open, setOpen] = useState("");
@@ -42,7 +43,7 @@ export function Members({ at }) {
     <${Invitations} at=${at} />`;
 }
 
-/** Boxes for permissions. */
+/** Checkboxes for roles. */
 function Permissions({ value, onValue, only = () => true }) {
   const tick = (role) => (e) => onValue(e.target.checked ? [...value, role] : value.filter((other) => other !== role));
   return html`<fieldset class="plain tight"><legend>${T("Permissions")}</legend>
@@ -75,7 +76,7 @@ function Invitations({ at }) {
     await own("DELETE", `${at}/invitations/${key}`);
     reload();
   });
-  const forAll = (role) => role.startsWith("Service."); // what a link for everybody can give
+  const forAll = (role) => role.startsWith("Service."); // the roles that a shared invitation can grant
   const share = (event) => {
     setShared(event.target.checked);
     setRoles(roles.filter(forAll));

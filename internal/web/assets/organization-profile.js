@@ -1,4 +1,4 @@
-// The organization page: its profile, logo and colours, and how to leave or delete it.
+// The organization page: profile, logo and colours, leaving and deleting.
 
 import { Ask, Button, Field, Form, Problem, Save, Waiting, html, useAction, useLoaded, useSaving, useState } from "./ui.js";
 import { T } from "./i18n.js";
@@ -7,18 +7,19 @@ import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 
-/** The members of a profile that are lines of text, in words. @returns {Record<string, string>} */
+/** Returns the labels of the text members of a profile. @returns {Record<string, string>} */
 const labels = () => ({
   name: T("Name"), addressLine1: T("Address"), addressLine2: T("Address, second line"), postCode: T("Postal code"), city: T("City"),
   state: T("State or province"), country: T("Country"), phoneNumber: T("Telephone"), hostname: T("Hostname"),
   legalNoticeUrl: T("Legal notice (link)"), privacyPolicyUrl: T("Privacy policy (link)"),
 });
 
-/** How they stand beside each other. */
+/** The rows of the form. */
 const lines = [
   ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber", "hostname"], ["legalNoticeUrl", "privacyPolicyUrl"],
 ];
 
+/** Shows the profile, and lets administrators edit it. @param {{at: string, admin: boolean, free: boolean}} props `at`: URL of the organization */
 export function Profile({ at, admin, free }) {
   const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;

@@ -1,10 +1,11 @@
-// The organization page: the rules for transfers, how much of its volume is used, and its documents.
+// The organization page: settings of transfers, used volume, and documents.
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
 import { F, T, bytes, month, percent } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { members } from "./errors.js";
 
+/** Edits the settings of transfers. */
 export function Settings() {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/adminunit`)).body);
   return value ? html`<${Rules} value=${value} />` : html`<${Waiting} error=${error} />`;
@@ -39,6 +40,7 @@ function Rules({ value }) {
   </section>`;
 }
 
+/** Shows the used volume. */
 export function Usage() {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
@@ -49,7 +51,7 @@ export function Usage() {
   </section>`;
 }
 
-/** A bar of what is used, where there is a limit. */
+/** A used amount, with a bar when there is a limit. */
 function Meter({ label, used, limit }) {
   if (!limit) {
     return html`<div class="usage"><div class="row between"><strong>${label}</strong><span>${bytes(used)}</span></div>
@@ -63,6 +65,7 @@ function Meter({ label, used, limit }) {
   </div>`;
 }
 
+/** Lists the documents. @param {{at: string}} props URL of the organization */
 export function Documents({ at }) {
   const get = useAction(async () => {
     const { response } = await own("GET", `${at}/documents?type=dataProcessing&domain=skp`, { accept: "application/pdf" });

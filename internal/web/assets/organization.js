@@ -1,5 +1,4 @@
-// /organization: the way through its parts, each a module of its own. What somebody may not change is shown without a way
-// to change it.
+// /organization: navigation between its parts, each in a module of its own. Without the permission, a part is read-only.
 
 import { Button, Field, Form, Problem, Unloaded, Waiting, html, showOwn, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { T } from "./i18n.js";
@@ -39,7 +38,7 @@ function Create() {
   </div>`;
 }
 
-/** The parts that somebody may see: name in the address, label, component. */
+/** Returns the visible parts as [fragment of the URL, label, component]. @param {boolean} admin @param {string[]} roles @returns {any[]} */
 function partsFor(admin, roles) {
   const reader = admin || roles.some((role) => role.startsWith("Contract."));
   return [

@@ -1,9 +1,9 @@
-// The end of an upload: what was delivered, to whom, and by which numbers it can be recognised. Made to be printed.
+// The receipt of an upload: files, recipients, time and SHA-256 sums. It can be printed.
 
 import { Button, Copy, Icon, Lines, html } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
 
-/** @param {{receipt: any, to: string, onMore: () => void, children?: any}} properties */
+/** Shows a receipt. @param {{receipt: any, to: string, onMore: () => void, children?: any}} props `receipt`: the transfer; `to`: names of the recipients */
 export function Receipt({ receipt, to, onMore, children }) {
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);

@@ -1,25 +1,25 @@
-// Addresses of a transfer, each as To, Cc or Bcc.
+// The input for the recipients of a transfer, each as To, Cc or Bcc.
 
 import { Icon, html, useId, useRef, useState } from "./ui.js";
 import { F, T, list } from "./i18n.js";
 
 const looksLikeAddress = /^[^\s@,;<>"]+@[^\s@,;<>"]+\.[^\s@,;<>"]+$/;
 
-/** @typedef {{email: string, destinationType: string}} Recipient */
+/** @typedef {{email: string, destinationType: string}} Recipient destinationType: to, cc or bcc */
 
-/** @param {{value: Recipient[], onValue: (recipients: Recipient[]) => void}} properties */
+/** The input. @param {{value: Recipient[], onValue: (recipients: Recipient[]) => void}} props */
 export function Recipients({ value, onValue }) {
   const [text, setText] = useState("");
   const [kind, setKind] = useState("to");
   const [wrong, setWrong] = useState("");
   const id = useId();
   const input = useRef(/** @type {any} */ (null));
-  /** Says what is wrong; the form is not sent meanwhile, or somebody would be left out. @param {string} message */
+  /** Shows an error and blocks the form, so that no recipient is lost. "" clears it. @param {string} message */
   const judge = (message) => {
     setWrong(message);
     input.current.setCustomValidity(message);
   };
-  /** Takes the addresses of a text; what is none stays in the input. @param {string} written */
+  /** Adds the addresses in a text. Words that are no address stay in the input. @param {string} written */
   const take = (written) => {
     const parts = written.split(/[\s,;]+/).map((p) => p.replace(/^.*<|>$/g, "")).filter(Boolean);
     const bad = parts.filter((p) => !looksLikeAddress.test(p));

@@ -1,4 +1,4 @@
-// /reset: asks for a message with a link to choose a new password.
+// /reset: requests the mail with the link to choose a new password.
 
 import { Button, Field, Form, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./i18n.js";

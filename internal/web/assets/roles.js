@@ -1,7 +1,8 @@
-// The roles of an organization, in words.
+// The names of the roles in an organization.
 
 import { T } from "./i18n.js";
 
+/** @type {() => Record<string, string>} */
 const names = () => ({
   "Organization.Admin": T("Administer the organization"),
   "Contract.Admin": T("Manage contracts"),
@@ -10,7 +11,7 @@ const names = () => ({
   "Service.All.Use": T("Use all services"),
 });
 
-/** Roles that the organization page offers. */
+/** Returns the roles that an administrator can grant. */
 export const offered = () => Object.keys(names());
-/** @param {string} role */
+/** Returns the name of a role; an unknown role is its own name. @param {string} role */
 export const roleName = (role) => names()[role] ?? role;

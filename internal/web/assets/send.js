@@ -1,4 +1,4 @@
-// /send: files to people, or as a link for whoever gets it.
+// /send: sends files to people, or makes a link to them.
 
 import { Check, Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
@@ -19,7 +19,7 @@ showOwn(() => {
   return value ? html`<${Send} environment=${value} />` : html`<${Waiting} />`;
 });
 
-/** What holds for the transfer, as the API takes it. */
+/** Returns the options of the transfer as members of the reservation. */
 const terms = ({ ttl, priority, protection, password, deliveryNotification, mode }) => ({
   ttl, protection,
   ...(priority !== 3 ? { priority } : {}),
@@ -33,12 +33,12 @@ function Send({ environment }) {
     mode: "people", recipients: [], subject: "", message: "", ttl: environment.defaultTtl, priority: 3,
     protection: environment.protectionLevel, password: "", deliveryNotification: true,
   }));
-  const [held, setHeld] = useState(/** @type {any[]} */ ([])); // files that wait until it is known what kind of transfer it is
+  const [held, setHeld] = useState(/** @type {any[]} */ ([])); // files chosen before the kind of transfer is known
   useEffect(() => {
     if (upload.phase !== "looking" && upload.form.mode) setValues((now) => ({ ...now, ...upload.form }));
   }, [upload.phase]);
 
-  /** A reservation with recipients goes to people; one without is a link. */
+  /** Creates the reservation. Without recipients, the transfer becomes a link. */
   async function reserve() {
     const json = { recipients: values.mode === "people" ? values.recipients : [], ...terms(values) };
     const { body, headers } = await own("POST", `${transfer}/reservations`, { json });
@@ -47,7 +47,7 @@ function Send({ environment }) {
   const change = (part) => {
     const next = { ...values, ...part };
     setValues(next);
-    const { password, ...kept } = next; // a password is not written down
+    const { password, ...kept } = next; // passwords are not stored
     upload.write(kept);
   };
   const known = values.mode === "link" || values.recipients.length > 0;
@@ -82,7 +82,7 @@ function Send({ environment }) {
     </div>`;
 }
 
-/** To whom it goes, with which words, for how long and how well protected. */
+/** The form: recipients, subject, message, lifetime, priority and protection. */
 function Terms({ values, change, begun, environment, wrong }) {
   const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }), error: wrong[name] && T("Please check this.") });
   const priorities = [[1, T("Highest")], [2, T("High")], [3, T("Normal")], [4, T("Low")], [5, T("Lowest")]];
@@ -109,7 +109,7 @@ function Terms({ values, change, begun, environment, wrong }) {
       onChange=${(e) => change({ deliveryNotification: e.target.checked })} />`}`;
 }
 
-/** The choice between people and a link. */
+/** The choice between recipients and a link. */
 function Mode({ value, disabled, onValue }) {
   const modes = [["people", T("To people"), T("Each gets a message with the link.")], ["link", T("As a link"), T("You pass it on yourself.")]];
   return html`<fieldset class="plain" disabled=${disabled}>

@@ -1,19 +1,19 @@
-// The frame of every page: the look of the organization, the way through the pages, the language.
+// The frame of every page: the organization's theme, the navigation and the choice of language.
 
 import { Icon, html, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
 import { T } from "./i18n.js";
 import { call, claims, forget, idToken, identity, signedIn } from "./api.js";
 
-/** What the server says about itself and the organization of this host. @type {Promise<any>} */
+/** The environment of this host (GET /environment), or {} when it cannot be read. @type {Promise<any>} */
 export const environment = call("GET", `${identity}/environment`).then(({ body }) => body).catch(() => ({}));
 
-/** Gives the page the colours, the logo and the legal links of the organization. */
-async function brand() {
+/** Applies the organization's colours, logo and legal links. */
+async function applyTheme() {
   const { organizationProfile: profile } = await environment;
   if (!profile) return;
-  const theme = profile.assets?.find((asset) => asset.type === "theme");
-  const logo = profile.assets?.find((asset) => asset.type === "logo");
+  const theme = profile.assets?.find((/** @type {any} */ asset) => asset.type === "theme");
+  const logo = profile.assets?.find((/** @type {any} */ asset) => asset.type === "logo");
   if (theme?.url) {
     const { body } = await call("GET", new URL(theme.url, location.href).pathname).catch(() => ({ body: {} }));
     for (const [property, colour] of [["--brand", body.primaryColor], ["--backdrop", body.backgroundColor]]) {
@@ -26,10 +26,13 @@ async function brand() {
   }
   const legal = [[profile.legalNoticeUrl, T("Legal notice")], [profile.privacyPolicyUrl, T("Privacy")]];
   const links = legal.filter(([url]) => /^https?:\/\//.test(url ?? ""));
-  render(links.map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), document.getElementById("legal"));
+  render(links.map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), element("legal"));
 }
 
-/** Ends this session and leads to the start page. */
+/** An element of the frame, which every page has. @param {string} id */
+const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** Ends this session and opens the start page. */
 export async function signOut() {
   await call("POST", `${identity}/auth/logout`, { token: idToken() }).catch(() => {});
   forget();
@@ -43,15 +46,14 @@ function Navigation() {
     const [path, name] = location.pathname === "/login" ? ["/signup", T("Create an account")] : ["/login", T("Sign in")];
     return html`<nav aria-label=${T("Pages")}><a href=${path}>${name}</a></nav>`;
   }
-  const escape = (event) => {
+  const escape = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !open) return;
     setOpen(false);
     menu.current.focus();
   };
-  const said = claims(idToken());
-  const belongs = Object.entries(said).some(([name, value]) => name.endsWith("/org_id") && value);
+  const isMember = Object.entries(claims(idToken())).some(([name, value]) => name.endsWith("/org_id") && value);
   const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/mailbox", T("Mailbox")], ["/account", T("Account")]];
-  if (belongs) pages.push(["/organization", T("Organization")]);
+  if (isMember) pages.push(["/organization", T("Organization")]);
   return html`<nav aria-label=${T("Pages")} class=${open ? "open" : ""} onKeyDown=${escape}>
     <button ref=${menu} type="button" class="button quiet menu" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
       <${Icon} name="menu" />${T("Menu")}</button>
@@ -62,24 +64,24 @@ function Navigation() {
   </nav>`;
 }
 
-/** Keeps a language for a year. @param {string} locale */
-function keepLocale(locale) {
+/** Sets the language cookie for a year. @param {string} locale */
+function storeLocale(locale) {
   const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `locale=${locale}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 }
 
-/** Keeps the chosen language and shows the page in it. @param {string} locale */
-export function speak(locale) {
-  keepLocale(locale);
+/** Sets the language and reloads the page. @param {string} locale */
+export function setLanguage(locale) {
+  storeLocale(locale);
   location.reload();
 }
 
-/** The language of somebody who has just signed in, unless another was chosen here. @param {string} token */
-export function speakLike(token) {
+/** Sets the language to that of the signed-in person, unless one was chosen in this browser. @param {string} token */
+export function adoptLanguage(token) {
   const { locale } = claims(token);
-  if (locale && !/(?:^|; )locale=/.test(document.cookie)) keepLocale(locale);
+  if (locale && !/(?:^|; )locale=/.test(document.cookie)) storeLocale(locale);
 }
 
-document.getElementById("locale")?.addEventListener("change", (event) => speak(event.target.value));
-render(html`<${Navigation} />`, document.getElementById("nav"));
-brand();
+document.getElementById("locale")?.addEventListener("change", (event) => setLanguage(/** @type {HTMLSelectElement} */ (event.target).value));
+render(html`<${Navigation} />`, element("nav"));
+applyTheme();

@@ -1,11 +1,11 @@
-// Signing in: password, second factor or recovery code, and other providers. A component, because several pages need it.
+// The components of sign-in: password, second factor or recovery code, external providers. Several pages use them.
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { call, claims, identity, keep, lasts, session } from "./api.js";
-import { environment, speakLike } from "./shell.js";
+import { adoptLanguage, environment } from "./shell.js";
 
-/** A password that can be looked at while typing. */
+/** A password input with a button that shows the text. @param {import("./ui.js").Props} props */
 export function Password({ label, hint = "", error = "", focus = false, ...rest }) {
   const id = useId();
   const input = useFocus(focus);
@@ -23,15 +23,18 @@ export function Password({ label, hint = "", error = "", focus = false, ...rest 
   </div>`;
 }
 
-/** A password to be chosen, with the rules for one. `refused`: the server did not take it. */
+/** An input for a new password, with its rules. `refused`: the server rejected it. @param {import("./ui.js").Props} props */
 export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength="10" maxlength="72" autocomplete="new-password"
   hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
   error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
-/** What a code is by its looks: six digits come from an app, everything else is a recovery code. @param {string} code */
+/** Returns the authenticator type of a code: six digits are a TOTP, anything else is a recovery code. @param {string} code */
 const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
 
-/** Asks for the second factor that an mfa token waits for; onToken gets the full ID token. */
+/**
+ * Asks for the second factor.
+ * @param {{email: string, token: string, onToken: (token: string) => Promise<void>}} props `token`: the mfa token; onToken receives the ID token
+ */
 export function SecondFactor({ email, token, onToken }) {
   const sign = useAction(async ({ code, address = email }) => {
     const key = code.replace(/[\s-]/g, "").toUpperCase();
@@ -47,14 +50,14 @@ export function SecondFactor({ email, token, onToken }) {
   <//>`;
 }
 
-/** Everything a sign-in needs; onDone is called with the session begun. */
+/** The complete sign-in. @param {{email?: string, onDone: () => unknown}} props onDone is called after the session began */
 export function SignIn({ email = "", onDone }) {
   const [pending, setPending] = useState(/** @type {any} */ (null));
   const [address, setAddress] = useState(email);
   const stay = useRef(false);
   const begin = async (token) => {
     keep(token, stay.current);
-    speakLike(token);
+    adoptLanguage(token);
     await onDone();
   };
   const sign = useAction(async (input) => {
@@ -81,20 +84,21 @@ export function SignIn({ email = "", onDone }) {
   <${Providers} onToken=${begin} />`;
 }
 
-// ---- other providers
+// ---- external providers
 
 const preflight = "consign.preflight";
 
-/** Where each kind of provider asks people to sign in. @type {Record<string, (issuer: string) => string>} */
+/** The authorization endpoint by type of provider. @type {Record<string, (issuer: string) => string>} */
 const authorize = {
   google: () => "https://accounts.google.com/o/oauth2/v2/auth",
   apple: () => "https://appleid.apple.com/auth/authorize",
   microsoft: (issuer) => `${issuer.replace(/\/v2\.0\/?$/, "")}/oauth2/v2.0/authorize`,
   keycloak: (issuer) => `${issuer.replace(/\/$/, "")}/protocol/openid-connect/auth`,
 };
+/** @type {Record<string, string>} */
 const providerNames = { google: "Google", apple: "Apple", microsoft: "Microsoft", keycloak: "Keycloak" };
 
-/** Buttons that lead to other providers, and what happens when somebody comes back from one. */
+/** Buttons for external providers. Completes the sign-in after the redirect back. */
 function Providers({ onToken }) {
   const { value } = useLoaded(() => environment);
   const settings = value?.oidcSettings;
@@ -109,7 +113,7 @@ function Providers({ onToken }) {
       return;
     }
     call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => {
-      if (error.status !== 401) setReturned(error.message); // 401: nobody came back from there
+      if (error.status !== 401) setReturned(error.message); // 401: the person did not complete the sign-in there
     });
   }, []);
   const go = useAction(async (client) => {

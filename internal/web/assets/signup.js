@@ -1,4 +1,4 @@
-// /signup: an account, and the word that a message is on its way.
+// /signup: creates an account and says that the confirmation mail was sent.
 
 import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { F, T, locale } from "./i18n.js";

@@ -1,5 +1,5 @@
-// A small cupboard in IndexedDB: what an upload needs to go on after the page was closed. Where the browser has none (some
-// private windows), nothing is kept and everything else works.
+// Records in IndexedDB from which an upload is resumed after the page was closed. Without IndexedDB (some private windows)
+// nothing is stored and nothing fails.
 
 const open = new Promise((resolve, reject) => {
   const request = indexedDB.open("consign", 1);
@@ -9,7 +9,7 @@ const open = new Promise((resolve, reject) => {
 });
 open.catch(() => {});
 
-/** @param {"readonly" | "readwrite"} mode @param {(store: IDBObjectStore) => IDBRequest} work */
+/** Resolves to undefined when the store fails. @param {"readonly" | "readwrite"} mode @param {(store: IDBObjectStore) => IDBRequest} work */
 async function inStore(mode, work) {
   try {
     const db = await open;
@@ -23,18 +23,18 @@ async function inStore(mode, work) {
   }
 }
 
-/** @param {string} key @returns {Promise<any>} */
-export const recall = (key) => inStore("readonly", (store) => store.get(key));
-/** @param {string} key @param {unknown} value */
-export const keepRecord = (key, value) => inStore("readwrite", (store) => store.put(value, key));
-/** @param {string} key */
+/** Reads a record. @param {string} key @returns {Promise<any>} undefined when there is none */
+export const readRecord = (key) => inStore("readonly", (store) => store.get(key));
+/** Writes a record. @param {string} key @param {unknown} value */
+export const writeRecord = (key, value) => inStore("readwrite", (store) => store.put(value, key));
+/** Removes a record. @param {string} key */
 export const removeRecord = (key) => inStore("readwrite", (store) => store.delete(key));
 
 /**
- * Whether this window is the only one that works on key; it stays so until it is closed.
+ * Takes the browser-wide lock of a key until the window is closed. Resolves to false when another window has it.
  * @param {string} key @returns {Promise<boolean>}
  */
-export const alone = (key) => new Promise((resolve) => {
+export const lockRecord = (key) => new Promise((resolve) => {
   if (!navigator.locks) return resolve(true);
   navigator.locks.request(`consign:${key}`, { ifAvailable: true }, (lock) => {
     resolve(lock !== null);

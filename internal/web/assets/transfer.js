@@ -1,4 +1,4 @@
-// /t/{key}: what somebody sent, for whoever has the link: unlocked where it is protected, listed, downloaded.
+// /t/{key}: unlocks a protected transfer, lists its files and downloads them.
 
 import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./i18n.js";
@@ -16,10 +16,10 @@ show(() => {
     const { body } = await call("GET", at);
     if (body.locked) setState({ value: body });
     else await unlock({}, body);
-    // An account that holds the address proves it without a code.
+    // An account with the recipient's address needs no code.
     if (body.locked && body.protection === "recipientAuthentication" && signedIn()) await unlock({}).catch(() => {});
   });
-  /** Gets a download token, and then what it opens. */
+  /** Gets a download token, then the transfer. @param {{password?: string, code?: string}} proof @param {any} [known] the transfer, if already read */
   async function unlock(proof, known) {
     const { body } = await asAnybody("POST", `${at}/access`, { json: proof });
     const value = known ?? (await call("GET", at, { token: body.token })).body;
@@ -69,9 +69,9 @@ function ByCode({ unlock }) {
     try {
       await call("POST", `${at}/code`);
       setSent("now");
-    } catch (refusal) {
-      if (refusal.status === 429) setSent("before"); // whoever reloads the page may have one in the mail
-      throw refusal;
+    } catch (error) {
+      if (error instanceof Failure && error.status === 429) setSent("before"); // a code from before a reload may be in the mail
+      throw error;
     }
   });
   const wrong = open.error?.status === 401;
@@ -94,7 +94,7 @@ function Opened({ value, token, onExpired, onGone }) {
       await downloadPublic(key, token, uid);
     } catch (error) {
       if (error instanceof Failure && error.status === 401) onExpired();
-      if (error instanceof Failure && error.status === 404) onGone(error); // while it was looked at
+      if (error instanceof Failure && error.status === 404) onGone(error); // ended while the page was open
       throw error;
     }
   };

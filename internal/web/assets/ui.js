@@ -1,4 +1,4 @@
-// What the pages are made of: Preact with htm (vendor/), and the few components that all of them share.
+// The components that all pages share, on Preact with htm (vendor/).
 
 import { createElement, render, Fragment } from "./vendor/preact.js";
 import { useEffect, useId, useRef, useState } from "./vendor/hooks.js";
@@ -7,21 +7,30 @@ import { paths } from "./icons.js";
 import { T } from "./i18n.js";
 import { Failure, signInFirst, signedIn } from "./api.js";
 
+/**
+ * The properties of a component.
+ * @typedef {Record<string, any>} Props
+ */
+
+/**
+ * The template tag: returns an element. Properties in templates are not type-checked.
+ * @type {(strings: TemplateStringsArray, ...values: any[]) => any}
+ */
 export const html = htm.bind(createElement);
 export { Fragment, useEffect, useId, useRef, useState };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 
-/** Puts a page in place of the frame that the server sent. @param {any} page a component */
+/** Renders a page instead of what the server sent in <main>. @param {() => any} page a component */
 export function show(page) {
   main.replaceChildren();
   render(html`<${page} />`, main);
 }
 
-/** The same for a page that only somebody signed in can use; others sign in first. @param {any} page a component */
+/** Renders a page that needs a session; without one, redirects to the sign-in page. @param {() => any} page a component */
 export const showOwn = (page) => (signedIn() ? show(page) : signInFirst());
 
-/** Tells people who hear the page rather than see it. @param {string} sentence */
+/** Announces a sentence to screen readers. @param {string} sentence */
 export function announce(sentence) {
   let region = document.getElementById("announcements");
   if (!region) {
@@ -30,20 +39,23 @@ export function announce(sentence) {
     region.setAttribute("aria-live", "polite");
     document.body.append(region);
   }
-  region.textContent = ""; // so that the same sentence is told twice
+  region.textContent = ""; // else the same sentence is not announced again
   requestAnimationFrame(() => { region.textContent = sentence; });
 }
 
-/** A sentence for anything that was thrown. @param {unknown} error */
+/** Returns the sentence to show for a thrown value. @param {unknown} error @returns {string} */
 export const sentence = (error) => (error instanceof Failure ? error.message : T("This did not work. Please try again later."));
 
 /**
- * Work that a button or form starts: `run` does it, `busy` says that it is going on, `error` what came of it.
- * @template A @param {(...args: A[]) => Promise<unknown>} work
+ * Work that a button or form starts.
+ * @typedef {{run: (...args: any[]) => Promise<void>, busy: boolean, error: any}} Action `run` starts it and never throws, `busy` while it
+ *   runs, `error` of the last run or null
  */
+
+/** Makes an Action of an asynchronous function. @param {(...args: any[]) => Promise<unknown>} work @returns {Action} */
 export function useAction(work) {
   const [state, set] = useState({ busy: false, error: /** @type {any} */ (null) });
-  const run = async (...args) => {
+  const run = async (/** @type {any[]} */ ...args) => {
     set({ busy: true, error: null });
     try {
       await work(...args);
@@ -56,7 +68,10 @@ export function useAction(work) {
   return { ...state, run };
 }
 
-/** An action whose success is told beside its button until something is changed again. @param {(...args: any[]) => Promise<unknown>} work */
+/**
+ * Makes an Action that saves a form. `saved` is true from its success until `touch` is called.
+ * @param {(...args: any[]) => Promise<unknown>} work
+ */
 export function useSaving(work) {
   const [saved, setSaved] = useState(false);
   const action = useAction(async (...args) => {
@@ -69,8 +84,9 @@ export function useSaving(work) {
 }
 
 /**
- * Something loaded once: `value` when it is there, `error` when it is not.
- * @template V @param {() => Promise<V>} load @param {any[]} inputs
+ * Loads a value when the component appears and when `inputs` change. `reload` loads it again, `set` replaces it.
+ * @template V @param {() => Promise<V>} load @param {any[]} [inputs]
+ * @returns {{value?: V, error?: any, reload: () => void, set: (value: V) => void}}
  */
 export function useLoaded(load, inputs = []) {
   const [state, set] = useState(/** @type {{value?: V, error?: any}} */ ({}));
@@ -83,31 +99,32 @@ export function useLoaded(load, inputs = []) {
     });
     return () => { current = false; };
   }, [...inputs, turn]);
-  return { ...state, reload: () => reload((n) => n + 1), set: (value) => set({ value }) };
+  return { ...state, reload: () => reload((n) => n + 1), set: (/** @type {V} */ value) => set({ value }) };
 }
 
-/** A ref of what gets the focus when it appears. */
+/** Returns a ref whose element gets the focus when it appears. @param {boolean} [wanted] @returns {{current: any}} */
 export function useFocus(wanted = true) {
   const element = useRef(/** @type {any} */ (null));
   useEffect(() => { if (wanted) element.current?.focus(); }, []);
   return element;
 }
 
-/** The heading of a step that takes the place of another, so that it is read out and the keyboard goes on from there. */
+/** The heading of a step that replaces another. It takes the focus, so that screen readers and the keyboard continue there. @param {Props} props */
 export const StepHeading = ({ children }) => html`<h1 ref=${useFocus()} tabindex="-1">${children}</h1>`;
 
-/** What stands where something is being loaded: that it takes a moment, or what came of it. */
+/** Shown while something loads, or when that failed. @param {{error?: unknown}} props */
 export const Waiting = ({ error = null }) =>
   (error ? html`<${Problem} error=${error} />` : html`<p class="loading" role="status">${T("One moment…")}</p>`);
 
-/** A page whose contents could not be loaded. */
+/** The page when its contents could not be loaded. @param {{title: string, error: unknown}} props */
 export const Unloaded = ({ title, error }) => html`<h1>${title}</h1>
   <${Problem} error=${error} />
   <${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`;
 
 /**
- * A labelled input. `as` chooses select or textarea; `error` is what is wrong with it; `focus` puts the keyboard there. Where nothing
- * follows what is typed, the text it begins with is a defaultValue: drawing it again with a value would undo what was typed.
+ * A labelled input. `as`: input, select or textarea. `error`: a sentence. `focus`: takes the focus when it appears. An uncontrolled
+ * input needs `defaultValue`: with `value`, rendering would undo what was typed.
+ * @param {Props} props
  */
 export function Field({ label, hint, error, as = "input", children, optional, focus = false, class: extra = "", ...rest }) {
   const id = useId();
@@ -121,7 +138,7 @@ export function Field({ label, hint, error, as = "input", children, optional, fo
   </div>`;
 }
 
-/** A box to tick. */
+/** A labelled checkbox. @param {Props} props */
 export function Check({ label, hint, ...rest }) {
   const id = useId();
   return html`<div class="check">
@@ -130,36 +147,40 @@ export function Check({ label, hint, ...rest }) {
   </div>`;
 }
 
-/** A sentence set apart. `kind`: info, good, bad or warn; bad ones are read out at once. */
+/** @type {Record<string, string>} */
+const noticeIcons = { good: "check", bad: "alert", warn: "alert" };
+
+/** A highlighted sentence. `kind`: info, good, bad or warn. Screen readers announce `bad` at once. @param {Props} props */
 export function Notice({ kind = "info", children, title = "" }) {
   return html`<div class=${`notice ${kind}`} role=${kind === "bad" ? "alert" : "status"}>
-    <${Icon} name=${{ good: "check", bad: "alert", warn: "alert" }[kind] ?? "info"} />
+    <${Icon} name=${noticeIcons[kind] ?? "info"} />
     <div>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>
   </div>`;
 }
 
-/** What an action came to, when that is a failure. */
+/** The sentence for an error; nothing without one. @param {{error: unknown}} props */
 export const Problem = ({ error }) => (error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null);
 
-const nothing = (event) => event.preventDefault();
+const ignore = (/** @type {Event} */ event) => event.preventDefault();
 
 /**
- * A button that waits for its work. `kind`: primary, plain, quiet or danger. While it is busy it does nothing, nor does Enter in its
- * form, but it is not disabled: that would take the keyboard away from where it is.
+ * A button. `kind`: primary, plain, quiet or danger. While `busy`, clicks and Enter in its form do nothing. It is not disabled then,
+ * because a disabled button loses the focus.
+ * @param {Props} props
  */
 export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "", onClick = undefined, ...rest }) {
   const classes = `button ${kind} ${extra}`;
   const waits = busy ? "true" : undefined;
-  return html`<button type=${type} class=${classes} disabled=${disabled} aria-disabled=${waits} aria-busy=${waits} onClick=${busy ? nothing : onClick} ...${rest}>
+  return html`<button type=${type} class=${classes} disabled=${disabled} aria-disabled=${waits} aria-busy=${waits} onClick=${busy ? ignore : onClick} ...${rest}>
     ${busy ? html`<span class="spinner" aria-hidden="true"></span>` : icon && html`<${Icon} name=${icon} />`}${children}
   </button>`;
 }
 
-/** A button that is only a drawing; `label` tells what it does, and to what. */
+/** A button with only an icon; `label` is its accessible name. @param {Props} props */
 export const Tool = ({ icon, label, ...rest }) => html`<button type="button" class="button icon-only" aria-label=${label} ...${rest}>
   <${Icon} name=${icon} /></button>`;
 
-/** The end of a form that saves: its button, and how it went. @param {{of: ReturnType<typeof useSaving>, children?: any}} properties */
+/** The end of a form that saves: the button and the result. @param {{of: ReturnType<typeof useSaving>, children?: any}} props */
 export const Save = ({ of, children = null }) => html`<${Problem} error=${of.error} />
   <div class="row">
     <${Button} type="submit" kind="primary" busy=${of.busy}>${T("Save")}<//>
@@ -167,20 +188,19 @@ export const Save = ({ of, children = null }) => html`<${Problem} error=${of.err
     ${children}
   </div>`;
 
-/** A form that does not leave the page; `onSend` gets its values. */
+/** A form that does not leave the page. `onSend` receives its values and its element. @param {Props} props */
 export function Form({ onSend, children, ...rest }) {
-  const submit = (event) => {
+  const submit = (/** @type {any} */ event) => {
     event.preventDefault();
     onSend(Object.fromEntries(new FormData(event.currentTarget)), event.currentTarget);
   };
   return html`<form onSubmit=${submit} ...${rest}>${children}</form>`;
 }
 
-
-/** A drawing that only accompanies words. */
+/** A decorative icon. @param {{name: string}} props a name in icons.js */
 export const Icon = ({ name }) => html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${paths[name]} /></svg>`;
 
-/** A picture of somebody, or the first letters of the name. */
+/** A picture of a person, or the first letters of the name. @param {{src?: string, name?: string}} props */
 export function Avatar({ src = "", name = "" }) {
   const [broken, setBroken] = useState(false);
   const letters = (name.match(/(?<![\p{L}\p{N}'’])[\p{L}\p{N}]/gu) ?? []).slice(0, 2).join("").toUpperCase();
@@ -189,7 +209,10 @@ export function Avatar({ src = "", name = "" }) {
     ${picture ? html`<img src=${src} alt="" onError=${() => setBroken(true)} />` : letters || "?"}</span>`;
 }
 
-/** Asks before something that cannot be undone; calls onYes. */
+/**
+ * A dialog before something that cannot be undone.
+ * @param {{question: string, yes: string, onYes: () => void, onClose: () => void}} props `yes` is the text of the button
+ */
 export function Ask({ question, yes, onYes, onClose }) {
   const dialog = useRef(/** @type {any} */ (null));
   useEffect(() => dialog.current.showModal(), []);
@@ -202,23 +225,23 @@ export function Ask({ question, yes, onYes, onClose }) {
   </dialog>`;
 }
 
-/** Copies where the page has no clipboard because it came by plain HTTP. @param {string} text */
-function byCommand(text) {
-  const give = (event) => {
+/** Copies a text without navigator.clipboard, which pages over plain HTTP lack. @param {string} text */
+function copyByCommand(text) {
+  const fill = (/** @type {ClipboardEvent} */ event) => {
     event.preventDefault();
-    event.clipboardData.setData("text/plain", text);
+    event.clipboardData?.setData("text/plain", text);
   };
-  addEventListener("copy", give);
+  addEventListener("copy", fill);
   document.execCommand("copy");
-  removeEventListener("copy", give);
+  removeEventListener("copy", fill);
 }
 
-/** Something to copy, with its button. */
+/** A button that copies a text. @param {{text: string, label: string}} props */
 export function Copy({ text, label }) {
   const [done, set] = useState(false);
   const copy = async () => {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
-    else byCommand(text);
+    else copyByCommand(text);
     set(true);
     announce(T("Copied"));
     setTimeout(() => set(false), 2000);
@@ -226,5 +249,5 @@ export function Copy({ text, label }) {
   return html`<${Button} icon=${done ? "check" : "copy"} onClick=${copy}>${done ? T("Copied") : label}<//>`;
 }
 
-/** Lines of a text, as paragraphs would show them. */
+/** A text with its line breaks. @param {{text: string}} props */
 export const Lines = ({ text }) => html`<p class="lines">${text}</p>`;

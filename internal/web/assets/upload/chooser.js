@@ -1,16 +1,20 @@
-// The component where files are chosen.
+// The component in which a person chooses files.
 
 import { Button, Icon, Notice, html, useEffect, useRef, useState } from "../ui.js";
 import { F, T, list } from "../i18n.js";
 import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from "../files.js";
 
-/** Where files are chosen: by the dialog, by dropping them anywhere on the page, or by pasting. */
+/**
+ * Takes files from the file dialog, from drag and drop anywhere on the page, and from the clipboard.
+ * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, disabled?: boolean}} props
+ */
 export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
   const files = useRef(/** @type {any} */ (null)), folder = useRef(/** @type {any} */ (null));
   const [over, setOver] = useState(false);
   const [lost, setLost] = useState(/** @type {string[]} */ ([]));
   /** @param {(lost: string[]) => Promise<import("../files.js").Chosen[]>} read */
   const take = async (read) => {
+    /** @type {string[]} */
     const unread = [];
     onFiles(await read(unread));
     setLost(unread);
@@ -18,7 +22,8 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
   useEffect(() => {
     if (disabled) return undefined;
     let depth = 0;
-    const carries = (event) => event.dataTransfer?.types.includes("Files");
+    const carries = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+    /** @type {Record<string, (event: any) => void>} */
     const handlers = {
       dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
       dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
@@ -29,7 +34,7 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
     return () => { for (const [name, handle] of Object.entries(handlers)) removeEventListener(name, handle); };
   }, [disabled]);
-  const picked = (event) => {
+  const picked = (/** @type {any} */ event) => {
     onFiles(fromInput(event.target.files));
     event.target.value = "";
   };

@@ -1,40 +1,34 @@
-// Sends files to a reservation: announces them, sends their bytes in parts that suit the connection, goes on from where
-// the server stands after anything that went wrong. It knows nothing of the page; whoever shows it listens.
+// The upload engine: creates the objects of a reservation and sends their bytes in parts, whose size adapts to the connection.
+// It knows nothing of the page; `changed` tells listeners about each change.
 //
-// The server keeps what arrived in order, also of a part that was cut off, and HEAD tells how much that is. So the rule
-// after every failure is the same: wait a little, ask, go on from there.
+// The server keeps the bytes that arrived in order, also of an interrupted part, and HEAD returns their number. So every retry
+// is the same: back off, ask for the offset, continue there.
 
 import { Failure, call, transfer } from "../api.js";
 import { TransferCode } from "../errors.js";
 import { putPart, readable } from "./part.js";
+import { BackOff, ended, interruption, passing } from "./retry.js";
 import { T } from "../i18n.js";
 
-const least = 256 * 1024, most = 64 * 1024 * 1024, first = 2 * 1024 * 1024;
-const aim = 6; // seconds a part should take
-const atOnce = 5; // files; browsers open six connections to a host
+const minPart = 256 * 1024, maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
+const partSeconds = 6; // target duration of a part
+const parallel = 5; // files; browsers open six connections to a host
 const volumeUsedUp = [TransferCode.PERSONAL_VOLUME, TransferCode.SUBSCRIPTION_VOLUME, TransferCode.STORAGE_VOLUME];
 
 /**
- * A file of an upload. `held`: bytes the server has; `flying`: bytes on the way.
- * State: waiting, sending, paused, retrying (goes on by itself), missing (to be chosen again), done, failed (says why).
+ * @typedef {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}} Reservation
+ */
+
+/**
+ * A file of an upload. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged. `attached`: its object exists.
+ * `state`: waiting, sending, paused, retrying, missing (must be chosen again), done, failed (see `problem`), removed.
  * @typedef {{clientId: string, name: string, size: number, modified: number, file: File | null, handle?: FileSystemFileHandle,
  *   held: number, flying: number, state: string, problem: string, attached: boolean, speed: number, request?: XMLHttpRequest}} Item
  */
 
-/** Ended: the reservation cannot take anything any more. */
-const ended = (error) => error instanceof Failure && (error.status === 401 || error.status === 404 || error.code === TransferCode.CONFIRMED);
-
-/** May pass: the network, the server's breaks, full buckets. */
-const passing = (error) => error instanceof Failure && (error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500);
-
-/** @param {any} error one that may pass */
-const interruption = (error) => (error.status === 0 ? T("The connection is interrupted. The upload goes on by itself as soon as it is back.") : error.message);
-
+/** The files of one reservation. */
 export class Upload {
-  /**
-   * @param {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}} reservation
-   * @param {(upload: Upload) => void} changed called whenever something is different
-   */
+  /** @param {Reservation} reservation @param {(upload: Upload) => void} changed called after each change */
   constructor(reservation, changed) {
     this.uid = reservation.uid;
     this.token = reservation.token;
@@ -42,21 +36,24 @@ export class Upload {
     this.changed = changed;
     /** @type {Item[]} */
     this.items = [];
-    this.part = first;
-    this.most = most;
-    this.broken = ""; // why nothing moves at the moment, though it will again by itself
-    this.stopped = ""; // why nothing more can be sent; empty: it can
-    this.over = false; // the reservation has ended
+    this.part = firstPart; // present size of parts in bytes
+    this.maxPart = maxPart; // lower after a proxy has answered 413
+    this.broken = ""; // sentence for the error that is being retried, or ""
+    this.stopped = ""; // sentence for the error that stopped the upload, or ""
+    this.over = false; // the reservation takes no more files
+    /** @type {{at: number, bytes: number}[]} */
     this.samples = [];
-    this.next = 1;
+    this.next = 1; // number in the next clientId
+    /** @type {WakeLockSentinel | undefined} */
+    this.lock = undefined;
+    this.attaching = false;
     this.url = `${transfer}/reservations/${this.uid}/objects`;
-    this.waiting = new Set(); // what ends each wait
-    addEventListener("online", () => this.wake());
+    this.backOff = new BackOff();
   }
 
   /**
-   * Takes files in. A file that is missing since the page was opened again is recognised by name and size.
-   * @param {import("../files.js").Chosen[]} chosen @returns {string[]} names of files that were there already
+   * Adds files. A chosen file whose name belongs to a missing item continues that item.
+   * @param {import("../files.js").Chosen[]} chosen @returns {string[]} names of files that had been added before
    */
   add(chosen) {
     const known = new Map(this.items.map((item) => [item.name, item]));
@@ -84,7 +81,7 @@ export class Upload {
     return twice;
   }
 
-  /** Gives a missing item its file again; one that was changed since begins anew. @param {Item} item @param {File} file */
+  /** Gives a missing item its file again. A file that changed since starts over. @param {Item} item @param {File} file */
   give(item, file, handle = item.handle) {
     if (file.size !== item.size || (item.modified && file.lastModified !== item.modified)) {
       this.remove(item);
@@ -95,7 +92,7 @@ export class Upload {
     this.go();
   }
 
-  /** Marks what the limits do not allow, before anything is sent. */
+  /** Fails the files beyond the limits of the reservation before they are sent. */
   judge() {
     let n = 0;
     for (const item of this.items) {
@@ -119,7 +116,7 @@ export class Upload {
     if (item.state === "sending" || item.state === "waiting" || item.state === "retrying") {
       item.state = "paused";
       item.request?.abort();
-      this.wake();
+      this.backOff.end();
       this.changed(this);
     }
   }
@@ -139,11 +136,11 @@ export class Upload {
     item.request?.abort();
     this.items = this.items.filter((other) => other !== item);
     if (attached) this.patiently(() => this.call("DELETE", item), () => !this.over).catch(() => {});
-    this.wake();
+    this.backOff.end();
     this.go();
   }
 
-  /** What there is: bytes, bytes the server has, speed, files by state. */
+  /** Returns the sums over all files: bytes, bytes sent, bytes per second, seconds left, files by state. */
   totals() {
     const t = { files: 0, bytes: 0, sent: 0, done: 0, failed: 0, missing: 0, paused: 0, open: 0, speed: this.speed(), left: 0 };
     for (const item of this.items) {
@@ -163,7 +160,7 @@ export class Upload {
     return t;
   }
 
-  /** Bytes a second over the last seconds. */
+  /** Returns the bytes per second over the last 8 seconds. */
   speed() {
     const now = performance.now();
     this.samples = this.samples.filter((s) => now - s.at < 8000);
@@ -171,30 +168,31 @@ export class Upload {
     return this.samples.reduce((sum, s) => sum + s.bytes, 0) / Math.max(1, (now - this.samples[0].at) / 1000);
   }
 
-  /** Whether every file that is not refused has arrived, and there is one. */
+  /** Whether there is a file and all files but the failed ones have arrived. */
   complete() {
     const t = this.totals();
     return t.files > 0 && t.done === t.files;
   }
 
-  /** Starts whatever can be started. */
+  /** Attaches and sends all files that wait, up to the parallel limit. */
   go() {
     this.changed(this);
     if (this.stopped || this.over) return;
     this.attach();
     const active = this.items.filter((item) => item.state === "sending" || item.state === "retrying").length;
     const next = this.items.filter((item) => item.state === "waiting" && item.attached && item.file);
-    next.slice(0, Math.max(0, atOnce - active)).forEach((item) => this.send(item));
+    next.slice(0, Math.max(0, parallel - active)).forEach((item) => this.send(item));
   }
 
-  // ---- announcing
+  // ---- objects
 
+  /** Creates the objects of waiting files in batches. */
   async attach() {
     if (this.attaching) return;
     this.attaching = true;
     try {
       for (let batch; (batch = this.items.filter((item) => !item.attached && item.state === "waiting").slice(0, 1000)).length;) {
-        await this.announce(batch);
+        await this.createObjects(batch);
         this.attaching = false;
         this.go();
         this.attaching = true;
@@ -206,8 +204,8 @@ export class Upload {
     }
   }
 
-  /** Announces files, all or none; a batch that is refused is halved until it is clear which file it is about. @param {Item[]} batch */
-  async announce(batch) {
+  /** Creates the objects of a batch. The server takes all or none, so a rejected batch is halved until the failing file is known. @param {Item[]} batch */
+  async createObjects(batch) {
     try {
       const objects = batch.map(({ clientId, name, size }) => ({ clientId, name, intendedSize: size }));
       await this.patiently(() => call("POST", this.url, { token: this.token, json: { objects } }), () => !this.over);
@@ -223,14 +221,14 @@ export class Upload {
         return;
       }
       const half = batch.length >> 1;
-      await this.announce(batch.slice(0, half));
-      await this.announce(batch.slice(half));
+      await this.createObjects(batch.slice(0, half));
+      await this.createObjects(batch.slice(half));
     }
   }
 
   // ---- sending
 
-  /** Sends one file to its end, or until something stops it. @param {Item} item */
+  /** Sends one file until it is complete, paused, failed, or the upload stops. @param {Item} item */
   async send(item) {
     item.state = "sending";
     const going = () => item.state === "sending" || item.state === "retrying";
@@ -244,23 +242,8 @@ export class Upload {
       } catch (error) {
         item.flying = 0;
         if (!going()) break;
-        if (!await readable(item)) {
-          this.fail(item, T("The file was changed, moved or deleted since it was chosen. Remove it here and choose it again."));
-        } else if (passing(error)) {
-          item.state = "retrying";
-          this.broken = interruption(error);
-          this.part = Math.max(least, this.part / 2);
-          this.changed(this);
-          await this.pauseFor(attempt++, error.wait);
-          if (going()) await this.ask(item).catch((failure) => { if (!passing(failure)) this.refuse(item, failure); });
-        } else if (error.status === 413 && tried > least) { // a proxy's; Consign takes parts of any size
-          this.most = Math.min(this.most, Math.max(least, tried / 2));
-          this.part = Math.min(this.part, this.most);
-        } else if (error.status === 416 || error.code === TransferCode.BODY_LENGTH) {
-          await this.ask(item).catch((failure) => { if (!passing(failure)) this.refuse(item, failure); });
-        } else {
-          this.refuse(item, error);
-        }
+        if (await readable(item)) await this.recover(item, error, tried, () => attempt++);
+        else this.fail(item, T("The file was changed, moved or deleted since it was chosen. Remove it here and choose it again."));
       }
       this.changed(this);
     }
@@ -269,8 +252,32 @@ export class Upload {
     this.go();
   }
 
-  /** What to do about a refusal that will not pass by itself. @param {Item} item @param {any} error */
-  refuse(item, error) {
+  /**
+   * Prepares the next try of a part after an error, or fails the file.
+   * @param {Item} item @param {any} error @param {number} tried bytes of the part @param {() => number} nextAttempt
+   */
+  async recover(item, error, tried, nextAttempt) {
+    const going = () => item.state === "sending" || item.state === "retrying";
+    const readOffset = () => this.readOffset(item).catch((failure) => { if (!passing(failure)) this.reject(item, failure); });
+    if (passing(error)) {
+      item.state = "retrying";
+      this.broken = interruption(error);
+      this.part = Math.max(minPart, this.part / 2);
+      this.changed(this);
+      await this.backOff.wait(nextAttempt(), error.wait);
+      if (going()) await readOffset();
+    } else if (error.status === 413 && tried > minPart) { // from a proxy: Consign has no limit for parts
+      this.maxPart = Math.min(this.maxPart, Math.max(minPart, tried / 2));
+      this.part = Math.min(this.part, this.maxPart);
+    } else if (error.status === 416 || error.code === TransferCode.BODY_LENGTH) {
+      await readOffset();
+    } else {
+      this.reject(item, error);
+    }
+  }
+
+  /** Handles an error that a retry would not change. @param {Item} item @param {any} error */
+  reject(item, error) {
     if (ended(error)) return this.end(error);
     if (volumeUsedUp.includes(error.code)) {
       this.stopped = error.message;
@@ -284,20 +291,19 @@ export class Upload {
     }
   }
 
-  /** @param {any} error why the reservation has ended */
+  /** Stops the upload. @param {unknown} error */
   end(error) {
-    if (!ended(error)) {
+    if (ended(error)) {
+      this.over = true;
+    } else {
       if (!(error instanceof Failure)) console.error(error);
       this.stopped = error instanceof Failure ? error.message : T("This did not work. Please try again later.");
-    } else {
-      this.over = true;
-      this.confirmed = error.code === TransferCode.CONFIRMED;
     }
     for (const item of this.items) item.request?.abort();
     this.changed(this);
   }
 
-  /** Sends the next part of a file, and adapts the size of parts to how long it took. @param {Item} item */
+  /** Sends the next part of a file, then adapts the part size so that the next part takes about `partSeconds`. @param {Item} item */
   async sendPart(item) {
     const from = item.held, to = Math.min(item.size, from + this.part), began = performance.now();
     let last = 0, lastAt = began;
@@ -314,26 +320,26 @@ export class Upload {
     });
     [item.held, item.flying, item.request] = [held, 0, undefined];
     const took = (performance.now() - began) / 1000;
-    this.part = Math.round(Math.min(this.most, Math.max(least, this.part * Math.min(2, Math.max(0.5, aim / took)))));
+    this.part = Math.round(Math.min(this.maxPart, Math.max(minPart, this.part * Math.min(2, Math.max(0.5, partSeconds / took)))));
   }
 
-  /** Asks how much of a file the server has. @param {Item} item */
-  async ask(item) {
+  /** Reads from the server how many bytes of a file it has. @param {Item} item */
+  async readOffset(item) {
     const { headers } = await this.call("HEAD", item, "/content");
     item.held = Number(headers.get("Content-Length")) || 0;
     this.broken = "";
   }
 
-  /** @param {string} method @param {Item} item */
+  /** Sends a request about the object of a file. @param {string} method @param {Item} item @param {string} below appended to the object's path */
   call(method, item, below = "") {
     return call(method, `${this.url}/${item.clientId}${below}`, { token: this.token, accept: "*/*" });
   }
 
-  // ---- patience
+  // ---- retries
 
   /**
-   * Repeats a call until it succeeds, is refused for good, or is no longer wanted.
-   * @template V @param {() => Promise<V>} work @param {(error: Failure) => boolean} wanted
+   * Repeats a call with back-off until it succeeds, fails for good, or `wanted` returns false.
+   * @template V @param {() => Promise<V>} work @param {(error: Failure) => boolean} wanted @returns {Promise<V>}
    */
   async patiently(work, wanted) {
     for (let attempt = 0; ; attempt++) {
@@ -342,41 +348,26 @@ export class Upload {
         this.broken = "";
         return result;
       } catch (error) {
-        if (!passing(error) || !wanted(error)) throw error;
+        if (!(error instanceof Failure) || !passing(error) || !wanted(error)) throw error;
         this.broken = interruption(error);
         this.changed(this);
-        await this.pauseFor(attempt, error.wait);
+        await this.backOff.wait(attempt, error.wait);
       }
     }
   }
 
-  /** Waits longer each time, up to half a minute, never less than the server asked for; the network's return ends it. */
-  async pauseFor(attempt, wait = 0) {
-    const delay = Math.max(wait, Math.min(30, 2 ** attempt) * (0.5 + Math.random() / 2)) * 1000;
-    await new Promise((resolve) => {
-      setTimeout(resolve, delay);
-      this.waiting.add(resolve);
-    });
-  }
-
-  /** Ends all waits. */
-  wake() {
-    for (const resolve of this.waiting) resolve();
-    this.waiting.clear();
-  }
-
-  /** Keeps the screen on while bytes move, where the browser lets us. */
+  /** Keeps the screen on during the upload, where the browser supports it. */
   async stayAwake() {
     if (this.lock || !navigator.wakeLock || document.hidden) return;
     this.lock = await navigator.wakeLock.request("screen").catch(() => undefined);
     this.lock?.addEventListener("release", () => { this.lock = undefined; });
   }
 
-  // ---- the end
+  // ---- delivery
 
   /**
-   * Hands the files over. An answer that was lost is asked for again; when it was delivered by an answer that never came, there is only
-   * the transfer's uid. @param {object} metadata members of the reservation @returns {Promise<any>} the transfer
+   * Confirms the reservation. When an earlier confirm succeeded but its answer was lost, only the uid of the transfer is known.
+   * @param {Record<string, any>} metadata members to set on the reservation @returns {Promise<any>} the transfer
    */
   async deliver(metadata) {
     const { items } = this;

@@ -1,20 +1,19 @@
-// The upload of a page, and what makes it last: a record of the reservation and its files from which another visit goes on.
+// The upload of a page as a hook. It stores a record of the reservation and its files, from which a later visit resumes.
 
 import { announce, useEffect, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
 import { Failure, call, now, transfer } from "../api.js";
 import { Upload } from "./engine.js";
-import { alone, removeRecord, keepRecord, recall } from "../store.js";
+import { lockRecord, readRecord, removeRecord, writeRecord } from "../store.js";
 import { reopen } from "../files.js";
 
-const lifetime = 48 * 3600 * 1000; // milliseconds that the server keeps a reservation
+const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
 
 /**
- * The upload of this page.
- * @param {string} key names it among the records of this browser
- * @param {() => Promise<{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}>} reserve makes the reservation,
- *   when the first file is chosen
- * @param {(uid: string) => Promise<any>} [find] the transfer, for whoever may see it afterwards
+ * Returns the upload of this page and the functions that change it.
+ * @param {string} key of the record in store.js
+ * @param {() => Promise<import("./engine.js").Reservation>} reserve creates the reservation; called with the first file
+ * @param {(uid: string) => Promise<any>} [find] reads the transfer, when the person may
  */
 export function useUpload(key, reserve, find) {
   const state = useRef(/** @type {any} */ ({ upload: null, form: {}, keep: true, since: 0, left: [] })).current;
@@ -23,26 +22,26 @@ export function useUpload(key, reserve, find) {
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
-  const save = throttle(() => state.keep && state.upload && keepRecord(key, record(state)), 400);
+  const save = throttle(() => state.keep && state.upload && writeRecord(key, record(state)), 400);
   const changed = throttle(() => { redraw((n) => n + 1); save(); }, 120);
 
   useEffect(() => {
     (async () => {
-      state.keep = await alone(key);
-      const found = state.keep ? await recall(key) : undefined;
+      state.keep = await lockRecord(key);
+      const found = state.keep ? await readRecord(key) : undefined;
       if (found?.receipt && now() - found.since < lifetime) setReceipt(found.receipt);
       else if (found?.uid && now() - found.since < lifetime) await revive(found);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
-    const leaving = (event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
+    const leaving = (/** @type {Event} */ event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
     addEventListener("beforeunload", leaving);
     return () => removeEventListener("beforeunload", leaving);
   }, []);
 
-  /** Takes up what an earlier visit began, as far as the server still knows it. */
+  /** Resumes the upload of an earlier visit. @param {any} found the record */
   async function revive(found) {
     const upload = new Upload({ ...found, ...found.limits }, changed);
-    const wait = (error) => { setProblem(error); return true; };
+    const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
     const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
     if (known instanceof Error) {
       await removeRecord(key);
@@ -65,10 +64,10 @@ export function useUpload(key, reserve, find) {
 
   return {
     phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep,
-    left: state.left.length, // files chosen that no upload could be begun for
-    /** Keeps what was written into the form. */
+    left: state.left.length, // files chosen before the reservation failed
+    /** Stores the values of the form. @param {Record<string, any>} values */
     write(values) { Object.assign(state.form, values); save(); },
-    /** Takes in what was chosen, and what is left of before. @param {import("../files.js").Chosen[]} more */
+    /** Adds files, and those left from a failed try. @param {import("../files.js").Chosen[]} more */
     async add(more) {
       const chosen = [...state.left.splice(0), ...more];
       if (!chosen.length) return;
@@ -90,15 +89,15 @@ export function useUpload(key, reserve, find) {
         setPhase("ready");
       }
     },
-    /** Asks the browser for the files it has handles of. */
+    /** Asks for permission to read the missing files again that have a handle. */
     async reopenAll() {
-      for (const item of state.upload.items.filter((i) => i.state === "missing")) {
+      for (const item of state.upload.items.filter((/** @type {import("./engine.js").Item} */ i) => i.state === "missing")) {
         const file = await reopen(item.handle, true);
         if (file) state.upload.give(item, file);
       }
       redraw((n) => n + 1);
     },
-    /** Ends what was begun and starts with nothing. */
+    /** Cancels the reservation and starts over. */
     async discard() {
       const { upload } = state;
       Object.assign(state, { upload: null, left: [] });
@@ -109,7 +108,7 @@ export function useUpload(key, reserve, find) {
       setReceipt(null);
       setProblem(null);
     },
-    /** Hands over, and keeps the receipt for when the page is opened again. @param {object} metadata */
+    /** Delivers, and stores the receipt for the next time the page is opened. @param {Record<string, any>} metadata @returns {Promise<any>} */
     async deliver(metadata) {
       const { upload } = state;
       const answer = await upload.deliver(metadata);
@@ -119,7 +118,7 @@ export function useUpload(key, reserve, find) {
       };
       const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
       state.upload = null;
-      if (state.keep) await keepRecord(key, { since: now(), receipt: kept });
+      if (state.keep) await writeRecord(key, { since: now(), receipt: kept });
       setReceipt(kept);
       document.getElementById("main")?.focus();
       scrollTo(0, 0);
@@ -128,7 +127,7 @@ export function useUpload(key, reserve, find) {
   };
 }
 
-/** What another visit needs to go on. */
+/** Returns the record from which a later visit resumes. @param {{upload: Upload, form: object, since: number}} state */
 const record = ({ upload, form, since }) => ({
   uid: upload.uid, token: upload.token, since, form,
   limits: { maxFiles: upload.limits.files, maxFileSizeMb: upload.limits.bytes / 1e6 },
@@ -136,7 +135,7 @@ const record = ({ upload, form, since }) => ({
     .map(({ clientId, name, size, modified, handle }) => ({ clientId, name, size, modified, handle })),
 });
 
-/** Calls work at most once in so many milliseconds, and once more at the end. */
+/** Returns a function that calls `work` at most once per interval, and once after the last call. @param {() => void} work @param {number} ms */
 function throttle(work, ms) {
   let timer = 0, last = 0;
   return () => {

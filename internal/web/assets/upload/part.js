@@ -1,13 +1,13 @@
-// One part of a file on its way to the server. XMLHttpRequest, because fetch does not tell how far a body is.
+// Sends one part of a file. It uses XMLHttpRequest because fetch reports no upload progress.
 
 import { Failure } from "../api.js";
 
-const stalled = 40_000; // milliseconds without progress after which a request is given up
+const stallTimeout = 40_000; // milliseconds without progress after which a request is aborted
 
 /**
- * Sends the bytes of a file from one offset to another; the answer is how many the server holds then. Fails with a Failure.
+ * Sends the bytes of a file from one offset to another. Resolves to the number of bytes that the server then has; rejects with Failure.
  * @param {{url: string, token: string, file: File, from: number, to: number, onStart: (request: XMLHttpRequest) => void,
- *   onProgress: (sent: number) => void}} part onStart gets what can abort it; onProgress the bytes on their way
+ *   onProgress: (sent: number) => void}} part onProgress receives the bytes sent so far
  * @returns {Promise<number>}
  */
 export const putPart = ({ url, token, file, from, to, onStart, onProgress }) => new Promise((resolve, reject) => {
@@ -15,7 +15,7 @@ export const putPart = ({ url, token, file, from, to, onStart, onProgress }) => 
   let timer = 0;
   const alive = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => request.abort(), stalled);
+    timer = setTimeout(() => request.abort(), stallTimeout);
   };
   request.open("PUT", url);
   request.setRequestHeader("Authorization", `Bearer ${token}`);
@@ -40,8 +40,8 @@ export const putPart = ({ url, token, file, from, to, onStart, onProgress }) => 
 });
 
 /**
- * Whether the bytes of a file can still be read as they were when it was chosen: browsers refuse once it was changed.
- * @param {import("./engine.js").Item} item
+ * Whether a file can still be read and is unchanged since it was chosen.
+ * @param {import("./engine.js").Item} item @returns {Promise<boolean>}
  */
 export async function readable({ file, handle, size, modified, held }) {
   try {

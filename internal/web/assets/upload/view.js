@@ -1,23 +1,27 @@
-// An upload as a person sees it: where files are chosen, the list of them and how far they are, and the button at the end.
+// The components that show an upload: the files with their progress, notices, and the button that delivers.
 
 import { Button, Icon, Notice, Tool, announce, html, sentence, useAction, useEffect, useRef, useState } from "../ui.js";
 import { F, N, T, bytes, count, duration, list, percent } from "../i18n.js";
 
-const shown = 100; // rows at first
+/** @typedef {import("./engine.js").Upload} Upload */
+/** @typedef {import("./engine.js").Item} Item */
+/** @typedef {ReturnType<typeof import("./hook.js").useUpload>} UploadHook */
 
-/** The files of an upload, and how far it is. */
+const shown = 100; // rows before "Show all"
+
+/** The files of an upload with their progress. @param {{upload: Upload}} props */
 export function FileList({ upload }) {
   const [all, setAll] = useState(false);
   const told = useRef(0);
   const t = upload.totals();
   const share = t.bytes ? t.sent / t.bytes : 1;
-  useEffect(() => { // said aloud at each quarter, not at each byte
+  useEffect(() => { // announced at each quarter
     const quarter = Math.floor(share * 4);
     if (t.bytes && quarter > told.current) announce(upload.complete() ? T("All files have arrived.") : F("%s sent", percent(quarter / 4)));
     told.current = quarter;
   }, [Math.floor(share * 4), t.files]);
   /** @param {"pause" | "resume"} what */
-  const each = (what) => [...upload.items].forEach((item) => upload[what](item));
+  const forEach = (what) => [...upload.items].forEach((item) => upload[what](item));
   const rows = all ? upload.items : upload.items.slice(0, shown);
   return html`<section class="files" aria-label=${T("Files")}>
     <div class="sum">
@@ -26,8 +30,8 @@ export function FileList({ upload }) {
         <span class="dim">${status(upload, t)}</span>
       </div>
       <div class="row">
-        ${t.open > 1 && html`<${Button} kind="quiet" icon="pause" onClick=${() => each("pause")}>${T("Pause all")}<//>`}
-        ${t.paused > 1 && html`<${Button} kind="quiet" icon="play" onClick=${() => each("resume")}>${T("Resume all")}<//>`}
+        ${t.open > 1 && html`<${Button} kind="quiet" icon="pause" onClick=${() => forEach("pause")}>${T("Pause all")}<//>`}
+        ${t.paused > 1 && html`<${Button} kind="quiet" icon="play" onClick=${() => forEach("resume")}>${T("Resume all")}<//>`}
       </div>
       <progress max="1" value=${share} aria-label=${T("All files")}></progress>
     </div>
@@ -39,6 +43,7 @@ export function FileList({ upload }) {
   </section>`;
 }
 
+/** The sentence for the progress of the whole upload. @param {Upload} upload @param {ReturnType<Upload["totals"]>} t */
 function status(upload, t) {
   if (upload.complete()) return T("All files have arrived.");
   if (upload.broken || upload.stopped || t.open === 0) return F("%s of %s", bytes(t.sent), bytes(t.bytes));
@@ -46,7 +51,7 @@ function status(upload, t) {
   return F("%s of %s, %s per second, %s left", bytes(t.sent), bytes(t.bytes), bytes(t.speed), duration(t.left, "short"));
 }
 
-/** What is going on with a file, in words. @param {import("./engine.js").Item} item */
+/** The sentence for the state of a file. @param {Item} item */
 function stateOf(item) {
   const sent = item.held + item.flying;
   const share = F("%s of %s", bytes(sent), bytes(item.size));
@@ -63,12 +68,16 @@ function stateOf(item) {
   }
 }
 
+/** @type {Record<string, string>} */
+const stateIcons = { done: "check", failed: "alert" };
+
+/** @param {{item: Item, upload: Upload}} props */
 function Row({ item, upload }) {
   const { name, state } = item;
   const at = name.lastIndexOf("/") + 1;
   const running = ["waiting", "sending", "retrying"].includes(state);
   return html`<li class=${`item ${state}`}>
-    <${Icon} name=${{ done: "check", failed: "alert" }[state] ?? "file"} />
+    <${Icon} name=${stateIcons[state] ?? "file"} />
     <div class="what">
       <div class="name">${at > 0 && html`<span class="dim">${name.slice(0, at)}</span>`}${name.slice(at)}
         <span class="dim size"> ${bytes(item.size)}</span></div>
@@ -83,7 +92,7 @@ function Row({ item, upload }) {
   </li>`;
 }
 
-/** What to know about an upload before its files: that it could not begin, was found unfinished, or has ended. */
+/** Notices above the files: the upload could not begin, is unfinished from an earlier visit, or has expired. @param {{upload: UploadHook}} props */
 export function UploadNotices({ upload }) {
   const { problem, phase, upload: files } = upload;
   return html`
@@ -98,6 +107,7 @@ export function UploadNotices({ upload }) {
     <//>`}`;
 }
 
+/** @param {{upload: UploadHook}} props */
 function Unfinished({ upload }) {
   const t = upload.upload.totals();
   const ask = upload.upload.items.some((item) => item.state === "missing" && item.handle);
@@ -113,11 +123,11 @@ function Unfinished({ upload }) {
   <//>`;
 }
 
-// ---- handing over
+// ---- delivery
 
 /**
- * Delivers an upload: at once when everything has arrived, else as soon as it has.
- * @param {ReturnType<typeof import("./hook.js").useUpload>} upload @param {() => object} metadata what the reservation is told
+ * Delivers an upload when the person wishes it and all files have arrived. When another file fails meanwhile, the wish is withdrawn.
+ * @param {UploadHook} upload @param {() => Record<string, any>} metadata returns the members to set on the reservation
  */
 export function useDelivery(upload, metadata) {
   const [wished, setWished] = useState(false);
@@ -130,7 +140,7 @@ export function useDelivery(upload, metadata) {
   });
   const ready = Boolean(upload.upload?.complete());
   const failed = upload.upload?.totals().failed ?? 0;
-  const accepted = useRef(0); // files without which the sender has wished it
+  const accepted = useRef(0); // failed files at the time of the wish
   useEffect(() => { if (wished && !action.busy && failed > accepted.current) setWished(false); }, [wished, failed]);
   useEffect(() => { if (wished && ready && !action.busy && failed <= accepted.current) action.run(); }, [wished, ready]);
   const wish = () => {
@@ -141,8 +151,8 @@ export function useDelivery(upload, metadata) {
 }
 
 /**
- * The end of the form beside an upload: what keeps it from being delivered, and the button.
- * @param {{of: ReturnType<typeof useDelivery>, upload: import("./engine.js").Upload | null, label: string, disabled: boolean, hint: string}} properties
+ * The end of the form beside an upload: the button, and why the delivery waits.
+ * @param {{of: ReturnType<typeof useDelivery>, upload: Upload | null, label: string, disabled: boolean, hint: string}} props
  */
 export function Deliver({ of, upload, label, disabled, hint }) {
   const t = upload?.totals() ?? { open: 0, failed: 0 };
