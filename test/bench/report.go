@@ -3,8 +3,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -125,9 +127,9 @@ func (r *report) end(w io.Writer) {
 
 const intro = `# Benchmarks
 
-Made by ` + "`make bench`" + `, which starts Consign on an embedded Postgres and, in turns with it, bare reference programs that do the same work with nothing
-but net/http, pgx, golang-jwt and x/crypto. Client, servers and Postgres share one machine: only the ratios to *bare*, and the processor time of the
-server, mean anything elsewhere. Requests come over %d keep-alive connections, logins over as many as are compared at once.
+Made by ` + "`make bench`" + `. It runs Consign on an embedded Postgres in turns with *bare* reference programs, which do the same work with net/http, pgx, golang-jwt
+and x/crypto alone. Client, servers and Postgres share one machine. Only the ratios to bare, and the server's processor time, carry over to other machines. Requests use
+%d keep-alive connections; logins use as many as passwords are compared at once.
 
 %s.
 Consign %s; %d samples of %s for each side; files of %s.
@@ -136,25 +138,15 @@ Consign %s; %d samples of %s for each side; files of %s.
 |---|---|---|---|
 `
 
-// reading says why some rows are as they are.
-const reading = `
-## Reading it
+// readingHeading begins the part of the document that is written by hand.
+const readingHeading = "\n## Reading it\n"
 
-- **environment**: what Consign adds to a request that does nothing is 12 to 20 µs: the client's address, the host's organization, metrics, the log's line, and six
-  headers more to sort and write. The design's target was taken where a bare request takes 57 µs.
-- **mailbox, from the database**: the bare statement reads the tables of both domains; Consign's goes through the views that keep the domains apart, and reads what
-  holds for a whole organization once a moment instead of with each mailbox. One that many look at is kept for half a second.
-- **reserve**: the ES256 signature of its token takes about a quarter of the processor time that Consign spends on a reservation, more than half of what the whole bare
-  request takes. Both wait for the same disk: the slower it is, the closer the ratio comes to 1.
-- **access**: no ID token is believed without a look at the database (contract 2.4), and each access token is signed. A cache saves the verification, which is what
-  separates Consign from the bare program; it cannot save the rest.
-- **start**: a third is the program itself before its first line (7 ms of it the metaschemas that the JSON Schema library compiles), the rest two connections to
-  Postgres, each a process of its own there, and their first statements.
-- **idle**: three quarters are pages of the program's file.
-`
-
-// write makes the document.
+// write replaces the document's intro and table, and keeps what follows readingHeading.
 func (r *report) write(path string) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the document: %w", err)
+	}
 	var b strings.Builder
 	f := r.facts
 	fmt.Fprintf(&b, intro, connections, f.machine(), f.version, f.rounds, f.sample, sizeName(f.size))
@@ -169,6 +161,8 @@ func (r *report) write(path string) error {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", line.name, strings.Join(checks, "<br>"), line.ours, bare)
 	}
-	b.WriteString(reading)
+	if _, reading, found := strings.Cut(string(before), readingHeading); found {
+		b.WriteString(readingHeading + reading)
+	}
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
