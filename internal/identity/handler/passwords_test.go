@@ -20,7 +20,7 @@ func TestChangePassword(t *testing.T) {
 	other := ann.Login()
 	one := password(t, ann)
 	const next = "quiet-heron-17-lagoon"
-	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the present password") {
+	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the current password") {
 		t.Errorf("who left it out is told: %s", got)
 	}
 	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)

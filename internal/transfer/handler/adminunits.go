@@ -44,8 +44,9 @@ type adminunitRequest struct {
 	MaxRecipients   *int32  `json:"maxRecipients"`
 }
 
-// over returns the settings that in asks for; what it leaves out is as in u.
-func (in adminunitRequest) over(u transfer.Adminunit) transfer.Adminunit {
+// domain returns defaults with the members of in.
+func (in adminunitRequest) domain(defaults transfer.Adminunit) transfer.Adminunit {
+	u := defaults
 	set(&u.DefaultTTL, in.DefaultTTL)
 	set(&u.PriorityEnabled, in.PriorityEnabled)
 	set(&u.MaxFiles, in.MaxFiles)
@@ -60,19 +61,20 @@ func (in adminunitRequest) over(u transfer.Adminunit) transfer.Adminunit {
 	return u
 }
 
+// set assigns a member that is present.
 func set[T any](to *T, value *T) {
 	if value != nil {
 		*to = *value
 	}
 }
 
-// putAdminunit handles PUT /adminunit. A setting that is left out returns to the server's default.
+// putAdminunit handles PUT /adminunit. A setting that is left out gets the server's default.
 func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
 	var in adminunitRequest
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	u := in.over(h.service.DefaultAdminunit())
+	u := in.domain(h.service.DefaultAdminunit())
 	if err := h.service.PutAdminunit(r.Context(), caller(r), u); err != nil {
 		return err
 	}

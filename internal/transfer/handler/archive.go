@@ -34,7 +34,7 @@ func (h *Handler) downloadLinkedArchive(w http.ResponseWriter, r *http.Request) 
 
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, a service.Archive) error {
 	return h.serve(w, r, a.Download, representation{
-		// The same transfer always makes the same bytes: its objects cannot change. A new layout needs a new tag.
+		// The objects of a transfer never change, so its archive always has the same bytes. A new layout needs a new ETag.
 		name: "transfer-" + a.CreatedAt.UTC().Format("2006-01-02") + ".zip", mimeType: typeZip, etag: `"zip2-` + a.Transfer.String() + `"`, size: a.Size,
 	})
 }

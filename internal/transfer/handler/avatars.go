@@ -27,7 +27,7 @@ func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error
 	return httpapi.Document(w, r, a.Image)
 }
 
-// avatarHeight is the query parameter height in whole pixels, 0 without one.
+// avatarHeight returns the query parameter height in pixels, rounded up, 0 when absent.
 func avatarHeight(r *http.Request) (int, error) {
 	values := r.URL.Query()["height"]
 	if len(values) == 0 {

@@ -45,12 +45,12 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 	return h.serveObject(w, r, d)
 }
 
-// way is what the request presents for a download: its token or, without one, its one-time key.
+// downloadAuth returns the token of a download request and its one-time key.
 func downloadAuth(r *http.Request) service.DownloadAuth {
 	return service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk")}
 }
 
-// presented is err for a request that presents anything at all.
+// presented returns err for a request with a token or a one-time key. Errors: token.ErrMissing when it has neither.
 func presented(r *http.Request, err error) error {
 	if caller(r).Anonymous() && !r.URL.Query().Has("otk") {
 		return token.ErrMissing
@@ -64,37 +64,38 @@ func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.
 	})
 }
 
-// maxRanges is how many parts one request may ask for: each is a request to a bucket. Who asks for more gets the whole (RFC 9110, 14.2).
+// maxRanges caps the parts of one request, because each part is a request to the object store. A Range with more parts is
+// ignored, which RFC 9110, section 14.2, allows: the answer is the whole content.
 const maxRanges = 100
 
-// representation is how a download presents itself.
+// representation holds what the headers of a download need.
 type representation struct {
 	name, mimeType, etag string
 	size                 int64
 }
 
-// serve sends a download, or the part of it that is asked for, and closes it.
+// serve sends a download, or the requested range of it, and closes it.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Download, c representation) error {
 	defer d.Content.Close()
 	if err := httpapi.IfMatch(r, c.etag); err != nil {
 		return err
 	}
-	if hasAlready(r, c.etag) {
+	if notModified(r, c.etag) {
 		w.Header().Set("ETag", c.etag)
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	r.Header.Del("If-None-Match") // decided here: http.ServeContent reads what is half a list otherwise
+	r.Header.Del("If-None-Match") // handled above: http.ServeContent accepts malformed lists
 	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
 		r.Header.Del("Range")
 	}
 	first, ok := firstByte(r, c.etag, c.size)
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))
-		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes there are", c.size))
+		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes of the content", c.size))
 	}
 	if c.size == 0 {
-		r.Header.Del("Range") // of nothing there is no part
+		r.Header.Del("Range") // empty content has no range
 	}
 	if r.Method == http.MethodGet {
 		if err := h.service.Begin(r.Context(), d, first); err != nil {
@@ -110,13 +111,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	header.Set("ETag", c.etag)
 	header.Set("Content-Disposition", attachment(c.name))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	// Without a time, If-Range takes the ETag only, which is exact.
+	// Without a modification time, http.ServeContent compares If-Range with the ETag only.
 	http.ServeContent(w, r, "", time.Time{}, d.Content)
 	return nil
 }
 
-// hasAlready reports whether the request's If-None-Match has it answered with 304.
-func hasAlready(r *http.Request, etag string) bool {
+// notModified reports whether If-None-Match contains etag or *, so that the answer is 304.
+func notModified(r *http.Request, etag string) bool {
 	for one := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
 		if one = strings.TrimSpace(one); one == "*" || strings.TrimPrefix(one, "W/") == etag {
 			return true
@@ -125,8 +126,8 @@ func hasAlready(r *http.Request, etag string) bool {
 	return false
 }
 
-// firstByte returns where in a content of size bytes the request wants to begin. ok is false when it names no part of it
-// (RFC 9110, 14.2); of a content without bytes any Range is as good as none. A Range whose If-Range names another version does not count.
+// firstByte returns the offset of the first byte that the request asks for. ok is false when no range overlaps the content
+// of size bytes (RFC 9110, section 14.2). Empty content ignores Range, and so does an If-Range with another ETag.
 func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) {
 	header := r.Header.Get("Range")
 	if header == "" {
@@ -154,14 +155,14 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 			sum += length
 		}
 	}
-	if sum > size { // not worth the pieces: http.ServeContent sends the whole
+	if sum > size { // http.ServeContent then sends the whole content
 		first = 0
 	}
 	return first, overlaps || size == 0
 }
 
-// partOf reads one range of a Range header: first-last, first- or -length. It is the part of size bytes from from on, which is size
-// where there is none.
+// partOf parses one range of a Range header: first-last, first- or -length. It returns the offset and the length of the
+// part within size bytes. from is size when the range does not overlap the content.
 func partOf(part string, size int64) (from, length int64, valid bool) {
 	start, end, dash := strings.Cut(part, "-")
 	if !dash {
@@ -183,7 +184,8 @@ func partOf(part string, size int64) (from, length int64, valid bool) {
 	return from, min(last, size-1) + 1 - from, valid
 }
 
-// attachment makes a Content-Disposition that saves under name: in ASCII for old clients, and in full (RFC 6266, RFC 8187).
+// attachment returns the Content-Disposition that saves a file under name: filename in ASCII for old clients, filename*
+// in UTF-8 (RFC 6266, RFC 8187).
 func attachment(name string) string {
 	var plain, full strings.Builder
 	for _, c := range name {

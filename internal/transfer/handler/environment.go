@@ -16,7 +16,8 @@ type environmentResponse struct {
 	ProtectionLevel string  `json:"protectionLevel"`
 }
 
-// encodedEnvironment is an answer to GET /environment, which everybody asks for and which is nearly always the same.
+// encodedEnvironment is an answer to GET /environment with its JSON. Nearly all answers are the same, so the last one is
+// kept.
 type encodedEnvironment struct {
 	body environmentResponse
 	json []byte

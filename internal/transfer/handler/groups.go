@@ -13,21 +13,21 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// groupResponse is all of a mailbox group but its mailboxes.
+// groupResponse is a mailbox group without its mailboxes, which httpapi.List streams.
 type groupResponse struct {
 	UID         string    `json:"uid"`
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitempty"`
 	VanityLink  string    `json:"vanityLink,omitempty"`
-	MailboxUIDs *[]string `json:"mailboxUids,omitempty"` // for administrators, so that an answer can be sent back
+	MailboxUIDs *[]string `json:"mailboxUids,omitempty"` // for administrators: an answer can be changed and sent back
 }
 
-// groupFrom is a mailbox group as everybody may see it.
+// groupFrom returns the public view of a mailbox group.
 func groupFrom(g transfer.MailboxGroup) groupResponse {
 	return groupResponse{UID: g.UID.String(), Name: g.Name, Description: g.Description, VanityLink: g.VanityLink}
 }
 
-// ownGroupFrom is a mailbox group as its administrators see it.
+// ownGroupFrom returns an administrator's view of a mailbox group.
 func ownGroupFrom(g transfer.MailboxGroup) groupResponse {
 	b := groupFrom(g)
 	uids := make([]string, len(g.Members))
@@ -38,7 +38,7 @@ func ownGroupFrom(g transfer.MailboxGroup) groupResponse {
 	return b
 }
 
-// mailboxes are those of a group.
+// mailboxes returns the mailboxes of a group.
 func (h *Handler) mailboxes(r *http.Request, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
 	return h.service.GroupMailboxes(r.Context(), caller(r), g)
 }
@@ -91,6 +91,7 @@ func (in groupRequest) domain() (service.GroupWish, error) {
 	return wish, p.Err()
 }
 
+// decodeGroup decodes the body of createGroup and putGroup.
 func decodeGroup(r *http.Request) (service.GroupWish, error) {
 	var in groupRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -109,7 +110,7 @@ func (h *Handler) createGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.CreatedList(w, h.url(caller(r), "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
+	return httpapi.CreatedList(w, h.location(r, "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
 }
 
 // getGroup handles GET /mailboxgroups/{uid}.

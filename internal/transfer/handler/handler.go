@@ -1,10 +1,12 @@
-// Package handler is transfer's HTTP: the route table, the wire forms of its resources, and nothing that decides. A
-// handler decodes, calls the service and answers; rules are in transfer/service.
+// Package handler serves the transfer API: the route table, and the JSON form of requests and answers. A handler decodes
+// the request, calls the service and answers. The rules are in transfer/service.
 package handler
 
 import (
 	"net/http"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,128 +20,152 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// Options are what a Handler works with.
+// Options holds what New needs. All fields are required.
 type Options struct {
 	Service        *service.Service
 	Hosts          *hosts.Directory
-	Catalog        *i18n.Catalog // tells an uploader's language
+	Catalog        *i18n.Catalog // chooses an uploader's language
 	Buckets        *httpapi.Buckets
-	BasePath       string          // of this API, for Location headers
+	BasePath       string          // of the transfer API, for Location headers
 	UploadBucket   ratelimit.Limit // attach, content PUT and HEAD, per reservation
 	DownloadBucket ratelimit.Limit // per session or delivery
 }
 
-// Handler answers the requests of the transfer API.
+// Handler serves the transfer API.
 type Handler struct {
-	service *service.Service
-	hosts   *hosts.Directory
-	catalog *i18n.Catalog
-	buckets *httpapi.Buckets
-	base    string
-	upload  httpapi.Bucketing
-	content httpapi.Bucketing
+	service  *service.Service
+	hosts    *hosts.Directory
+	catalog  *i18n.Catalog
+	buckets  *httpapi.Buckets
+	base     string
+	upload   httpapi.Bucketing
+	download httpapi.Bucketing
 
-	environment atomic.Pointer[encodedEnvironment] // the last one given; nil at first
+	environment atomic.Pointer[encodedEnvironment] // the last answer, nil at first
 }
 
-// New makes a Handler. Buckets of no capacity take the contract's sizes: 1000 and 50/s, 200 and 10/s.
+// New returns a Handler.
 func New(o Options) *Handler {
-	if o.UploadBucket.Capacity == 0 {
-		o.UploadBucket = ratelimit.Limit{Capacity: 1000, PerSecond: 50}
-	}
-	if o.DownloadBucket.Capacity == 0 {
-		o.DownloadBucket = ratelimit.Limit{Capacity: 200, PerSecond: 10}
-	}
 	return &Handler{
 		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath,
-		upload: httpapi.PerSession("upload", o.UploadBucket), content: httpapi.PerSession("download", o.DownloadBucket),
+		upload: httpapi.PerSession("upload", o.UploadBucket), download: httpapi.PerSession("download", o.DownloadBucket),
 	}
 }
 
-// Routes is the table of the transfer API.
+// The buckets of the section "Limits" and of contract 1.7 and 7.
+//   - one-time-key: one-time keys of one person, or of the delivery of a download token.
+//   - access-code: codes mailed for one link, so that its holder cannot flood the recipient.
+//   - access: attempts to open one link, so that its holder cannot guess the password or the code.
+var (
+	oneTimeKeyBucket = ratelimit.Bucket{Name: "one-time-key", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
+	codeBucket       = ratelimit.Bucket{Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
+	accessBucket     = ratelimit.Bucket{Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
+)
+
+// Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	const (
-		reservation = "/reservations/{uid}"
-		objects     = reservation + "/objects"
-		object      = objects + "/{clientId}"
-		bytes       = object + "/content"
-		group       = "/mailboxgroups/{uid}"
-		download    = "/transfers/{uid}/objects/{objectUid}/content"
-		archive     = "/transfers/{uid}/archive"
-		link        = "/public/transfers/{key}"
-	)
-	acc := token.NeedAccess
-	res := token.AnyOf(token.NeedReservation, token.NeedAccess)
-	// A stranger's request may name its person: by a uid token, or by being signed in.
-	anybody := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
-	// Who comes with a one-time key has no token; without either the handler refuses.
-	dl := token.NeedDownload
+	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.reservationRoutes(), h.transferRoutes(), h.linkRoutes())
+}
+
+// mailboxRoutes holds mailboxes and mailbox groups.
+func (h *Handler) mailboxRoutes() []httpapi.Route {
+	anyone, access := token.None, token.NeedAccess
+	// The request of a stranger may name its person by a uid token or an access token.
+	stranger := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
+	const public, group = "/public/mailbox/{key}", "/mailboxgroups/{uid}"
+	return []httpapi.Route{
+		{Method: "GET", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
+		{Method: "HEAD", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
+		{Method: "POST", Pattern: public, Auth: stranger, Handler: h.reserveMailbox},
+		{Method: "GET", Pattern: public + "/avatar", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
+		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Auth: anyone, Handler: h.getPublicGroup},
+		{Method: "GET", Pattern: "/mailbox", Auth: access, Handler: h.getMailbox},
+		{Method: "PUT", Pattern: "/mailbox", Auth: access, Handler: h.putMailbox},
+		{Method: "DELETE", Pattern: "/mailbox", Auth: access, Handler: h.deleteMailbox},
+		{Method: "GET", Pattern: "/mailbox/reservations", Auth: access, Handler: h.listOpenReservations},
+		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: access, Handler: h.cancelOpenReservation},
+		{Method: "GET", Pattern: "/mailboxgroups", Auth: access, Handler: h.listGroups},
+		{Method: "POST", Pattern: "/mailboxgroups", Auth: access, Handler: h.createGroup},
+		{Method: "GET", Pattern: group, Auth: access, Handler: h.getGroup},
+		{Method: "PUT", Pattern: group, Auth: access, Handler: h.putGroup},
+		{Method: "DELETE", Pattern: group, Auth: access, Handler: h.deleteGroup},
+	}
+}
+
+// adminunitRoutes holds the settings and the usage of an organization.
+func (h *Handler) adminunitRoutes() []httpapi.Route {
+	access := token.NeedAccess
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: "/adminunit", Auth: access, Handler: h.getAdminunit},
+		{Method: "PUT", Pattern: "/adminunit", Auth: access, Handler: h.putAdminunit},
+		{Method: "GET", Pattern: "/usage", Auth: access, Handler: h.getUsage},
+	}
+}
+
+// reservationRoutes holds reservations, their objects and the upload of bytes.
+func (h *Handler) reservationRoutes() []httpapi.Route {
+	access, uploader := token.NeedAccess, token.AnyOf(token.NeedReservation, token.NeedAccess)
+	const reservation = "/reservations/{uid}"
+	const objects, object, content = reservation + "/objects", reservation + "/objects/{clientId}", reservation + "/objects/{clientId}/content"
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/environment", Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
-
-		{Method: "GET", Pattern: "/public/mailbox/{key}", Handler: h.getPublicMailbox},
-		{Method: "HEAD", Pattern: "/public/mailbox/{key}", Handler: h.getPublicMailbox},
-		{Method: "POST", Pattern: "/public/mailbox/{key}", Auth: anybody, Handler: h.reserveMailbox},
-
-		{Method: "GET", Pattern: "/public/mailbox/{key}/avatar", Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
-		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Handler: h.getPublicGroup},
-
-		{Method: "GET", Pattern: "/mailbox", Auth: acc, Handler: h.getMailbox},
-		{Method: "PUT", Pattern: "/mailbox", Auth: acc, Handler: h.putMailbox},
-		{Method: "DELETE", Pattern: "/mailbox", Auth: acc, Handler: h.deleteMailbox},
-		{Method: "GET", Pattern: "/mailbox/reservations", Auth: acc, Handler: h.listOpenReservations},
-		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: acc, Handler: h.cancelOpenReservation},
-
-		{Method: "GET", Pattern: "/mailboxgroups", Auth: acc, Handler: h.listGroups},
-		{Method: "POST", Pattern: "/mailboxgroups", Auth: acc, Handler: h.createGroup},
-		{Method: "GET", Pattern: group, Auth: acc, Handler: h.getGroup},
-		{Method: "PUT", Pattern: group, Auth: acc, Handler: h.putGroup},
-		{Method: "DELETE", Pattern: group, Auth: acc, Handler: h.deleteGroup},
-
-		{Method: "GET", Pattern: "/adminunit", Auth: acc, Handler: h.getAdminunit},
-		{Method: "PUT", Pattern: "/adminunit", Auth: acc, Handler: h.putAdminunit},
-		{Method: "GET", Pattern: "/usage", Auth: acc, Handler: h.getUsage},
-
-		{Method: "POST", Pattern: "/reservations", Auth: acc, Handler: h.createReservation},
-
-		{Method: "GET", Pattern: reservation, Auth: res, Handler: h.getReservation},
-		{Method: "PATCH", Pattern: reservation, Auth: res, Handler: h.patchReservation},
-		{Method: "DELETE", Pattern: reservation, Auth: res, Handler: h.cancelReservation},
-		{Method: "POST", Pattern: reservation + "/confirm", Auth: res, Handler: h.confirmReservation},
-
-		{Method: "POST", Pattern: objects, Auth: res, Bucket: h.upload, Handler: h.attachObjects},
-		{Method: "GET", Pattern: object, Auth: res, Handler: h.getObject},
-		{Method: "DELETE", Pattern: object, Auth: res, Handler: h.deleteObject},
-		{Method: "PUT", Pattern: bytes, Auth: res, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putContent},
-		{Method: "HEAD", Pattern: bytes, Auth: res, Bucket: h.upload, Produces: file, Handler: h.headContent},
-
-		{Method: "GET", Pattern: "/transfers", Auth: acc, Handler: h.listTransfers},
-		{Method: "GET", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.getTransfer},
-		{Method: "DELETE", Pattern: "/transfers/{uid}", Auth: acc, Handler: h.deleteTransfer},
-		{Method: "GET", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject, Download: true},
-		{Method: "HEAD", Pattern: download, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadObject},
-		{Method: "GET", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive, Download: true},
-		{Method: "HEAD", Pattern: archive, Auth: acc.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadArchive},
-		{Method: "POST", Pattern: "/auth/otk", Auth: acc, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
-
-		{Method: "GET", Pattern: link, Auth: dl.Optional(), Handler: h.getPublicTransfer},
-		{Method: "POST", Pattern: link + "/code", Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
-		{Method: "POST", Pattern: link + "/access", Auth: acc.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
-		{Method: "POST", Pattern: link + "/otk", Auth: dl, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
-		{Method: "GET", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject, Download: true},
-		{Method: "HEAD", Pattern: link + "/objects/{objectUid}/content", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedObject},
-		{Method: "GET", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive, Download: true},
-		{Method: "HEAD", Pattern: link + "/archive", Auth: dl.Optional(), Bucket: h.content, Produces: file, Handler: h.downloadLinkedArchive},
+		{Method: "POST", Pattern: "/reservations", Auth: access, Handler: h.createReservation},
+		{Method: "GET", Pattern: reservation, Auth: uploader, Handler: h.getReservation},
+		{Method: "PATCH", Pattern: reservation, Auth: uploader, Handler: h.patchReservation},
+		{Method: "DELETE", Pattern: reservation, Auth: uploader, Handler: h.cancelReservation},
+		{Method: "POST", Pattern: reservation + "/confirm", Auth: uploader, Handler: h.confirmReservation},
+		{Method: "POST", Pattern: objects, Auth: uploader, Bucket: h.upload, Handler: h.attachObjects},
+		{Method: "GET", Pattern: object, Auth: uploader, Handler: h.getObject},
+		{Method: "DELETE", Pattern: object, Auth: uploader, Handler: h.deleteObject},
+		{Method: "PUT", Pattern: content, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putContent},
+		{Method: "HEAD", Pattern: content, Auth: uploader, Bucket: h.upload, Produces: file, Handler: h.headContent},
 	}
 }
 
-// url is the absolute address of a path of this API on the host that the caller is at, by its configured name.
-func (h *Handler) url(c token.Caller, path string) string {
-	return h.hosts.URL(c.Client.Host.Name, h.base+path)
+// transferRoutes holds the caller's transfers and their downloads. A download with a one-time key has no token; without
+// both the handler refuses it.
+func (h *Handler) transferRoutes() []httpapi.Route {
+	access, optional := token.NeedAccess, token.NeedAccess.Optional()
+	const one = "/transfers/{uid}"
+	const object, archive = one + "/objects/{objectUid}/content", one + "/archive"
+	file := []string{httpapi.AnyType}
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/transfers", Auth: access, Handler: h.listTransfers},
+		{Method: "GET", Pattern: one, Auth: access, Handler: h.getTransfer},
+		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteTransfer},
+		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
+		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},
+		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
+		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive},
+		{Method: "POST", Pattern: "/auth/otk", Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
+	}
 }
 
-// uidParam reads a path parameter that names a thing; what is not a uid names nothing.
+// linkRoutes holds what the holder of a link can do without an account. Downloads are as in transferRoutes.
+func (h *Handler) linkRoutes() []httpapi.Route {
+	download, optional := token.NeedDownload, token.NeedDownload.Optional()
+	const link = "/public/transfers/{key}"
+	const object, archive = link + "/objects/{objectUid}/content", link + "/archive"
+	file := []string{httpapi.AnyType}
+	return []httpapi.Route{
+		{Method: "GET", Pattern: link, Auth: optional, Handler: h.getPublicTransfer},
+		{Method: "POST", Pattern: link + "/code", Auth: token.None, Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
+		{Method: "POST", Pattern: link + "/access", Auth: token.NeedAccess.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
+		{Method: "POST", Pattern: link + "/otk", Auth: download, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
+		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject, Download: true},
+		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject},
+		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedArchive, Download: true},
+		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedArchive},
+	}
+}
+
+// location returns the URL of a path of this API at the request host.
+func (h *Handler) location(r *http.Request, path string) string {
+	return h.hosts.URL(caller(r).Client.Host.Name, h.base+path)
+}
+
+// uidParam parses a uid of the path. Errors: transfer.ErrNotFound when it is not a uid.
 func uidParam[T ~struct{ uuid.UUID }](r *http.Request, name string) (T, error) {
 	uid, err := id.Parse[T](httpapi.Param(r, name))
 	if err != nil {
@@ -148,4 +174,5 @@ func uidParam[T ~struct{ uuid.UUID }](r *http.Request, name string) (T, error) {
 	return uid, nil
 }
 
+// caller returns the person and the session of the request's token.
 func caller(r *http.Request) token.Caller { return token.CallerFrom(r.Context()) }

@@ -31,7 +31,7 @@ type mailboxResponse struct {
 	VolumeLimitExceeded       bool            `json:"volumeLimitExceeded"`
 }
 
-// mailboxFrom is a mailbox as everybody may see it.
+// mailboxFrom returns the public view of a mailbox.
 func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxResponse{
 		UID: m.Person.String(), Secure: m.Secure, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
@@ -45,7 +45,7 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	return b
 }
 
-// ownMailboxFrom is a mailbox as its owner sees it.
+// ownMailboxFrom returns the owner's view of a mailbox.
 func ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxFrom(m)
 	b.MIMETypeFilter = m.MIMETypeFilter
@@ -85,7 +85,7 @@ type mailboxRequest struct {
 	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
 }
 
-func (in mailboxRequest) mailbox() (transfer.Mailbox, error) {
+func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
@@ -106,7 +106,7 @@ func (in mailboxRequest) mailbox() (transfer.Mailbox, error) {
 	return m, p.Err()
 }
 
-// document is a JSON value, nil where it is absent or null.
+// document returns a JSON value, nil when it is absent or null.
 func document(raw json.RawMessage) []byte {
 	if string(raw) == "null" {
 		return nil
@@ -120,7 +120,7 @@ func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	wish, err := in.mailbox()
+	wish, err := in.domain()
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if created {
-		return httpapi.Created(w, h.url(caller(r), "/mailbox"), ownMailboxFrom(m))
+		return httpapi.Created(w, h.location(r, "/mailbox"), ownMailboxFrom(m))
 	}
 	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
 }

@@ -1,20 +1,15 @@
 package handler
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
-	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -37,7 +32,7 @@ func objectsFrom(list []transfer.Object) []objectResponse {
 	return out
 }
 
-// objectRequest is an Object as a client sends it; contentLength is read-only and ignored.
+// objectRequest is an Object in a request. The read-only contentLength is ignored.
 type objectRequest struct {
 	ClientID      *string `json:"clientId"`
 	Name          *string `json:"name"`
@@ -45,10 +40,10 @@ type objectRequest struct {
 	IntendedSize  *int64  `json:"intendedSize"`
 }
 
-// StrictMembers refuses members that an Object does not have.
+// StrictMembers makes the decoder refuse unknown members.
 func (*objectRequest) StrictMembers() {}
 
-// objectsRequest is one Object, or a list of them.
+// objectsRequest is one Object or a list of Objects.
 type objectsRequest struct {
 	ClientID      *string         `json:"clientId"`
 	Name          *string         `json:"name"`
@@ -57,15 +52,15 @@ type objectsRequest struct {
 	Objects       []objectRequest `json:"objects"`
 }
 
-// StrictMembers refuses members that neither form has.
+// StrictMembers makes the decoder refuse unknown members.
 func (*objectsRequest) StrictMembers() {}
 
-func (in objectsRequest) files() ([]service.Attachment, error) {
+func (in objectsRequest) domain() ([]service.Attachment, error) {
 	list := in.Objects
 	if in.Objects == nil {
 		list = []objectRequest{{ClientID: in.ClientID, Name: in.Name, IntendedSize: in.IntendedSize}}
 	} else if in.ClientID != nil || in.Name != nil || in.IntendedSize != nil {
-		return nil, fault.ErrInvalid.With("objects: either one object or a list of objects")
+		return nil, fault.ErrInvalid.With("objects: must be one object or a list of objects, not both")
 	}
 	var p fault.Problems
 	files := make([]service.Attachment, len(list))
@@ -83,7 +78,7 @@ func (in objectsRequest) files() ([]service.Attachment, error) {
 		if o.IntendedSize == nil {
 			p.Add(at+"intendedSize", "is required")
 		}
-		if len(p) > 20 {
+		if len(p) == fault.MaxProblems {
 			break
 		}
 		if len(p) == 0 {
@@ -103,7 +98,7 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	files, err := in.files()
+	files, err := in.domain()
 	if err != nil {
 		return err
 	}
@@ -118,7 +113,7 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 	if in.Objects != nil {
 		return httpapi.JSON(w, status, map[string][]objectResponse{"objects": objectsFrom(list)})
 	}
-	w.Header().Set("Location", h.url(caller(r), "/reservations/"+uid.String()+"/objects/"+url.PathEscape(list[0].ClientID)))
+	w.Header().Set("Location", h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(list[0].ClientID)))
 	return httpapi.JSON(w, status, objectFrom(list[0]))
 }
 
@@ -131,6 +126,7 @@ func (h *Handler) getObject(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
 }
 
+// object returns the object of the path.
 func (h *Handler) object(r *http.Request) (transfer.Object, error) {
 	uid, clientID, err := objectParams(r)
 	if err != nil {
@@ -139,7 +135,7 @@ func (h *Handler) object(r *http.Request) (transfer.Object, error) {
 	return h.service.Object(r.Context(), caller(r), uid, clientID)
 }
 
-// objectParams reads the path of an object; what is no clientId names none.
+// objectParams parses the reservation and the clientId of the path. Errors: transfer.ErrNotFound when one is malformed.
 func objectParams(r *http.Request) (uid id.Reservation, clientID string, err error) {
 	if uid, err = uidParam[id.Reservation](r, "uid"); err != nil {
 		return uid, "", err
@@ -160,81 +156,4 @@ func (h *Handler) deleteObject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.NoContent(w)
-}
-
-// headContent handles HEAD /reservations/{uid}/objects/{clientId}/content: how many bytes are held is where to go on.
-func (h *Handler) headContent(w http.ResponseWriter, r *http.Request) error {
-	o, err := h.object(r)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.FormatInt(o.Held, 10))
-	w.WriteHeader(http.StatusOK)
-	return nil
-}
-
-// putContent handles PUT /reservations/{uid}/objects/{clientId}/content.
-func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
-	uid, clientID, err := objectParams(r)
-	if err != nil {
-		return err
-	}
-	in, err := contentOf(w, r)
-	if err != nil {
-		return err
-	}
-	o, err := h.service.Upload(r.Context(), caller(r), uid, clientID, in)
-	var bad *transfer.RangeError
-	if errors.As(err, &bad) {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
-	}
-	if err != nil {
-		return err
-	}
-	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
-}
-
-// contentOf reads the headers that say what an upload's body is.
-func contentOf(w http.ResponseWriter, r *http.Request) (content.Part, error) {
-	in := content.Part{Length: r.ContentLength, Body: streamedBody{r: r, w: w}}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return in, fault.ErrUnsupported.With("Content-Encoding: send the bytes as they are")
-	}
-	if headers := r.Header.Values("Content-Range"); len(headers) > 0 {
-		c, ok := transfer.ParseContentRange(headers[0])
-		if ok && len(headers) == 1 {
-			in.Range = &c
-		} else {
-			in.MalformedRange = true
-		}
-	}
-	var p fault.Problems
-	in.ContentDigest = digest(&p, r, "Content-Digest")
-	in.ReprDigest = digest(&p, r, "Repr-Digest")
-	return in, p.Err()
-}
-
-func digest(p *fault.Problems, r *http.Request, header string) []byte {
-	values := r.Header.Values(header)
-	if len(values) == 0 {
-		return nil
-	}
-	sum, ok := transfer.ParseDigest(strings.Join(values, ","))
-	if !ok {
-		p.Add(header, "must be like sha-256=:base64 of the 32 bytes:")
-	}
-	return sum
-}
-
-// streamedBody is a request's body that can be cut off while a Read waits for the client.
-type streamedBody struct {
-	r *http.Request
-	w http.ResponseWriter
-}
-
-func (b streamedBody) Read(p []byte) (int, error) { return b.r.Body.Read(p) }
-
-func (b streamedBody) Interrupt() {
-	_ = http.NewResponseController(b.w).SetReadDeadline(time.Unix(1, 0)) // without deadlines there is no waiting Read either
 }

@@ -2,29 +2,20 @@ package handler
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
-
-// oneTimeKeyBucket is the specification's "Get one-time key": by person, or by the delivery of a download token.
-func oneTimeKeyBucket() ratelimit.Bucket {
-	return ratelimit.Bucket{
-		Name: "one-time-key", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true,
-	}
-}
 
 type oneTimeKeyRequest struct {
 	TransferUID *string `json:"transferUid"`
 	ObjectUID   *string `json:"objectUid"`
 }
 
-// object is the uid of the object that the key is for, zero for the archive. What is not a uid is a problem.
+// object returns the object that the key is for, zero for the archive. A malformed uid is added to p.
 func (in oneTimeKeyRequest) object(p *fault.Problems) id.Object {
 	if in.ObjectUID == nil {
 		return id.Object{}
@@ -48,7 +39,7 @@ func oneTimeKeyFrom(k service.OneTimeKey) oneTimeKeyResponse {
 // createOneTimeKey handles POST /auth/otk.
 func (h *Handler) createOneTimeKey(w http.ResponseWriter, r *http.Request) error {
 	c := caller(r)
-	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket(), c.Person.String(), httpapi.Transfer); err != nil {
+	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket, c.Person.String(), httpapi.Transfer); err != nil {
 		return err
 	}
 	var in oneTimeKeyRequest
@@ -79,7 +70,7 @@ func (h *Handler) createOneTimeKey(w http.ResponseWriter, r *http.Request) error
 // createLinkedOneTimeKey handles POST /public/transfers/{key}/otk.
 func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request) error {
 	c := caller(r)
-	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket(), c.Delivery.String(), httpapi.Transfer); err != nil {
+	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket, c.Delivery.String(), httpapi.Transfer); err != nil {
 		return err
 	}
 	var in oneTimeKeyRequest

@@ -2,26 +2,11 @@ package handler
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
-	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
-
-// codeBucket and accessBucket keep who holds a link from flooding its recipient and from guessing.
-func codeBucket() ratelimit.Bucket {
-	return ratelimit.Bucket{
-		Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true,
-	}
-}
-
-func accessBucket() ratelimit.Bucket {
-	return ratelimit.Bucket{
-		Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true,
-	}
-}
 
 type publicTransferResponse struct {
 	Type        string         `json:"type"`
@@ -36,7 +21,7 @@ type publicTransferResponse struct {
 	TotalBytes  *int64         `json:"totalBytes,omitempty"`
 }
 
-// publicTransferFrom makes all of a transfer's body but its objects.
+// publicTransferFrom returns the public view of a transfer without its objects, which httpapi.List streams.
 func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	b := publicTransferResponse{
 		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Sender: senderFrom(t.Sender), Protection: string(t.Protection),
@@ -66,12 +51,12 @@ func (h *Handler) sendAccessCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), codeBucket(), link.Delivery.String(), httpapi.Transfer); err != nil {
+	if err := h.buckets.Take(w, r.Context(), codeBucket, link.Delivery.String(), httpapi.Transfer); err != nil {
 		return err
 	}
 	locale := ""
-	if wish := r.Header.Get("Accept-Language"); wish != "" {
-		locale = h.catalog.Match(wish)
+	if accepted := r.Header.Get("Accept-Language"); accepted != "" {
+		locale = h.catalog.Match(accepted)
 	}
 	if err := h.service.SendCode(r.Context(), link, locale); err != nil {
 		return err
@@ -84,24 +69,30 @@ type accessRequest struct {
 	Code     *string `json:"code"`
 }
 
+func (in accessRequest) domain() service.Credentials {
+	return service.Credentials{Password: in.Password, Code: in.Code}
+}
+
+type tokenResponse struct {
+	Token string `json:"token"`
+}
+
 // openPublicTransfer handles POST /public/transfers/{key}/access.
 func (h *Handler) openPublicTransfer(w http.ResponseWriter, r *http.Request) error {
 	link, err := h.service.Link(r.Context(), caller(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), accessBucket(), link.Delivery.String(), httpapi.Transfer); err != nil {
+	if err := h.buckets.Take(w, r.Context(), accessBucket, link.Delivery.String(), httpapi.Transfer); err != nil {
 		return err
 	}
 	var in accessRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	raw, err := h.service.OpenLink(r.Context(), caller(r), link, service.Credentials{Password: in.Password, Code: in.Code})
+	raw, err := h.service.OpenLink(r.Context(), caller(r), link, in.domain())
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, struct {
-		Token string `json:"token"`
-	}{raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
 }

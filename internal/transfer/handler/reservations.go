@@ -39,7 +39,7 @@ type reservationResponse struct {
 	VolumeLimitExceeded  bool                `json:"volumeLimitExceeded"`
 }
 
-// reservationFrom makes all of a reservation's body but its objects.
+// reservationFrom returns a reservation without its objects, which httpapi.List streams.
 func reservationFrom(r transfer.Reservation) reservationResponse {
 	return reservationResponse{
 		Subject: r.Subject, Message: r.Message, AnonSender: r.AnonSender, AnonEmail: r.AnonEmail, Recipients: recipientsFrom(r.Recipients),
@@ -52,13 +52,13 @@ func reservationFrom(r transfer.Reservation) reservationResponse {
 func recipientsFrom(list []transfer.Recipient) []recipientResponse {
 	out := make([]recipientResponse, len(list))
 	for i, r := range list {
-		out[i] = recipientResponse{UID: uidText(r.Person), Name: r.Name, Email: r.Email, DestinationType: string(r.Destination)}
+		out[i] = recipientResponse{UID: uidOrEmpty(r.Person), Name: r.Name, Email: r.Email, DestinationType: string(r.Destination)}
 	}
 	return out
 }
 
-// uidText is empty for no person, so that the member is left out.
-func uidText(p id.Person) string {
+// uidOrEmpty returns the uid as text, empty for the zero uid: the member is then left out.
+func uidOrEmpty(p id.Person) string {
 	if p.IsZero() {
 		return ""
 	}
@@ -89,13 +89,13 @@ func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.created(w, r, made)
+	return h.respondReserved(w, r, made)
 }
 
-// created answers with a new reservation, which has no objects yet.
-func (h *Handler) created(w http.ResponseWriter, r *http.Request, made service.Reserved) error {
+// respondReserved answers with a new reservation, which has no objects yet, and its token.
+func (h *Handler) respondReserved(w http.ResponseWriter, r *http.Request, made service.Reserved) error {
 	httpapi.Bearer(w, made.Token)
-	return httpapi.Created(w, h.url(caller(r), "/reservations/"+made.Reservation.UID.String()), struct {
+	return httpapi.Created(w, h.location(r, "/reservations/"+made.Reservation.UID.String()), struct {
 		reservationResponse
 		Objects [0]objectResponse `json:"objects"`
 	}{reservationResponse: reservationFrom(made.Reservation)})
@@ -114,7 +114,7 @@ func (h *Handler) getReservation(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.List(w, reservationFrom(found), "objects", objects, objectFrom)
 }
 
-// reservationRequest is a Reservation as a client sends it; its read-only members are ignored.
+// reservationRequest is a Reservation in a request. The read-only members are ignored.
 type reservationRequest struct {
 	introductionRequest
 	Recipients           []recipientRequest `json:"recipients"`
@@ -126,7 +126,7 @@ type reservationRequest struct {
 	Fields               map[string]string  `json:"fields"`
 }
 
-// recipientRequest is a Recipient as a client sends it. The uid is the server's to find.
+// recipientRequest is a Recipient in a request. The server sets the uid by the email.
 type recipientRequest struct {
 	UID             *string `json:"uid"`
 	Name            string  `json:"name"`
@@ -134,7 +134,7 @@ type recipientRequest struct {
 	DestinationType *string `json:"destinationType"`
 }
 
-// StrictMembers refuses members that a Recipient does not have.
+// StrictMembers makes the decoder refuse unknown members.
 func (*recipientRequest) StrictMembers() {}
 
 func (in reservationRequest) domain() (service.Metadata, error) {
@@ -159,7 +159,7 @@ func (in reservationRequest) domain() (service.Metadata, error) {
 			continue
 		}
 		m.Recipients[i] = transfer.Recipient{Name: b.Name, Email: *b.Email, Destination: transfer.Destination(*b.DestinationType)}
-		if b.UID != nil { // says nothing new, but has to be one
+		if b.UID != nil { // compared where recipients are fixed; a malformed uid counts as absent
 			m.Recipients[i].Person, _ = id.Parse[id.Person](*b.UID)
 		}
 	}
@@ -180,7 +180,7 @@ func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	return h.created(w, r, made)
+	return h.respondReserved(w, r, made)
 }
 
 // patchReservation handles PATCH /reservations/{uid}.

@@ -21,7 +21,7 @@ type senderResponse struct {
 }
 
 func senderFrom(s transfer.Sender) senderResponse {
-	return senderResponse{Name: s.Name, Email: s.Email, UID: uidText(s.Person)}
+	return senderResponse{Name: s.Name, Email: s.Email, UID: uidOrEmpty(s.Person)}
 }
 
 type deliveredObjectResponse struct {
@@ -63,7 +63,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}
 	for i, d := range t.Recipients {
-		b.Recipients[i] = recipientResponse{UID: uidText(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
+		b.Recipients[i] = recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
 		if d.Undelivered {
 			b.Undelivered = append(b.Undelivered, d.Email)
 		}

@@ -27,7 +27,7 @@ func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, b)
 }
 
-// limitOrNull is null where there is no limit.
+// limitOrNull returns nil for no limit, which is negative.
 func limitOrNull(bytes int64) *int64 {
 	if bytes < 0 {
 		return nil

@@ -1,0 +1,96 @@
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
+)
+
+// headContent handles HEAD /reservations/{uid}/objects/{clientId}/content. Content-Length is the number of bytes held,
+// which is the offset where an upload continues.
+func (h *Handler) headContent(w http.ResponseWriter, r *http.Request) error {
+	o, err := h.object(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(o.Held, 10))
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// putContent handles PUT /reservations/{uid}/objects/{clientId}/content.
+func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
+	uid, clientID, err := objectParams(r)
+	if err != nil {
+		return err
+	}
+	in, err := partFrom(w, r)
+	if err != nil {
+		return err
+	}
+	o, err := h.service.Upload(r.Context(), caller(r), uid, clientID, in)
+	var bad *transfer.RangeError
+	if errors.As(err, &bad) {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
+	}
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
+}
+
+// partFrom returns the body of an upload and the headers that describe it.
+func partFrom(w http.ResponseWriter, r *http.Request) (content.Part, error) {
+	in := content.Part{Length: r.ContentLength, Body: streamedBody{r: r, w: w}}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return in, fault.ErrUnsupported.With("Content-Encoding: must be identity; send the bytes uncompressed")
+	}
+	if headers := r.Header.Values("Content-Range"); len(headers) > 0 {
+		c, ok := transfer.ParseContentRange(headers[0])
+		if ok && len(headers) == 1 {
+			in.Range = &c
+		} else {
+			in.MalformedRange = true
+		}
+	}
+	var p fault.Problems
+	in.ContentDigest = digest(&p, r, "Content-Digest")
+	in.ReprDigest = digest(&p, r, "Repr-Digest")
+	return in, p.Err()
+}
+
+// digest returns the SHA-256 of a digest header (RFC 9530), nil when absent.
+func digest(p *fault.Problems, r *http.Request, header string) []byte {
+	values := r.Header.Values(header)
+	if len(values) == 0 {
+		return nil
+	}
+	sum, ok := transfer.ParseDigest(strings.Join(values, ","))
+	if !ok {
+		p.Add(header, "must be of the form sha-256=:BASE64:, with the base64 of the 32 bytes")
+	}
+	return sum
+}
+
+// streamedBody is a request body whose blocked Read can be interrupted.
+type streamedBody struct {
+	r *http.Request
+	w http.ResponseWriter
+}
+
+// Read implements io.Reader.
+func (b streamedBody) Read(p []byte) (int, error) { return b.r.Body.Read(p) }
+
+// Interrupt makes a blocked Read fail.
+func (b streamedBody) Interrupt() {
+	_ = http.NewResponseController(b.w).SetReadDeadline(time.Unix(1, 0)) // a writer without deadlines has no blocked Read
+}
