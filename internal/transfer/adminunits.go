@@ -7,15 +7,6 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// Bounds of what an administrator may decide.
-const (
-	maxTTL           = 3_650 // days
-	maxTTLs          = 100
-	maxUnitFiles     = 100_000
-	maxUnitFileMB    = 10_000_000 // 10 TB
-	maxUnitAddresses = 10_000
-)
-
 // DefaultAdminunit returns the settings of an organization that has stored none (contract 4.2). The TTLs are days.
 func DefaultAdminunit(availableTTL []int32, defaultTTL int32) Adminunit {
 	return Adminunit{
@@ -24,12 +15,12 @@ func DefaultAdminunit(availableTTL []int32, defaultTTL int32) Adminunit {
 	}
 }
 
-// Rank orders the levels by strength; what is none of them is -1.
+// Rank returns the position of the level by strength, -1 for an unknown one.
 func (p Protection) Rank() int {
 	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)
 }
 
-// Check returns ErrInvalid with one detail for each setting that makes no sense.
+// Check checks the settings. Errors: fault.ErrInvalid with one detail per problem.
 func (u Adminunit) Check() error {
 	var p fault.Problems
 	within := func(member string, value, most int64) {
@@ -58,6 +49,6 @@ func (u Adminunit) Check() error {
 	}
 	within("maxFiles", int64(u.MaxFiles), maxUnitFiles)
 	within("maxFileSizeMb", u.MaxFileSizeMB, maxUnitFileMB)
-	within("maxRecipients", int64(u.MaxRecipients), maxUnitAddresses)
+	within("maxRecipients", int64(u.MaxRecipients), maxUnitRecipients)
 	return p.Err()
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// ContentRange is the part of an object that one request carries: bytes First to Last, both included, of Total.
+// ContentRange is the part of an object that one request has: the bytes First to Last, both included, of Total.
 type ContentRange struct {
 	First, Last, Total int64
 }
 
-// Length is the number of bytes in the range.
+// Length returns the number of bytes in the range.
 func (c ContentRange) Length() int64 { return c.Last - c.First + 1 }
 
-// ParseContentRange reads a Content-Range header of an upload, "bytes first-last/total" (RFC 9110, 14.4). The unit
-// compares without case. Unknown totals and unsatisfied ranges (*) say nothing an upload could use and are not ok.
+// ParseContentRange parses the Content-Range header of an upload, "bytes first-last/total" (RFC 9110, 14.4). The unit is
+// case-insensitive. ok is false also for an unknown total and an unsatisfied range (*): an upload cannot use them.
 func ParseContentRange(header string) (_ ContentRange, ok bool) {
 	unit, rest, found := strings.Cut(header, " ")
 	if !found || !strings.EqualFold(unit, "bytes") {
@@ -45,7 +45,7 @@ func ParseContentRange(header string) (_ ContentRange, ok bool) {
 	return c, true
 }
 
-// ParsePosition reads a position or length of a range: digits only. ParseInt alone would let a sign through.
+// ParsePosition parses a position or length of a range: digits only. ParseInt alone would accept a sign.
 func ParsePosition(s string) (int64, bool) {
 	if s == "" {
 		return 0, false

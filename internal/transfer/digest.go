@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// ParseDigest reads the sha-256 member of a Content-Digest or Repr-Digest header (RFC 9530), a dictionary of
-// algorithms: "sha-256=:base64:, sha-512=:base64:". sum is nil when the header names other algorithms only; ok is
-// false when it is not such a dictionary, or its sha-256 has not 32 bytes. Of several sha-256 members the last counts,
-// as in every structured dictionary (RFC 8941, 3.2).
+// ParseDigest parses the sha-256 member of a Content-Digest or Repr-Digest header (RFC 9530), a dictionary of algorithms:
+// "sha-256=:base64:, sha-512=:base64:". sum is nil when the header has other algorithms only. ok is false when the header is
+// no such dictionary, or its sha-256 is not 32 bytes long. Of several sha-256 members the last one counts (RFC 8941, 3.2).
 func ParseDigest(header string) (sum []byte, ok bool) {
 	for member := range strings.SplitSeq(header, ",") {
 		name, value, found := strings.Cut(strings.Trim(member, " \t"), "=")

@@ -16,7 +16,7 @@ import (
 
 var english = message.NewPrinter(language.English)
 
-// schemaProblem says where a schema is none, as a sentence that goes on after "fieldsSchema".
+// schemaProblem returns where and why a schema is invalid, as the end of a sentence that begins with "fieldsSchema".
 func schemaProblem(err error) error {
 	var whole *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
@@ -29,7 +29,7 @@ func schemaProblem(err error) error {
 	return fmt.Errorf("is not a valid JSON Schema at /%s: %s", clip(strings.Join(invalid.InstanceLocation, "/")), clip(invalid.ErrorKind.LocalizedString(english)))
 }
 
-// fieldProblems returns a detail for each thing that is wrong with the fields, for the person who fills them in.
+// fieldProblems returns one detail per problem of the fields, for the person who fills them in.
 func fieldProblems(invalid *jsonschema.ValidationError) []string {
 	var details []string
 	add := func(field []string, says string) {
@@ -72,7 +72,7 @@ func fieldProblems(invalid *jsonschema.ValidationError) []string {
 	return details
 }
 
-// problem says what is wrong with one value.
+// problem describes what is wrong with one value.
 func problem(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Enum:
@@ -97,7 +97,7 @@ func problem(k jsonschema.ErrorKind) string {
 	return clip(k.LocalizedString(english))
 }
 
-// alternatives says what would be right where none of several schemas fits, or more than one.
+// alternatives describes the valid values where none of several schemas matches, or more than one.
 func alternatives(e *jsonschema.ValidationError) string {
 	var allowed []any
 	for _, cause := range e.Causes {
@@ -116,7 +116,7 @@ func alternatives(e *jsonschema.ValidationError) string {
 	return oneOf(allowed)
 }
 
-// oneOf names the choices, if they are few.
+// oneOf lists the choices if they fit into 500 bytes.
 func oneOf(choices []any) string {
 	var list []string
 	length := 0
@@ -140,10 +140,10 @@ func characters(n int) string {
 	return strconv.Itoa(n) + " characters"
 }
 
-// quote shows a text that somebody else wrote within a sentence.
+// quote returns a client's text in quotes, for use within a sentence.
 func quote(text string) string { return strconv.Quote(clip(text)) }
 
-// clip keeps what somebody else wrote to one line of 200 bytes.
+// clip limits a client's text to one line of 200 bytes.
 func clip(text string) string {
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"

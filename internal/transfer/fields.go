@@ -13,27 +13,16 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
-// Bounds of what a mailbox may ask for.
-const (
-	MaxSchemaBytes = 64 << 10
-	MaxFieldBytes  = 4_000
-	maxSchemaSteps = 5_000 // subschemas looked at for one value, references followed
-	schemaURL      = "urn:consign:fields"
+// schemaURL is the base URI of a fieldsSchema while it is compiled.
+const schemaURL = "urn:consign:fields"
 
-	// What checking values may cost: subschemas times values, and steps of regular expressions, which are at most their
-	// size times the length of the value. Both stand for less than a second.
-	maxFieldChecks   = 250_000
-	maxPatternBytes  = 1_000
-	maxPatternSize   = 5_000 // instructions of one pattern
-	maxPatternsSize  = 50_000
-	maxPatternSteps  = 20_000_000
-	maxFieldProblems = 20
-)
-
-// CheckFieldsSchema reads a mailbox's fieldsSchema: an object with type, title, properties and required that is a JSON
-// Schema by itself, and whose fields can be texts: all values are (contract 4.4). Its error is a sentence fit for a detail.
+// CheckFieldsSchema checks a mailbox's fieldsSchema: a self-contained JSON Schema of an object, with type, title, properties
+// and required. Each field must accept strings, because all values are strings (contract 4.4). Its error is the end of a
+// sentence for a detail.
 func CheckFieldsSchema(raw []byte) error {
 	s, err := compileFields(raw)
 	if err != nil {
@@ -47,19 +36,19 @@ func CheckFieldsSchema(raw []byte) error {
 	return nil
 }
 
-// fieldsSchema is a compiled schema and the means to keep its use short.
+// fieldsSchema is a compiled schema with the cost of using it.
 type fieldsSchema struct {
 	*jsonschema.Schema
-	steps    int // subschemas looked at for one value
+	steps    int // subschemas visited for one value
 	patterns *patterns
 }
 
 func compileFields(raw []byte) (*fieldsSchema, error) {
-	if len(raw) > MaxSchemaBytes {
-		return nil, fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
+	if len(raw) > text.MaxSchema {
+		return nil, fmt.Errorf("is longer than %d bytes", text.MaxSchema)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	shape, _ := doc.(map[string]any) // by the exact names, as everybody else reads them
+	shape, _ := doc.(map[string]any) // by exact names; struct decoding would ignore case
 	_, titled := shape["title"].(string)
 	properties, keyed := shape["properties"].(map[string]any)
 	required, listed := names(shape["required"])
@@ -94,19 +83,19 @@ func compileFields(raw []byte) (*fieldsSchema, error) {
 	return &fieldsSchema{Schema: s, steps: steps, patterns: p}, nil
 }
 
-// names reads an array of texts, false for anything else.
+// names returns an array of strings; ok is false for any other value.
 func names(value any) ([]string, bool) {
 	list, ok := value.([]any)
-	texts := make([]string, len(list))
-	for i, one := range list {
-		text, is := one.(string)
-		texts[i], ok = text, ok && is
+	strs := make([]string, len(list))
+	for i, v := range list {
+		s, isString := v.(string)
+		strs[i], ok = s, ok && isString
 	}
-	return texts, ok
+	return strs, ok
 }
 
-// patterns are the regular expressions of one schema in one use of it, which share a budget of steps: a regexp cannot be
-// stopped while it runs, but takes no more steps than it has instructions times the bytes it looks at.
+// patterns are the regular expressions of one schema during one use. They share a budget of steps: a match cannot be stopped,
+// but takes at most its number of instructions times the bytes of the value.
 type patterns struct {
 	size     int
 	tooLarge bool
@@ -114,9 +103,9 @@ type patterns struct {
 	spent    bool
 }
 
-// compile is a jsonschema.RegexpEngine.
-func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
-	size, err := patternSize(text)
+// compile implements jsonschema.RegexpEngine.
+func (p *patterns) compile(expr string) (jsonschema.Regexp, error) {
+	size, err := patternSize(expr)
 	p.size += size
 	if size > maxPatternSize || p.size > maxPatternsSize {
 		p.tooLarge = true
@@ -125,19 +114,19 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	re, err := regexp.Compile(text)
+	re, err := regexp.Compile(expr)
 	if err != nil {
 		return nil, err
 	}
 	return &pattern{Regexp: re, size: size, all: p}, nil
 }
 
-// patternSize is how many instructions a pattern compiles to.
-func patternSize(text string) (int, error) {
-	if len(text) > maxPatternBytes {
+// patternSize returns how many instructions a regular expression compiles to.
+func patternSize(expr string) (int, error) {
+	if len(expr) > maxPatternBytes {
 		return maxPatternSize + 1, nil
 	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
+	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		return 0, err
 	}
@@ -148,7 +137,7 @@ func patternSize(text string) (int, error) {
 	return len(program.Inst), nil
 }
 
-// pattern is a regular expression that matches nothing any more once the budget is spent.
+// pattern is a regular expression that matches nothing once the budget is spent.
 type pattern struct {
 	*regexp.Regexp
 	size int
@@ -165,8 +154,8 @@ func (p *pattern) MatchString(s string) bool {
 	return p.Regexp.MatchString(s)
 }
 
-// ValidateFields checks values, a JSON object of strings or nothing, against a mailbox's schema. It returns one detail
-// per problem.
+// ValidateFields checks values, a JSON object of strings or nothing, against a mailbox's schema. It returns one detail per
+// problem.
 func ValidateFields(schema, values []byte) []string {
 	if len(schema) == 0 {
 		return nil
@@ -200,7 +189,7 @@ func ValidateFields(schema, values []byte) []string {
 	return fieldProblems(invalid)
 }
 
-// noLoader refuses every schema but the one at hand, so that no reference leads to a file or another host.
+// noLoader refuses to load schemas, so that no reference reads a file or another host.
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
@@ -209,8 +198,8 @@ func (noLoader) Load(string) (any, error) {
 
 var errOutside = errors.New("has a $ref outside itself; only #/… is allowed")
 
-// boundReferences refuses references out of the document, in circles, and such that unfold a small document into an
-// endless one. It returns into how many parts the document unfolds.
+// boundReferences refuses references out of the document, circular references, and references that expand a small document
+// into a huge one. It returns the number of parts after expansion.
 func boundReferences(doc any) (int, error) {
 	b := bounder{doc: doc, done: map[string]int{}, open: map[string]bool{}}
 	steps, err := b.steps(doc)
@@ -226,7 +215,7 @@ type bounder struct {
 	open map[string]bool
 }
 
-// steps counts the values in node, those behind references included; it stops counting soon after maxSchemaSteps.
+// steps counts the values in node, with references expanded. It stops soon after maxSchemaSteps.
 func (b *bounder) steps(node any) (int, error) {
 	total := 1
 	var children []any
@@ -237,14 +226,14 @@ func (b *bounder) steps(node any) (int, error) {
 		for name, child := range n {
 			switch name {
 			case "$dynamicRef", "$recursiveRef", "$id", "id", "$anchor", "$dynamicAnchor", "$schema":
-				if _, text := child.(string); text {
+				if _, isString := child.(string); isString {
 					if name == "$schema" || name == "id" {
 						continue
 					}
 					return 0, fmt.Errorf("uses %s, which is not supported", name)
 				}
 			case "$ref":
-				if ref, text := child.(string); text {
+				if ref, isString := child.(string); isString {
 					behind, err := b.follow(ref)
 					if err != nil {
 						return 0, err
@@ -287,7 +276,7 @@ func (b *bounder) follow(ref string) (int, error) {
 	return n, err
 }
 
-// find returns what a reference points at: a JSON pointer in a fragment (RFC 6901, 6).
+// find returns the target of a reference: a JSON pointer in a fragment (RFC 6901, 6).
 func (b *bounder) find(ref string) (any, error) {
 	fragment, local := strings.CutPrefix(ref, "#")
 	pointer, err := url.PathUnescape(fragment)

@@ -11,12 +11,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// withProperties is a fieldsSchema of those properties and further members.
+// withProperties returns a fieldsSchema of these properties and further members.
 func withProperties(properties, more string) []byte {
 	return []byte(`{"type":"object","title":"T","required":[],"properties":` + properties + more + `}`)
 }
 
-// TestSchemasEnd checks that no schema keeps the server busy when it is saved.
+// TestSchemasEnd checks that no schema takes long to check when it is saved.
 func TestSchemasEnd(t *testing.T) {
 	t.Parallel()
 	hidden := `{"a":{"$ref":"#/%24defs/b"}}`
@@ -57,7 +57,7 @@ func manyPatterns(n int) string {
 	return strings.Join(parts, ",")
 }
 
-// TestValidationEnds checks that no fields keep the server busy when a transfer is confirmed.
+// TestValidationEnds checks that no fields take long to validate at a confirm.
 func TestValidationEnds(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}
@@ -87,7 +87,7 @@ func TestValidationEnds(t *testing.T) {
 		if len(details) == 0 || len(details) > 20 {
 			t.Errorf("%s: %d details", name, len(details))
 		}
-		if took := time.Since(began); took > time.Minute { // half a second, but for the race detector
+		if took := time.Since(began); took > time.Minute { // half a second without the race detector
 			t.Errorf("%s: checking took %v", name, took)
 		} else {
 			t.Logf("%s: %v %s", name, took, details[0])
@@ -95,7 +95,7 @@ func TestValidationEnds(t *testing.T) {
 	}
 }
 
-// TestFieldProblems are what the person reads who fills the fields in: one sentence for each mistake, which names the field.
+// TestFieldProblems checks the details for the person who fills in the fields: one sentence per mistake, naming the field.
 func TestFieldProblems(t *testing.T) {
 	t.Parallel()
 	schema := []byte(`{"type":"object","title":"T","required":["nr","name"],"additionalProperties":false,
@@ -132,7 +132,7 @@ func TestFieldProblems(t *testing.T) {
 	}
 }
 
-// TestSchemaProblems: who saves a schema that is none reads where.
+// TestSchemaProblems checks that the error for an invalid schema says where it is invalid.
 func TestSchemaProblems(t *testing.T) {
 	t.Parallel()
 	for property, want := range map[string]string{
@@ -150,7 +150,7 @@ func TestSchemaProblems(t *testing.T) {
 	}
 }
 
-// FuzzSchemas: whatever is taken has the members that the contract wants, by their exact names, and fields can be checked against it.
+// FuzzSchemas checks that an accepted schema has the required members by their exact names, and can validate fields.
 func FuzzSchemas(f *testing.F) {
 	f.Add(withProperties(`{"a":{"pattern":"^a"}}`, ""), []byte(`{"a":"b"}`))
 	f.Add([]byte(`{"TYPE":"object","title":"T","properties":{"a":{"$ref":"#/$defs/b"}},"required":[],"$defs":{"b":{}}}`), []byte(`{}`))

@@ -2,11 +2,10 @@ package transfer
 
 import "github.com/consign-dev/consign/internal/id"
 
-// RoleOrganizationAdmin may keep an organization's mailbox groups and its adminunit.
+// RoleOrganizationAdmin may manage an organization's mailbox groups and its adminunit.
 const RoleOrganizationAdmin = "Organization.Admin"
 
-// MailboxGroup is a list of mailboxes of one organization that strangers find under one name. Those of members that have
-// left are not in it.
+// MailboxGroup is a named list of mailboxes of one organization, for strangers. Mailboxes of former members are not in it.
 type MailboxGroup struct {
 	UID          id.Group
 	Organization id.Organization
@@ -19,16 +18,16 @@ type MailboxGroup struct {
 // GroupMember is a mailbox of a group.
 type GroupMember struct {
 	Mailbox id.Person
-	Bytes   int // of what the mailbox says of itself, which is read apart
+	Bytes   int // size of the mailbox's texts, which are read separately
 }
 
-// Usage is what a person and the person's organization have uploaded in a calendar month (UTC). Limits are negative where
-// there is none.
+// Usage is the upload volume of a person and of the person's organization in a calendar month (UTC). A negative limit means
+// no limit.
 type Usage struct {
 	Month             string // YYYY-MM
 	UploadBytes       int64
 	UploadLimit       int64
-	InOrganization    bool // the organization's figures mean something
+	InOrganization    bool // false: the organization's figures are zero
 	OrganizationBytes int64
 	OrganizationLimit int64
 }

@@ -7,19 +7,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// vanityLink is the form of a vanity link once folded (contract 4.1). Lengths are compared apart from the form: a regexp
-// that counts takes a hundred times the memory.
+// vanityLink is the form of a vanity link in lower case (contract 4.1). Its length is compared apart: a counting regexp takes
+// a hundred times the memory.
 var vanityLink = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
-
-const (
-	maxVanityLink = 64
-	maxClientID   = 128
-)
 
 func isVanityLink(s string) bool { return len(s) <= maxVanityLink && vanityLink.MatchString(s) }
 
-// ParseKey reads the key of a public mailbox or group. What is neither a uid nor a possible vanity link is
-// ErrKeyInvalid, whether or not something could be found under it.
+// ParseKey parses the key of a public mailbox or group. Errors: ErrKeyInvalid when it is neither a uid nor a possible vanity
+// link.
 func ParseKey(s string) (Key, error) {
 	if u, ok := uidForm(s); ok {
 		return Key{UID: u}, nil
@@ -31,8 +26,8 @@ func ParseKey(s string) (Key, error) {
 	return Key{Link: link}, nil
 }
 
-// ParseVanityLink reads a vanity link that somebody wishes to have and folds it. ok is false when it has not the form
-// of one, or that of a uid.
+// ParseVanityLink parses a requested vanity link and returns it in lower case. ok is false when it is malformed, or looks
+// like a uid.
 func ParseVanityLink(s string) (link string, ok bool) {
 	if _, isUID := uidForm(s); isUID {
 		return "", false
@@ -41,7 +36,7 @@ func ParseVanityLink(s string) (link string, ok bool) {
 	return link, isVanityLink(link)
 }
 
-// uidForm returns the lower-case form of a UUID written with 36 characters.
+// uidForm returns the lower-case form of a UUID of 36 characters.
 func uidForm(s string) (string, bool) {
 	if len(s) != 36 {
 		return "", false
@@ -53,7 +48,7 @@ func uidForm(s string) (string, bool) {
 	return u.String(), true
 }
 
-// foldASCII lowers A to Z only: other letters are no part of a link, so K (Kelvin sign) must not become k.
+// foldASCII lowers A to Z only. Other letters cannot occur in a link: the Kelvin sign K must not become k.
 func foldASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -63,11 +58,11 @@ func foldASCII(s string) string {
 	}, s)
 }
 
-// clientID is the form of an object's name on the client's side (contract 4).
+// clientID is the form of a client's identifier of an object (contract 4).
 var clientID = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// ValidClientID reports whether s can name an object within its reservation. The two names that a URL path would
-// swallow are not among them.
+// ValidClientID reports whether s can identify an object within its reservation. "." and ".." cannot: clients remove them
+// from URL paths.
 func ValidClientID(s string) bool {
 	return len(s) <= maxClientID && clientID.MatchString(s) && s != "." && s != ".."
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Mailbox is a person's public mailbox as its owner keeps it. A zero limit, an empty name or address means the
-// adminunit's or the profile's.
+// Mailbox is a person's public mailbox as its owner has set it. A zero limit, empty name or empty address stands for the one
+// of the adminunit or profile.
 type Mailbox struct {
 	Person         id.Person
 	Secure         bool
@@ -24,8 +24,7 @@ type Mailbox struct {
 	MaxFileSizeMB  int64
 }
 
-// Owner is what is known of a mailbox's owner when the mailbox is looked at: the directory's facts, limits and the
-// volume used this month.
+// Owner is what the rules need to know of a mailbox's owner: profile, limits, and the volume used this month.
 type Owner struct {
 	Name               string
 	Email              string // the primary address
@@ -34,13 +33,13 @@ type Owner struct {
 	Host               string // home host
 	Roles              []string
 	Organization       id.Organization // zero: none
-	LimitsOrganization id.Organization // the organization, or the free one
+	LimitsOrganization id.Organization // of which the limits apply: Organization, or the free one
 
 	ServiceEnabled bool
 	FilterAllowed  bool // the subscription includes MIME filtering
 	ReceiversLimit int32
 	TransferLimit  int     // new-transfer bucket: capacity
-	TransferDrain  float64 // new-transfer bucket: drops a second
+	TransferDrain  float64 // new-transfer bucket: drain rate in tokens a second
 
 	UploadLimit       int64 // bytes a month; negative: none
 	UploadHeld        int64
@@ -56,8 +55,8 @@ const (
 	RoleAllUse      = "Service.All.Use"
 )
 
-// MayTransfer reports whether the owner may keep a mailbox and send: by role, or for having no organization that
-// could have given one.
+// MayTransfer reports whether the owner may keep a mailbox and send. Without an organization, nobody could grant a role, so
+// none is needed.
 func (o Owner) MayTransfer() bool {
 	if o.Organization.IsZero() {
 		return true
@@ -85,13 +84,13 @@ func (o Owner) VolumeExceeded() bool {
 	return o.PersonalVolumeExceeded() || o.SubscriptionVolumeExceeded()
 }
 
-// PublicMailbox is a mailbox with its owner, as the rules for strangers need it.
+// PublicMailbox is a mailbox with its owner.
 type PublicMailbox struct {
 	Mailbox
 	Owner Owner
 }
 
-// DisplayName is the mailbox's own name, or the profile's.
+// DisplayName returns the mailbox's own name, or the profile's.
 func (m PublicMailbox) DisplayName() string {
 	if m.Name != "" {
 		return m.Name
@@ -99,7 +98,7 @@ func (m PublicMailbox) DisplayName() string {
 	return m.Owner.Name
 }
 
-// Address is the mailbox's own address, or the primary one.
+// Address returns the mailbox's own address, or the primary one.
 func (m PublicMailbox) Address() string {
 	if m.Email != "" {
 		return m.Email
@@ -107,7 +106,7 @@ func (m PublicMailbox) Address() string {
 	return m.Owner.Email
 }
 
-// FileLimit is how many files a reservation for this mailbox takes.
+// FileLimit returns how many files a reservation for this mailbox may have.
 func (m PublicMailbox) FileLimit() int32 {
 	if m.MaxFiles > 0 {
 		return min(m.MaxFiles, m.Owner.Adminunit.MaxFiles)
@@ -115,7 +114,7 @@ func (m PublicMailbox) FileLimit() int32 {
 	return m.Owner.Adminunit.MaxFiles
 }
 
-// FileSizeLimitMB is how large each file may be, in MB.
+// FileSizeLimitMB returns the maximum size of a file in MB.
 func (m PublicMailbox) FileSizeLimitMB() int64 {
 	if m.MaxFileSizeMB > 0 {
 		return min(m.MaxFileSizeMB, m.Owner.Adminunit.MaxFileSizeMB)
@@ -123,10 +122,10 @@ func (m PublicMailbox) FileSizeLimitMB() int64 {
 	return m.Owner.Adminunit.MaxFileSizeMB
 }
 
-// Filtered reports whether types of files are filtered: the owner wishes it and the subscription includes it.
+// Filtered reports whether the MIME filter applies: the owner has set one and the subscription includes it.
 func (m PublicMailbox) Filtered() bool { return len(m.MIMETypeFilter) > 0 && m.Owner.FilterAllowed }
 
-// Protection is what transfers to this mailbox carry (contract 4.6).
+// Protection returns the protection of transfers to this mailbox (contract 4.6).
 func (m PublicMailbox) Protection() Protection {
 	if m.Secure || m.Owner.Adminunit.ProtectionLevel != ProtectNone {
 		return ProtectIdentity
@@ -134,8 +133,8 @@ func (m PublicMailbox) Protection() Protection {
 	return ProtectNone
 }
 
-// Rejection returns why the mailbox takes no new reservation, apart from its owner's rate limit: ErrServiceDisabled,
-// ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, or nil.
+// Rejection returns why the mailbox accepts no new reservation, apart from its owner's rate limit.
+// Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume.
 func (m PublicMailbox) Rejection() error {
 	switch {
 	case !m.Owner.ServiceEnabled || !m.Owner.MayTransfer():
@@ -150,7 +149,7 @@ func (m PublicMailbox) Rejection() error {
 	return nil
 }
 
-// Month is the first day of the calendar month (UTC) that t lies in, the unit volumes are counted by.
+// Month returns the first day of t's calendar month (UTC), the unit of volumes.
 func Month(t time.Time) time.Time {
 	y, m, _ := t.UTC().Date()
 	return time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)

@@ -14,8 +14,6 @@ import (
 // a hundred times the memory.
 var mimeName = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]*$`)
 
-const maxMIMEName = 127
-
 // ValidMIMERange reports whether s can be an entry of a MIMEFilter: type/subtype or type/*, in lower case.
 func ValidMIMERange(s string) bool {
 	isName := func(s string) bool { return len(s) <= maxMIMEName && mimeName.MatchString(s) }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -31,7 +32,7 @@ func TestParseKey(t *testing.T) {
 		}
 	}
 	if _, ok := transfer.ParseVanityLink("019abcde-0000-7000-8000-000000000001"); ok {
-		t.Error("a vanity link may look like a uid")
+		t.Error("a link that looks like a uid is accepted as a vanity link")
 	}
 }
 
@@ -124,7 +125,7 @@ func TestCheckFieldsSchemaRefuses(t *testing.T) {
 		"bad pattern":    with(`{"a":{"type":"string","pattern":"("}}`),
 		"no text":        with(`{"a":{"type":"integer"}}`),
 		"no text of two": with(`{"a":{"type":["null","number"]}}`),
-		"too long":       with(`{"a":{"title":"` + strings.Repeat("x", transfer.MaxSchemaBytes) + `"}}`),
+		"too long":       with(`{"a":{"title":"` + strings.Repeat("x", text.MaxSchema) + `"}}`),
 	} {
 		if err := transfer.CheckFieldsSchema([]byte(s)); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -6,20 +6,20 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Reservation is a transfer being put together.
+// Reservation is a transfer before its confirm.
 type Reservation struct {
 	UID                  id.Reservation
 	Kind                 Kind
-	Owner                id.Person // whose limits and volume it uses
-	Creator              id.Person // who manages it with an access token; zero: a stranger's
+	Owner                id.Person // whose limits and volume apply
+	Creator              id.Person // who manages it with an access token; zero: a stranger
 	Organization         id.Organization
 	LimitsOrganization   id.Organization
-	Sender               id.Person // the uploader, where known; zero: not
+	Sender               id.Person // the uploader; zero: unknown
 	Subject              string
 	Message              string
 	AnonSender           string
 	AnonEmail            string
-	Locale               string // the uploader's
+	Locale               string // of the uploader
 	Recipients           []Recipient
 	DeliveryNotification bool
 	TTL                  int32 // days
@@ -36,26 +36,26 @@ type Reservation struct {
 	ExpiresAt            time.Time
 }
 
-// Open reports whether the reservation still takes changes.
+// Open reports whether the reservation is not confirmed yet.
 func (r Reservation) Open() bool { return r.Transfer.IsZero() }
 
-// Recipient is somebody a reservation will be delivered to.
+// Recipient is a recipient of a reservation.
 type Recipient struct {
-	Person      id.Person // zero: no account known
+	Person      id.Person // zero: no known account
 	Name        string
 	Email       string
 	Destination Destination
 }
 
-// Object is one file. Held counts the bytes that are durable; the file is complete once Held equals IntendedSize.
+// Object is one file. Held counts durable bytes; the file is complete when Held equals IntendedSize.
 type Object struct {
 	UID          id.Object
 	ClientID     string
-	Name         string // as given by the client; empty once erased
+	Name         string // as the client named it; empty once erased
 	IntendedSize int64
 	Held         int64
 	SHA256       []byte // nil while incomplete
-	CRC32        uint32 // of the bytes held, for archives
+	CRC32        uint32 // of the held bytes, for archives
 	MIMEType     string
 	Downloads    int64
 }

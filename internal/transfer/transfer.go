@@ -1,9 +1,8 @@
-// Package transfer is the vocabulary of the transfer service: mailboxes, reservations, objects and delivered
-// transfers, the errors a client can see, and the small parsers that belong to no layer.
+// Package transfer holds the types of the transfer domain: mailboxes, reservations, objects and transfers, the errors that
+// a client can see, the limits, and parsers and rules that need neither database nor network.
 //
-// It owns meanings and rules that need neither database nor network. SQL is in transfer/postgres, rules that span
-// several things in transfer/service, HTTP in transfer/handler. Persons and organizations belong to identity; here they
-// are identifiers.
+// SQL is in transfer/postgres, the bytes of objects in transfer/content, rules in transfer/service, HTTP in transfer/handler.
+// Persons and organizations belong to the identity domain; here they are identifiers.
 package transfer
 
 import (
@@ -18,27 +17,27 @@ const (
 	GB int64 = 1_000_000_000
 )
 
-// Kind says how a transfer came about.
+// Kind is how a transfer came about.
 type Kind string
 
-// The kinds of the specification's Reservation.type.
+// The values of the specification's Reservation.type.
 const (
 	KindP2P     Kind = "p2p"     // a member sends to recipients
-	KindDrop    Kind = "drop"    // a member makes a link for whoever gets it
-	KindMailbox Kind = "mailbox" // somebody hands files to a mailbox's owner
+	KindDrop    Kind = "drop"    // a member creates a link for anybody who gets it
+	KindMailbox Kind = "mailbox" // a stranger uploads to a mailbox
 )
 
-// Protection says what a recipient shows before the content.
+// Protection is what a recipient needs to see the content.
 type Protection string
 
-// The levels, from weak to strong.
+// The levels of protection, from weak to strong.
 const (
 	ProtectNone     Protection = "none"
 	ProtectPassword Protection = "password"
 	ProtectIdentity Protection = "recipientAuthentication"
 )
 
-// State is where a delivered transfer is in its life.
+// State is the state of a transfer.
 type State string
 
 // The states of contract 4.9. Expired and Revoked are final: the content is erased.
@@ -49,13 +48,13 @@ const (
 	Revoked   State = "revoked"
 )
 
-// Ended reports whether the content is gone.
+// Ended reports whether the content is erased.
 func (s State) Ended() bool { return s == Expired || s == Revoked }
 
-// Destination says how a recipient is addressed.
+// Destination is how a recipient is addressed.
 type Destination string
 
-// The values of Recipient.destinationType, and ToLink for a delivery that is nobody's in particular.
+// The values of Recipient.destinationType, and ToLink for the delivery of a link without a recipient.
 const (
 	To     Destination = "to"
 	Cc     Destination = "cc"
@@ -63,7 +62,7 @@ const (
 	ToLink Destination = "link"
 )
 
-// Adminunit is what an organization decides about its transfers. AvailableTTL and DefaultTTL are days.
+// Adminunit holds the transfer settings of an organization. AvailableTTL and DefaultTTL are days.
 type Adminunit struct {
 	AvailableTTL    []int32
 	DefaultTTL      int32
@@ -74,14 +73,14 @@ type Adminunit struct {
 	MaxRecipients   int32
 }
 
-// Sender is who a transfer comes from. Person is zero for somebody without an account.
+// Sender is the sender of a transfer. Person is zero without an account.
 type Sender struct {
 	Name   string
 	Email  string
 	Person id.Person
 }
 
-// Transfer is what a confirmed reservation became. Once it has ended, subject, message, fields and names are empty.
+// Transfer is a confirmed reservation. Once it has ended, subject, message, fields and names are empty.
 type Transfer struct {
 	UID         id.Transfer
 	Reservation id.Reservation
@@ -91,38 +90,37 @@ type Transfer struct {
 	Subject     string
 	Message     string
 	Sender      Sender
-	Recipients  []Delivery // bcc recipients only for the sender
+	Recipients  []Delivery // bcc recipients: for the sender only
 	Priority    int32      // 0: none
 	Protection  Protection
 	Fields      []byte // JSON object of strings, or nil
 	ObjectCount int32
 	TotalBytes  int64
-	Archives    int64 // downloads of all objects at once, which the objects' own do not count
+	Archives    int64 // downloads of the archive; the objects do not count them
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
 	Link        string    // for the sender of a p2p or drop transfer that has not ended
 }
 
-// Delivery is a transfer's way to one addressee.
+// Delivery is a transfer's way to one recipient, or to the holders of its link.
 type Delivery struct {
 	UID         id.Delivery
-	Person      id.Person // zero: no account known
+	Person      id.Person // zero: no known account
 	Name        string
-	Email       string // empty: whoever holds the link
+	Email       string // empty for ToLink
 	Destination Destination
 	Undelivered bool // the mail to this address failed for good
 }
 
-// Key is the name under which a public mailbox or group is asked for: its uid, or a vanity link in lower case.
-// Exactly one of the two is set.
+// Key identifies a public mailbox or group in a URL, by uid or by vanity link. Exactly one of the two is set.
 type Key struct {
-	UID  string // UUID text form, lower case
+	UID  string // UUID in lower case
 	Link string
 }
 
-// Defaults hold where an organization or the directory says nothing.
+// Defaults apply where an organization or the directory has no value.
 type Defaults struct {
 	Adminunit    Adminunit
-	UploadVolume int64 // bytes a month, of a person without organization
+	UploadVolume int64 // bytes a month, for a person without organization
 }

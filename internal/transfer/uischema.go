@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
-// CheckUISchema reads a mailbox's uiSchema: one entry a structured field and ui:order. Its error is a sentence fit for
-// a detail.
+// CheckUISchema checks a mailbox's uiSchema: one entry per field, and ui:order. Its error is the end of a sentence for a
+// detail.
 func CheckUISchema(raw []byte) error {
-	if len(raw) > MaxSchemaBytes {
-		return fmt.Errorf("is longer than %d bytes", MaxSchemaBytes)
+	if len(raw) > text.MaxSchema {
+		return fmt.Errorf("is longer than %d bytes", text.MaxSchema)
 	}
 	var members map[string]any
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -42,7 +44,7 @@ func CheckUISchema(raw []byte) error {
 
 var widgets = []any{"text", "email", "select", "date", "time", "updown"}
 
-// checkEntry says what the entry of one field lacks. It goes by the exact names of the members, as the pages do that show them.
+// checkEntry returns what the entry of one field lacks. It compares exact member names, as the web pages do.
 func checkEntry(entry any) error {
 	members, _ := entry.(map[string]any)
 	if !slices.Contains(widgets, members["ui:widget"]) {

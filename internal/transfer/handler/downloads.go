@@ -98,7 +98,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 		r.Header.Del("Range") // empty content has no range
 	}
 	if r.Method == http.MethodGet {
-		if err := h.service.Begin(r.Context(), d, first); err != nil {
+		if err := h.service.BeginDownload(r.Context(), d, first); err != nil {
 			return err
 		}
 	}

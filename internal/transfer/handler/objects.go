@@ -152,7 +152,7 @@ func (h *Handler) deleteObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.RemoveObject(r.Context(), caller(r), uid, clientID); err != nil {
+	if err := h.service.DeleteObject(r.Context(), caller(r), uid, clientID); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

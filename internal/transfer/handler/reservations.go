@@ -257,7 +257,7 @@ func (h *Handler) cancelOpenReservation(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	if err := h.service.EndReservation(r.Context(), caller(r), uid); err != nil {
+	if err := h.service.CancelMailboxReservation(r.Context(), caller(r), uid); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

@@ -107,7 +107,7 @@ func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
 
 func transferQuery(r *http.Request) (service.TransferQuery, error) {
 	values := r.URL.Query()
-	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: service.DefaultPage}
+	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: transfer.DefaultPage}
 	var p fault.Problems
 	if !values.Has("location") {
 		q.Received, q.Sent = true, true
@@ -125,8 +125,8 @@ func transferQuery(r *http.Request) (service.TransferQuery, error) {
 	}
 	if values.Has("limit") {
 		n, err := strconv.Atoi(values.Get("limit"))
-		if err != nil || n < 1 || n > service.MaxPage {
-			p.Add("limit", "must be from 1 to "+strconv.Itoa(service.MaxPage))
+		if err != nil || n < 1 || n > transfer.MaxPage {
+			p.Add("limit", "must be from 1 to "+strconv.Itoa(transfer.MaxPage))
 		}
 		q.Limit = n
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// administered is the organization that the caller administers, on its home host. ErrAdminRole, ErrNotFound.
+// administered returns the organization that the caller administers. Errors: transfer.ErrAdminRole, transfer.ErrNotFound
+// when the request came to another host than the organization's.
 func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organization, error) {
 	if c.Organization.IsZero() || !c.Has(transfer.RoleOrganizationAdmin) {
 		return id.Organization{}, transfer.ErrAdminRole
@@ -18,7 +19,7 @@ func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organiza
 	return c.Organization, s.store.AtHome(ctx, c.Organization, s.scope(c))
 }
 
-// Adminunit returns what the caller's organization has decided about transfers. ErrAdminRole, ErrNotFound.
+// Adminunit returns the transfer settings of the caller's organization. Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
 func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Adminunit, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -30,8 +31,8 @@ func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Admin
 // DefaultAdminunit returns the settings of an organization that has stored none.
 func (s *Service) DefaultAdminunit() transfer.Adminunit { return s.defaults.Adminunit }
 
-// PutAdminunit replaces what the caller's organization has decided; it holds for what begins from now on. ErrAdminRole,
-// ErrNotFound, ErrInvalid.
+// PutAdminunit replaces the transfer settings of the caller's organization. They apply to reservations made from now on.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid.
 func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.Adminunit) error {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -49,8 +50,8 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 	})
 }
 
-// ForgetOrganizations has the next request read what organizations have decided and subscribed to: something of it has changed. The
-// mailboxes come after what they are completed with, else one that is read in between would show the old state for a moment more.
+// ForgetOrganizations empties the microcaches of organizations and mailboxes after a change of an organization. It empties
+// the organizations first: a mailbox read in between would be cached with the old settings.
 func (s *Service) ForgetOrganizations() {
 	s.store.ForgetOrganizations()
 	s.mailboxes.Invalidate()

@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Archive is a transfer's objects as one zip, opened for reading.
+// Archive is a zip of all objects of a transfer, opened for reading.
 type Archive struct {
 	Transfer  id.Transfer
 	CreatedAt time.Time // of the transfer
@@ -19,8 +19,8 @@ type Archive struct {
 	Download
 }
 
-// OpenArchive opens all objects of a transfer that the caller sent or received; who asks closes Content. The errors are
-// those of OpenDownload.
+// OpenArchive opens the archive of a transfer that the caller sent or received. The caller of OpenArchive closes Content.
+// Errors: those of OpenDownload.
 func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Transfer) (Archive, error) {
 	c, key, err := s.identify(ctx, auth, id.Object{})
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Trans
 	return s.archive(ctx, c, key, opening)
 }
 
-// OpenLinkedArchive is OpenArchive for who comes by the link of a delivery.
+// OpenLinkedArchive is OpenArchive for the holder of a delivery's link.
 func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link string) (Archive, error) {
 	c, key, err := s.identify(ctx, auth, id.Object{})
 	if err != nil {
@@ -55,7 +55,6 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	return s.archive(ctx, c, key, opening)
 }
 
-// archive opens the zip of all objects.
 func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) (Archive, error) {
 	a, err := s.content.OpenArchive(ctx, o.Reservation, o.CreatedAt)
 	if err != nil {

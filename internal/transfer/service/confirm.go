@@ -17,11 +17,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Confirm closes a reservation and delivers it. Of parallel confirms one succeeds, the others get ErrConfirmed with the
-// transfer's uid. ErrNotFound, ErrUnconfirmable with one detail for each condition that is not met.
+// Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
+// transfer.ErrConfirmed with the transfer's uid.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition.
 func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
-	var first []transfer.Object // of what was delivered: nearly always all, so that the answer is known before it is promised
+	var first []transfer.Object // first objects; usually all, so that most database errors come before the answer begins
 	var last int64
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
@@ -31,7 +32,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 		if err := s.checkConfirmable(ctx, tx, r); err != nil {
 			return err
 		}
-		if r.Kind == transfer.KindP2P { // some may have joined since
+		if r.Kind == transfer.KindP2P { // recipients may have created accounts since
 			if err := findRecipients(ctx, tx, r.Recipients); err != nil {
 				return err
 			}
@@ -63,7 +64,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 	return t, s.continued(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
 }
 
-// checkConfirmable returns ErrUnconfirmable with everything that is missing.
+// checkConfirmable checks the conditions of a confirm. Errors: transfer.ErrUnconfirmable with all details.
 func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
 	var missing []string
 	if r.Kind == transfer.KindMailbox {
@@ -97,7 +98,7 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 // firstVersion is the version of a new delivery's key.
 const firstVersion = 1
 
-// newTransfer is what a complete reservation becomes.
+// newTransfer returns the transfer that a confirmable reservation becomes.
 func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 	now := s.now()
 	n := postgres.NewTransfer{
@@ -123,8 +124,8 @@ func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID))}
 }
 
-// announce queues everything that a delivery causes: mails to the recipients, the upload confirmation with the first files, the audit
-// entry and, last since it locks feeds, the event.
+// announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event.
+// The event comes last because it locks feeds.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Caller, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
 	if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// DownloadAuth is what somebody comes with who asks for a download: a token, or a one-time key instead of one.
+// DownloadAuth is the authorization of a download request: a token, or a one-time key instead.
 type DownloadAuth struct {
 	Caller     token.Caller
-	OneTimeKey string // counts only where Caller is anonymous
+	OneTimeKey string // used only when Caller is anonymous
 }
 
 // Download is an object opened for reading.
@@ -28,7 +28,7 @@ type Download struct {
 	start start
 }
 
-// start is what is to be noted once a download really begins.
+// start is what BeginDownload needs.
 type start struct {
 	caller  token.Caller
 	opening postgres.Opening
@@ -36,8 +36,9 @@ type start struct {
 	count   func(ctx context.Context) error
 }
 
-// OpenDownload opens an object of a transfer that the caller sent or received; who asks closes Content. ErrMissing of
-// package token, ErrOneTimeKey, ErrNotFound, ErrLocked.
+// OpenDownload opens an object of a transfer that the caller sent or received. The caller of OpenDownload closes Content.
+// Errors: token.ErrMissing, token.ErrEnded, transfer.ErrOneTimeKey, transfer.ErrNotFound, transfer.ErrLocked,
+// fault.ErrUnavailable.
 func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Transfer, o id.Object) (Download, error) {
 	c, key, err := s.identify(ctx, auth, o)
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Tran
 	return s.download(ctx, c, key, found)
 }
 
-// OpenLinkedDownload is OpenDownload for who comes by the link of a delivery.
+// OpenLinkedDownload is OpenDownload for the holder of a delivery's link.
 func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, link string, o id.Object) (Download, error) {
 	c, key, err := s.identify(ctx, auth, o)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 	return s.download(ctx, c, key, found)
 }
 
-// unlocked is ErrLocked for a person whom a protection keeps from the content.
+// unlocked returns nil when the person may see the content. Errors: transfer.ErrLocked.
 func unlocked(o postgres.Opening) error {
 	switch {
 	case !o.Locked():
@@ -83,7 +84,8 @@ func unlocked(o postgres.Opening) error {
 	return transfer.ErrLocked
 }
 
-// sameDelivery keeps a delivery's token or key from opening another delivery's link.
+// sameDelivery checks that a token or one-time key belongs to the delivery of the link.
+// Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound.
 func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) error {
 	switch {
 	case c.Kind == token.KindDownload && c.Delivery == o.Delivery:
@@ -94,7 +96,6 @@ func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) 
 	return transfer.ErrNotFound
 }
 
-// download opens the bytes of what was found.
 func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
 	content, err := s.content.Open(ctx, found.UID, found.IntendedSize)
 	if err != nil {
@@ -106,10 +107,11 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 	}}, nil
 }
 
-// Begin notes that the bytes of a download are about to leave, beginning with byte first. A one-time key is used up: of
-// parallel starts with it one succeeds, and after that only what goes on from a later byte does. A download counts when
-// it starts, and a recipient's first one is the transfer's first access; what the sender reads is not noted. ErrOneTimeKey.
-func (s *Service) Begin(ctx context.Context, d Download, first int64) error {
+// BeginDownload records that a download sends bytes from byte first on. It consumes a one-time key: of parallel starts one
+// succeeds, and after it the key only continues at a later byte. A download counts when it starts at byte 0. The first
+// download by a recipient is the transfer's first access. Downloads by the sender are not recorded.
+// Errors: transfer.ErrOneTimeKey.
+func (s *Service) BeginDownload(ctx context.Context, d Download, first int64) error {
 	return s.begin(ctx, d.start, first)
 }
 
@@ -121,7 +123,7 @@ func (s *Service) begin(ctx context.Context, d start, first int64) error {
 			return err
 		}
 	}
-	if !starts || d.opening.Delivery.IsZero() { // without a delivery it is the sender
+	if !starts || d.opening.Delivery.IsZero() { // no delivery: the caller is the sender
 		return nil
 	}
 	if err := d.count(ctx); err != nil {
@@ -133,7 +135,7 @@ func (s *Service) begin(ctx context.Context, d start, first int64) error {
 	return s.recordAccess(ctx, d.caller, d.opening.Delivery)
 }
 
-// recordAccess notes that a delivery was opened, and tells the sender when it is the transfer's first access.
+// recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.
 func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Delivery) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		a, first, err := tx.RecordAccess(ctx, d, s.now())
@@ -169,8 +171,8 @@ func recipientName(d transfer.Delivery) string {
 	return d.Email
 }
 
-// Watch returns a context that ends when the session does that the download belongs to, within a second (contract 2.8).
-// cancel must be called.
+// Watch returns a context that is cancelled within a second after the session of the download has ended (contract 2.8).
+// The caller calls cancel.
 func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
 	ended, forget := s.revocations.Watch(d.start.caller)
 	ctx, cancel := context.WithCancel(ctx)

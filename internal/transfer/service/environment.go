@@ -7,14 +7,14 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Environment is what GET /environment tells.
+// Environment is the answer to GET /environment.
 type Environment struct {
 	ServerVersion string
 	Adminunit     transfer.Adminunit
 }
 
-// Environment returns the configuration of the adminunit that serves the caller's host, as it is or was a moment ago: everybody asks
-// for it, and nothing limits how often.
+// Environment returns the settings of the adminunit that serves the caller's host. They come from a microcache: every client
+// asks for them and no rate limit applies.
 func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment, error) {
 	unit, err := s.store.RecentAdminunit(ctx, c.Client.Host.Organization, s.defaults.Adminunit)
 	if err != nil {

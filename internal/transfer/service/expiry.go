@@ -30,8 +30,8 @@ func (s *Service) registerJobs() {
 	s.registerIdentityHooks()
 }
 
-// ExpireReservations removes open reservations whose 48 hours are over, or that were ended, with their objects and bytes, and gives their
-// volume back.
+// ExpireReservations deletes open reservations whose lifetime has passed or that were cancelled in bulk, releases their volume
+// and purges their bytes.
 func (s *Service) ExpireReservations(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		uids, err := tx.LockExpiredReservations(ctx, s.now(), expireBatch)
@@ -42,18 +42,18 @@ func (s *Service) ExpireReservations(ctx context.Context) error {
 	})
 }
 
-// ExpireTransfers erases transfers whose time is over.
+// ExpireTransfers erases transfers whose lifetime has passed.
 func (s *Service) ExpireTransfers(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		uids, err := tx.LockExpiredTransfers(ctx, s.now(), expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
-		return len(uids), s.end(ctx, tx, uids, transfer.Expired)
+		return len(uids), s.endTransfers(ctx, tx, uids, transfer.Expired)
 	})
 }
 
-// inBatches repeats a transaction until it finds nothing to do. Shortly before ctx has its deadline it returns jobs.Again.
+// inBatches repeats a transaction until it processes no row. Near ctx's deadline it returns jobs.Again.
 func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
 	for {
 		var n int
@@ -71,7 +71,7 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 	}
 }
 
-// WarnExpiring mails recipients and senders of transfers that will expire soon, once each.
+// WarnExpiring mails recipients and senders of transfers that expire soon, once each.
 func (s *Service) WarnExpiring(ctx context.Context) error {
 	now := s.now()
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
@@ -113,7 +113,7 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	return m
 }
 
-// Purge forgets what is left of transfers that ended long ago, and counters of days past.
+// Purge deletes records of transfers that ended before the retention time, and counters of past days.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {

@@ -14,16 +14,13 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// maxGroupMailboxes is how many mailboxes a group lists at most.
-const maxGroupMailboxes = 1_000
-
 // GroupWish is a mailbox group as an administrator wants it.
 type GroupWish struct {
 	Name, Description, VanityLink string
 	Mailboxes                     []id.Person
 }
 
-// PublicGroup returns the mailbox group that key names on the caller's host: ErrKeyInvalid, ErrNotFound.
+// PublicGroup returns the mailbox group under key on the caller's host. Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
 func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (transfer.MailboxGroup, error) {
 	k, err := transfer.ParseKey(key)
 	if err != nil {
@@ -33,23 +30,24 @@ func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return filled(ctx, s.store, g)
+	return withMembers(ctx, s.store, g)
 }
 
-// filled adds a group's members.
-func filled(ctx context.Context, store *postgres.Store, g transfer.MailboxGroup) (transfer.MailboxGroup, error) {
+// withMembers returns g with its members.
+func withMembers(ctx context.Context, store *postgres.Store, g transfer.MailboxGroup) (transfer.MailboxGroup, error) {
 	members, err := store.GroupMembers(ctx, []id.Group{g.UID})
 	g.Members = members[g.UID]
 	return g, err
 }
 
-// What is read at once of a group's mailboxes: so many, or so many bytes of what they say of themselves. Each may say 150 kB.
+// A batch of a group's mailboxes: at most this many, and at most this many bytes of their texts. One mailbox may have
+// 150 kB.
 const (
 	mailboxesBatch    = 250
 	mailboxBytesBatch = 64 << 10
 )
 
-// GroupMailboxes are those of a group's members. They are read as they are asked for.
+// GroupMailboxes streams the mailboxes of a group's members, read in batches.
 func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
 	return func(yield func(transfer.PublicMailbox, error) bool) {
 		for rest := g.Members; len(rest) > 0; {
@@ -73,7 +71,8 @@ func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer
 	}
 }
 
-// Groups returns the mailbox groups of the organization that the caller administers. ErrAdminRole, ErrNotFound.
+// Groups returns the mailbox groups of the organization that the caller administers.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
 func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -94,7 +93,8 @@ func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.Mailbo
 	return list, err
 }
 
-// Group returns one mailbox group of the organization that the caller administers. ErrAdminRole, ErrNotFound.
+// Group returns one mailbox group of the organization that the caller administers.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
 func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -104,11 +104,11 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	return filled(ctx, s.store, g)
+	return withMembers(ctx, s.store, g)
 }
 
-// CreateGroup adds a mailbox group to the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
-// ErrGroupLimit, ErrVanityLink.
+// CreateGroup adds a mailbox group to the organization that the caller administers.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrGroupLimit, transfer.ErrVanityLink.
 func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWish) (transfer.MailboxGroup, error) {
 	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(c))
@@ -123,8 +123,8 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWis
 	})
 }
 
-// PutGroup replaces a mailbox group of the organization that the caller administers. ErrAdminRole, ErrNotFound, ErrInvalid,
-// ErrVanityLink.
+// PutGroup replaces a mailbox group of the organization that the caller administers.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrVanityLink.
 func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wish GroupWish) (transfer.MailboxGroup, error) {
 	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		g.UID = uid
@@ -132,7 +132,7 @@ func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wi
 	})
 }
 
-// storeGroup checks a wish and stores it as put does, with link and members.
+// storeGroup checks a wish and stores the group with put, its vanity link and its members.
 func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
 		}
-		if err := tx.AtHome(ctx, o, s.scope(c)); err != nil { // gone, or at home elsewhere, since it was looked at
+		if err := tx.AtHome(ctx, o, s.scope(c)); err != nil { // deleted, or moved to another host, since the first check
 			return err
 		}
 		action, err := put(tx, &g)
@@ -163,7 +163,7 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 		if n < len(wish.Mailboxes) {
 			return fault.ErrInvalid.With("mailboxUids: must name mailboxes of the organization's members")
 		}
-		if g, err = filled(ctx, tx, g); err != nil {
+		if g, err = withMembers(ctx, tx, g); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
@@ -171,16 +171,16 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 	return g, err
 }
 
-// checkGroup checks a wish and brings it into the form it is stored in.
+// checkGroup checks a wish and normalizes it.
 func checkGroup(wish *GroupWish) error {
 	var p fault.Problems
-	if err := text.Required(wish.Name, maxName); err != nil {
+	if err := text.Required(wish.Name, text.MaxName); err != nil {
 		p.Add("name", err.Error())
 	}
-	checkBlock(&p, "description", wish.Description, maxMessage)
+	checkBlock(&p, "description", wish.Description, text.MaxMessage)
 	wish.VanityLink = checkVanityLink(&p, wish.VanityLink)
-	if len(wish.Mailboxes) > maxGroupMailboxes {
-		p.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", maxGroupMailboxes))
+	if len(wish.Mailboxes) > transfer.MaxGroupMailboxes {
+		p.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", transfer.MaxGroupMailboxes))
 		return p.Err()
 	}
 	seen := make(map[id.Person]bool, len(wish.Mailboxes))
@@ -194,7 +194,7 @@ func checkGroup(wish *GroupWish) error {
 	return p.Err()
 }
 
-// checkVanityLink notes a link that has not the form of one, and returns it in the form it is stored in.
+// checkVanityLink adds a problem for a malformed link, and returns the link in lower case.
 func checkVanityLink(p *fault.Problems, wish string) string {
 	if wish == "" {
 		return ""
@@ -206,8 +206,8 @@ func checkVanityLink(p *fault.Problems, wish string) string {
 	return link
 }
 
-// DeleteGroup removes a mailbox group of the organization that the caller administers; the mailboxes stay. ErrAdminRole,
-// ErrNotFound.
+// DeleteGroup deletes a mailbox group of the organization that the caller administers. Its mailboxes stay.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
 func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group) error {
 	o, err := s.administered(ctx, c)
 	if err != nil {

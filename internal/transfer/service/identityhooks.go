@@ -16,8 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// personDeletedJob, organizationDeletedJob and membershipsChangedJob are the jobs that bring this domain after a change of the
-// other one. Each can be repeated; reads see the change at once, since they join the directory.
+// The jobs of this file apply a change of the identity domain to this one. Each is idempotent. Reads see the change at once,
+// because they join the directory views.
 type personDeletedJob struct {
 	Person id.Person `json:"person"`
 }
@@ -39,7 +39,7 @@ type membershipsChangedJob struct {
 // Kind implements river.JobArgs.
 func (membershipsChangedJob) Kind() string { return "transfer_memberships_changed" }
 
-// membershipChangedJob is what older servers enqueued for one person.
+// membershipChangedJob is the job of one person that earlier versions enqueued.
 type membershipChangedJob struct {
 	Person id.Person `json:"person"`
 }
@@ -47,13 +47,13 @@ type membershipChangedJob struct {
 // Kind implements river.JobArgs.
 func (membershipChangedJob) Kind() string { return "transfer_membership_changed" }
 
-// homesQueue is for the jobs that follow when a large organization is deleted or gets a host: they wait for each other's lock
-// (LockHomes), and several at once would only keep workers from all else that has to be done.
+// homesQueue has one worker. Its jobs follow the deletion of a large organization, or a new host of one, and wait for the
+// same lock (LockHomes); several at once would only occupy job workers.
 const homesQueue = "homes"
 
 const (
-	jobMoves = 500 // persons whose mailboxes one job moves, well within the time it has
-	txMoves  = 50  // and one transaction: whoever stores a mailbox waits for it
+	jobMoves = 500 // persons in one job, well within its time limit
+	txMoves  = 50  // persons in one transaction, which blocks PutMailbox
 )
 
 func (s *Service) registerIdentityHooks() {
@@ -66,17 +66,17 @@ func (s *Service) registerIdentityHooks() {
 	jobs.Register(s.jobs, func(ctx context.Context, a membershipChangedJob) error { return s.MoveMailbox(ctx, a.Person) })
 }
 
-// PersonDeleted has everything of a person removed that is not somebody else's too. It joins tx.
+// PersonDeleted enqueues the deletion of a person's data in this domain. It joins tx.
 func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error {
 	return s.enqueue(ctx, tx, personDeletedJob{Person: p})
 }
 
-// OrganizationDeleted has an organization's groups and settings removed. It joins tx.
+// OrganizationDeleted enqueues the deletion of an organization's groups and settings. It joins tx.
 func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error {
 	return s.enqueue(ctx, tx, organizationDeletedJob{Organization: o})
 }
 
-// MembershipChanged has the mailboxes of persons follow to the host that is now their home. It joins tx.
+// MembershipChanged enqueues the move of persons' mailboxes to their new home host. It joins tx.
 func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error {
 	for batch := range slices.Chunk(persons, jobMoves) {
 		if err := s.enqueue(ctx, tx, membershipsChangedJob{Persons: batch}, jobs.On(homesQueue)); err != nil {
@@ -93,8 +93,8 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArg
 	return nil
 }
 
-// DeletePersonData removes a deleted person's mailbox, open reservations and received transfers. What was delivered to others
-// stays until it expires, with the sender's name as delivered and without the address (contract 4.13).
+// DeletePersonData deletes a person's mailbox, open reservations and received transfers. Transfers to others stay until they
+// expire, with the sender's name and without the address (contract 4.13).
 func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
@@ -122,11 +122,11 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
-		return len(uids), s.endAbandoned(ctx, tx, uids)
+		return len(uids), s.revokeUnreachable(ctx, tx, uids)
 	})
 }
 
-// DeleteOrganizationData removes what an organization had decided and grouped. Its members' mailboxes follow them by
+// DeleteOrganizationData deletes an organization's settings and groups. The mailboxes of its members move by
 // MembershipChanged.
 func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -137,17 +137,17 @@ func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization)
 	})
 }
 
-// MoveMailboxes is MoveMailbox for many.
+// MoveMailboxes is MoveMailbox for many persons.
 func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, txMoves) {
-		err := s.follow(ctx, batch, moveLinks)
+		err := s.moveAll(ctx, batch, moveLinks)
 		if err == nil {
 			continue
 		}
 		if !errors.Is(err, transfer.ErrVanityLink) {
 			return err
 		}
-		for _, p := range batch { // somebody's link is taken, and that has undone the others' moves
+		for _, p := range batch { // one link is taken, which rolled back the moves of the batch
 			if err := s.MoveMailbox(ctx, p); err != nil {
 				return err
 			}
@@ -156,14 +156,14 @@ func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error 
 	return nil
 }
 
-// MoveMailbox brings a mailbox's vanity link to its owner's home host, and those of the owner's organization's groups with
-// it: an organization may have got its own host. Where the mailbox's link is taken it is cleared, and the owner told.
+// MoveMailbox moves a mailbox's vanity link to its owner's home host, together with the links of the groups of the owner's
+// organization, which may have a new host. When the mailbox's link is taken there, it is cleared and the owner gets a mail.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	one := []id.Person{p}
-	if err := s.follow(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
+	if err := s.moveAll(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
-	return s.follow(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+	return s.moveAll(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
 		if err := moveGroupLinks(ctx, tx, o, home); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	})
 }
 
-// move brings something to the home of its owner.
+// move moves something of a person, or of the person's organization, to the home organization.
 type move func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error
 
 func moveGroupLinks(ctx context.Context, tx *postgres.Store, o transfer.Owner, home id.Organization) error {
@@ -196,14 +196,14 @@ func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.
 	return tx.MoveVanityLink(ctx, p, home)
 }
 
-// follow makes a move for each of several persons in one transaction, in which their homes are not older than any move of them.
-func (s *Service) follow(ctx context.Context, persons []id.Person, m move) error {
+// moveAll makes a move for several persons in one transaction. The lock makes sure that no later move has older homes.
+func (s *Service) moveAll(ctx context.Context, persons []id.Person, m move) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
 		for _, p := range persons {
-			if err := s.atHome(ctx, tx, p, m); err != nil {
+			if err := s.moveHome(ctx, tx, p, m); err != nil {
 				return err
 			}
 		}
@@ -211,8 +211,8 @@ func (s *Service) follow(ctx context.Context, persons []id.Person, m move) error
 	})
 }
 
-// atHome makes a move to where a person is at home now. A person who is gone has none.
-func (s *Service) atHome(ctx context.Context, tx *postgres.Store, p id.Person, m move) error {
+// moveHome makes a move to a person's present home. It does nothing for a deleted person.
+func (s *Service) moveHome(ctx context.Context, tx *postgres.Store, p id.Person, m move) error {
 	o, err := tx.Owner(ctx, p, s.anywhere())
 	if errors.Is(err, transfer.ErrNotFound) {
 		return nil

@@ -9,18 +9,20 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/imaging"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// mailboxOnHost is what tells the answers to strangers apart.
+// mailboxOnHost is the microcache key of a public mailbox.
 type mailboxOnHost struct {
 	key  transfer.Key
 	host hosts.Host
 }
 
-// PublicMailbox returns the mailbox that key names on the caller's host, as it is or was a moment ago: ErrKeyInvalid, ErrNotFound.
+// PublicMailbox returns the mailbox under key on the caller's host, from a microcache.
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
 func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string) (transfer.PublicMailbox, error) {
 	k, err := transfer.ParseKey(key)
 	if err != nil {
@@ -31,20 +33,22 @@ func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string)
 	})
 }
 
-// Mailbox returns the caller's own mailbox. ErrNotFound.
+// Mailbox returns the caller's own mailbox. Errors: transfer.ErrNotFound.
 func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicMailbox, error) {
 	return s.store.PublicMailbox(ctx, transfer.Key{UID: c.Person.String()}, s.scope(c))
 }
 
-// PutMailbox creates or replaces the caller's mailbox, and reports which. What m leaves out returns to its default.
-// ErrInvalid, ErrNotFound (on another host than one's home), ErrServiceDisabled, ErrRoleMissing, ErrAddressNotOwn,
-// ErrLimitRaised, ErrFilterUnavailable, ErrVanityLink.
+// PutMailbox creates or replaces the caller's mailbox, and reports whether it created it. Members that m leaves empty get
+// their defaults.
+// Errors: fault.ErrInvalid, transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
+// transfer.ErrRoleMissing, transfer.ErrAddressNotOwn, transfer.ErrLimitRaised, transfer.ErrFilterUnavailable,
+// transfer.ErrVanityLink.
 func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	m.Person = c.Person
 	return s.putMailbox(ctx, c, m)
 }
 
-// putMailbox is PutMailbox for the mailbox of m.Person, whoever c is.
+// putMailbox is PutMailbox for the mailbox of m.Person, independent of the caller's person.
 func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	sc := s.scope(c)
 	owner, err := s.store.Owner(ctx, m.Person, sc)
@@ -73,7 +77,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
 		}
-		if _, err := tx.Owner(ctx, m.Person, sc); err != nil { // gone, or at home elsewhere, since it was looked at
+		if _, err := tx.Owner(ctx, m.Person, sc); err != nil { // deleted, or moved to another host, since the first check
 			return err
 		}
 		if created, err = tx.UpsertMailbox(ctx, m, sc.Now); err != nil {
@@ -90,7 +94,8 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 	return transfer.PublicMailbox{Mailbox: m, Owner: owner}, created, nil
 }
 
-// mayKeepMailbox returns why somebody may neither keep a mailbox nor send.
+// mayKeepMailbox checks that the owner may keep a mailbox and send.
+// Errors: transfer.ErrServiceDisabled, transfer.ErrRoleMissing.
 func mayKeepMailbox(o transfer.Owner) error {
 	if !o.ServiceEnabled {
 		return transfer.ErrServiceDisabled
@@ -101,12 +106,12 @@ func mayKeepMailbox(o transfer.Owner) error {
 	return nil
 }
 
-// checkMailbox checks a mailbox's own members and brings them into the form they are stored in.
+// checkMailbox checks a mailbox's own members and normalizes them.
 func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 	var p fault.Problems
-	checkLine(&p, "name", m.Name, maxName)
-	checkLine(&p, "slogan", m.Slogan, maxSlogan)
-	checkBlock(&p, "absenceMessage", m.AbsenceMessage, maxMessage)
+	checkLine(&p, "name", m.Name, text.MaxName)
+	checkLine(&p, "slogan", m.Slogan, text.MaxSlogan)
+	checkBlock(&p, "absenceMessage", m.AbsenceMessage, text.MaxMessage)
 	if m.Email != "" {
 		m.Email = checkEmail(&p, "email", m.Email)
 	}
@@ -121,8 +126,8 @@ func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 			p.Add("uiSchema", err.Error())
 		}
 	}
-	if len(m.MIMETypeFilter) > maxFilters {
-		p.Add("mimeTypeFilter", fmt.Sprintf("has more than %d entries", maxFilters))
+	if len(m.MIMETypeFilter) > transfer.MaxFilterEntries {
+		p.Add("mimeTypeFilter", fmt.Sprintf("has more than %d entries", transfer.MaxFilterEntries))
 	}
 	for i, f := range m.MIMETypeFilter {
 		m.MIMETypeFilter[i] = strings.ToLower(f)
@@ -140,7 +145,8 @@ func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 	return p.Err()
 }
 
-// checkMailboxLimits refuses what the adminunit or the subscription does not allow.
+// checkMailboxLimits checks a mailbox against the adminunit and the subscription.
+// Errors: transfer.ErrLimitRaised, transfer.ErrFilterUnavailable.
 func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 	var above []string
 	if m.MaxFiles > o.Adminunit.MaxFiles {
@@ -158,14 +164,14 @@ func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 	return nil
 }
 
-// DeleteMailbox removes the caller's mailbox and ends the open reservations on it; as strangers may have announced any number of files,
-// ExpireReservations removes these. ErrNotFound.
+// DeleteMailbox deletes the caller's mailbox and cancels the open reservations on it. ExpireReservations deletes these,
+// because they may have any number of files. Errors: transfer.ErrNotFound.
 func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 	if _, err := s.store.Owner(ctx, c.Person, s.scope(c)); err != nil {
 		return err
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockHomes(ctx, true); err != nil { // or the groups of an organization that goes would be locked in another order
+		if err := tx.LockHomes(ctx, true); err != nil { // keeps the lock order beside the deletion of an organization, which locks its groups
 			return err
 		}
 		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
@@ -178,8 +184,8 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 	})
 }
 
-// MailboxAvatar returns the picture of a mailbox's owner in the stored size closest to height, the largest for 0.
-// ErrKeyInvalid, ErrNotFound.
+// MailboxAvatar returns the picture of a mailbox's owner in the stored size closest to height; 0 means the largest.
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
 func (s *Service) MailboxAvatar(ctx context.Context, c token.Caller, key string, height int) (transfer.Avatar, error) {
 	m, err := s.PublicMailbox(ctx, c, key)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// deliveryReference is a mail's reference to the delivery it announces, so that one that fails for good can be told.
+// deliveryReference begins the reference of a mail about a delivery. MailFailed finds the delivery by it.
 const deliveryReference = "delivery:"
 
-// transferReference is a mail's reference to the transfer it tells its sender about.
+// transferReference begins the reference of a mail to a transfer's sender.
 const transferReference = "transfer:"
 
-// mailDeliveries queues a mail to each recipient. A recipient with an account reads it in that account's language.
+// mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one.
 func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
 	emails := make([]string, len(t.Recipients))
 	for i, d := range t.Recipients {
@@ -54,8 +54,8 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 	return err
 }
 
-// mailUploadConfirmation queues what the uploader of a mailbox gets at once, up to so many a day and address: anybody can
-// name any address (contract 4.10).
+// mailUploadConfirmation queues the confirmation to the uploader of a mailbox. The number of confirmations per address and
+// day is limited, because anybody can state any address (contract 4.10).
 func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
 	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.now().UTC().Truncate(day), s.uploadConfirmations)
 	if err != nil || !within {
@@ -78,7 +78,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	return err
 }
 
-// senderName is what a sender is called: by name, or by address.
+// senderName returns the sender's name, or the address when there is none.
 func senderName(s transfer.Sender) string {
 	if s.Name != "" {
 		return s.Name
@@ -86,8 +86,8 @@ func senderName(s transfer.Sender) string {
 	return s.Email
 }
 
-// MailFailed notes that a mail of this domain failed for good: the delivery shows as undelivered, and a sender with an
-// account is told. It joins the mailer's transaction.
+// MailFailed handles the final failure of a mail: the delivery becomes undelivered, and a sender with an account gets a mail.
+// It joins the mailer's transaction.
 func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) error {
 	text, ours := strings.CutPrefix(m.Reference, deliveryReference)
 	if !ours || m.Template != mail.TransferDelivered {
@@ -95,7 +95,7 @@ func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) e
 	}
 	uid, err := id.Parse[id.Delivery](text)
 	if err != nil {
-		return nil //nolint:nilerr // a reference of somebody else
+		return nil //nolint:nilerr // a reference of another domain
 	}
 	failed, told, err := s.store.Within(tx).MarkUndelivered(ctx, uid, s.now())
 	if err != nil || !told {

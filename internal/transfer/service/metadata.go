@@ -14,7 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Introduction is what a stranger may say when reserving a mailbox. Nil members are not given.
+// Introduction is what a stranger may state when reserving. Nil members are not given.
 type Introduction struct {
 	Subject, Message, AnonSender, AnonEmail *string
 	Locale                                  string // for the upload confirmation
@@ -31,16 +31,16 @@ type Metadata struct {
 	Password             *string
 	Fields               map[string]string // nil: not given
 
-	hash string // of the password, made outside of any transaction
+	hash string // of the password; computed outside of transactions
 }
 
-// introduce sets what a stranger says, given members only.
+// introduce applies the members of in that are given.
 func (s *Service) introduce(r *transfer.Reservation, in Introduction) error {
 	var p fault.Problems
 	setLine(&p, &r.Subject, in.Subject, "subject")
 	setLine(&p, &r.AnonSender, in.AnonSender, "anonSender")
 	if in.Message != nil {
-		checkBlock(&p, "message", *in.Message, maxMessage)
+		checkBlock(&p, "message", *in.Message, text.MaxMessage)
 		r.Message = *in.Message
 	}
 	if in.AnonEmail != nil {
@@ -56,11 +56,11 @@ func setLine(p *fault.Problems, to *string, value *string, member string) {
 	if value == nil {
 		return
 	}
-	checkLine(p, member, *value, maxName)
+	checkLine(p, member, *value, text.MaxName)
 	*to = *value
 }
 
-// mergeFixed applies a change to a mailbox's reservation. ErrInvalid, ErrFixedMember.
+// mergeFixed applies a change to a mailbox's reservation. Errors: fault.ErrInvalid, transfer.ErrFixedMember.
 func (s *Service) mergeFixed(r *transfer.Reservation, in Metadata) error {
 	if err := s.introduce(r, in.Introduction); err != nil {
 		return err
@@ -83,7 +83,8 @@ func setFields(r *transfer.Reservation, fields map[string]string) error {
 	return nil
 }
 
-// keepFixed refuses to change what a mailbox's rules have set; saying the same again is no change.
+// keepFixed refuses changes of members that the mailbox's rules have set. An equal value is no change.
+// Errors: transfer.ErrFixedMember.
 func keepFixed(r transfer.Reservation, in Metadata) error {
 	var fixed []string
 	refuse := func(changed bool, member string) {
@@ -116,8 +117,8 @@ func sameRecipients(a, b []transfer.Recipient) bool {
 	return true
 }
 
-// mergeSent applies a change to a sender's reservation, as the adminunit allows it. What is said again is no change.
-// ErrInvalid, ErrTooManyRecipients, ErrTTL, ErrPriority, ErrProtection.
+// mergeSent applies a change to a sender's reservation within the limits of the adminunit. An equal value is no change.
+// Errors: fault.ErrInvalid, transfer.ErrTooManyRecipients, transfer.ErrTTL, transfer.ErrPriority, transfer.ErrProtection.
 func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *transfer.Reservation, unit transfer.Adminunit, in Metadata) error {
 	if len(in.Recipients) > int(r.MaxRecipients) {
 		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d", r.MaxRecipients))
@@ -160,7 +161,8 @@ func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *trans
 	return findRecipients(ctx, store, recipients)
 }
 
-// mergeTerms applies what an adminunit may refuse.
+// mergeTerms applies the members that the adminunit limits.
+// Errors: transfer.ErrTTL, transfer.ErrPriority, transfer.ErrProtection.
 func mergeTerms(r *transfer.Reservation, unit transfer.Adminunit, in Metadata) error {
 	if in.TTL != nil && *in.TTL != int64(r.TTL) {
 		if !slices.ContainsFunc(unit.AvailableTTL, func(days int32) bool { return int64(days) == *in.TTL }) {
@@ -184,7 +186,7 @@ func mergeTerms(r *transfer.Reservation, unit transfer.Adminunit, in Metadata) e
 	return nil
 }
 
-// list writes numbers with commas.
+// list joins numbers with commas.
 func list(numbers []int32) string {
 	var b strings.Builder
 	for i, n := range numbers {
@@ -196,9 +198,9 @@ func list(numbers []int32) string {
 	return b.String()
 }
 
-// mergePassword applies a new password by its hash, and forgets a former one that protects nothing any more. before is the
-// protection before the change: where it has been password without one, as an adminunit may have it, one is demanded not
-// before the confirm.
+// mergePassword applies the hash of a new password, and clears the hash when the protection is no longer password. before is
+// the protection before the change. An adminunit may set the protection password without a password; then one is required
+// only at the confirm. Errors: fault.ErrInvalid.
 func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metadata) error {
 	var p fault.Problems
 	switch {
@@ -218,10 +220,10 @@ func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metad
 	return p.Err()
 }
 
-// hashPassword hashes the password of a change that may go through, outside of any transaction.
+// hashPassword computes the hash of in.Password outside of transactions.
 func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
 	if in.Password == nil || *in.Password == "" || len(*in.Password) > password.MaxLength {
-		return nil // refused where it is merged
+		return nil // mergePassword refuses it
 	}
 	hash, err := s.hasher.Hash(ctx, *in.Password)
 	if err != nil {
@@ -231,13 +233,13 @@ func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
 	return nil
 }
 
-// checkRecipients checks recipients and returns them in the form they are stored in.
+// checkRecipients checks recipients and returns them normalized.
 func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []transfer.Recipient {
 	out := make([]transfer.Recipient, len(recipients))
 	seen := make(map[string]bool, len(recipients))
 	for i, r := range recipients {
 		at := fmt.Sprintf("recipients[%d].", i)
-		checkLine(p, at+"name", r.Name, maxName)
+		checkLine(p, at+"name", r.Name, text.MaxName)
 		email := checkEmail(p, at+"email", r.Email)
 		if r.Destination != transfer.To && r.Destination != transfer.Cc && r.Destination != transfer.Bcc {
 			p.Add(at+"destinationType", "must be to, cc or bcc")
@@ -251,7 +253,7 @@ func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []trans
 	return out
 }
 
-// findRecipients names the persons whose verified addresses the recipients have.
+// findRecipients sets the person of each recipient whose address somebody holds verified.
 func findRecipients(ctx context.Context, store *postgres.Store, recipients []transfer.Recipient) error {
 	if len(recipients) == 0 {
 		return nil
@@ -270,18 +272,18 @@ func findRecipients(ctx context.Context, store *postgres.Store, recipients []tra
 	return nil
 }
 
-// checkFields checks values as far as they can be without the mailbox's schema, and encodes them.
+// checkFields checks values independent of the mailbox's schema, and encodes them as JSON.
 func checkFields(fields map[string]string) ([]byte, error) {
 	var p fault.Problems
 	for name, value := range fields {
-		if name == "" || text.Line(name, maxName) != nil {
-			p.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", maxName))
+		if name == "" || text.Line(name, text.MaxName) != nil {
+			p.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", text.MaxName))
 			break
 		}
-		checkBlock(&p, "fields."+name, value, transfer.MaxFieldBytes)
+		checkBlock(&p, "fields."+name, value, text.MaxField)
 	}
-	if len(fields) > maxFields {
-		p.Add("fields", fmt.Sprintf("has more than %d values", maxFields))
+	if len(fields) > transfer.MaxFields {
+		p.Add("fields", fmt.Sprintf("has more than %d values", transfer.MaxFields))
 	}
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -292,5 +294,3 @@ func checkFields(fields map[string]string) ([]byte, error) {
 	}
 	return raw, nil
 }
-
-const maxFields = 1_000

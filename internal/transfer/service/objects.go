@@ -13,20 +13,21 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Objects are those of a reservation, or of the transfer that it became with all downloads counted, in the order they were attached. They
-// are read as they are asked for.
+// Objects streams the objects of a reservation or transfer in the order they were attached. It reads them in batches. For a
+// transfer, downloads of the archive count for each object.
 type Objects = iter.Seq2[transfer.Object, error]
 
-// objectsBatch is how many objects are read at once: between batches a client may be slow, and no connection waits for it. Their names
-// may have a kilobyte each.
+// objectsBatch is how many objects are read at once. Between batches the client may be slow, and no database connection is
+// held. Names have up to 1 kB.
 const objectsBatch = 250
 
-// attached gives those of a reservation.
+// attached streams the objects of a reservation.
 func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 	return s.continued(ctx, r, nil, 0, true)
 }
 
-// delivered gives those of a transfer. One that is ended while they are read loses their names, which is ErrNotFound.
+// delivered streams the objects of a transfer. When the transfer ends meanwhile, the names are erased and the stream ends
+// with transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		for o, err := range s.attached(ctx, t.Reservation) {
@@ -41,7 +42,7 @@ func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
 	}
 }
 
-// continued gives objects that are there already, and where there are more, those behind the place of the last.
+// continued streams the objects of batch, then with more those after position last.
 func (s *Service) continued(ctx context.Context, r id.Reservation, batch []transfer.Object, last int64, more bool) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		for batch, last, more := batch, last, more; ; more = len(batch) == objectsBatch {
@@ -62,18 +63,17 @@ func (s *Service) continued(ctx context.Context, r id.Reservation, batch []trans
 	}
 }
 
-// Attachment is a file that a client announces.
+// Attachment announces a file.
 type Attachment struct {
 	ClientID     string
 	Name         string
 	IntendedSize int64
 }
 
-// maxAttachments is how many files one request announces at most.
-const maxAttachments = 1_000
-
-// Attach announces files for an open reservation, all of them or none, and reports whether any is new: the same file
-// again is not. ErrNotFound, ErrInvalid, ErrConfirmed, ErrClientID, ErrTooManyFiles, ErrFileTooLarge, ErrMIMEType.
+// Attach adds announced files to an open reservation, all or none, and reports whether any is new. Attaching the same file
+// again is idempotent.
+// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
+// transfer.ErrFileTooLarge, transfer.ErrMIMEType.
 func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
 	if err := checkAttachments(files); err != nil {
 		return nil, false, err
@@ -107,14 +107,14 @@ func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation
 	return out, created, nil
 }
 
-// checkAttachments checks what needs no reservation to be wrong.
+// checkAttachments checks what does not depend on the reservation. Errors: fault.ErrInvalid.
 func checkAttachments(files []Attachment) error {
 	var p fault.Problems
 	if len(files) == 0 {
 		p.Add("objects", "must have at least one entry")
 	}
-	if len(files) > maxAttachments {
-		p.Add("objects", fmt.Sprintf("must have at most %d entries", maxAttachments))
+	if len(files) > transfer.MaxAttachments {
+		p.Add("objects", fmt.Sprintf("must have at most %d entries", transfer.MaxAttachments))
 		return p.Err()
 	}
 	seen := make(map[string]bool, len(files))
@@ -140,7 +140,7 @@ func checkAttachments(files []Attachment) error {
 	return p.Err()
 }
 
-// filterOf is the mailbox's MIME filter where one is in force.
+// filterOf returns the MIME filter that applies to a reservation, nil for none.
 func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (transfer.MIMEFilter, error) {
 	if r.Kind != transfer.KindMailbox || !r.Facts.FilterAllowed {
 		return nil, nil
@@ -148,7 +148,8 @@ func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.H
 	return tx.MIMETypeFilter(ctx, r.Owner)
 }
 
-// checkLimits refuses files that the reservation's limits or the mailbox's filter exclude.
+// checkLimits checks files against the reservation's limits and the mailbox's filter.
+// Errors: transfer.ErrFileTooLarge, transfer.ErrMIMEType.
 func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files []Attachment) error {
 	for i, f := range files {
 		at := ""
@@ -165,7 +166,7 @@ func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files [
 	return nil
 }
 
-// matchAttached returns the objects for files, in their order, and those among them that are new. ErrClientID.
+// matchAttached returns the objects for files, in the same order, and the new ones among them. Errors: transfer.ErrClientID.
 func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.Reservation, files []Attachment) (all, fresh []transfer.Object, err error) {
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -186,7 +187,7 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 		}
 		if !attached {
 			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize}
-			if f.IntendedSize == 0 { // no bytes will tell
+			if f.IntendedSize == 0 { // no bytes will come to sniff
 				o.MIMEType = transfer.TypeByName(f.Name)
 			}
 			fresh = append(fresh, o)
@@ -196,7 +197,7 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 	return all, fresh, nil
 }
 
-// Object returns one object of a reservation. ErrNotFound.
+// Object returns one object of a reservation. Errors: transfer.ErrNotFound.
 func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
 	o, err := s.store.Object(ctx, uid, clientID, s.scope(c))
 	if err != nil {
@@ -205,9 +206,9 @@ func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation
 	return o.Object, mayManage(c, uid, o.Creator)
 }
 
-// RemoveObject takes an object off an open reservation; its bytes are removed and its volume is given back. ErrNotFound,
-// ErrConfirmed.
-func (s *Service) RemoveObject(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) error {
+// DeleteObject deletes an object of an open reservation, releases its volume and purges its bytes.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
+func (s *Service) DeleteObject(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if _, err := s.lockOpen(ctx, tx, c, uid); err != nil {
 			return err

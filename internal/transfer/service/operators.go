@@ -9,10 +9,10 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// The methods of this file are for `consign mailbox …`.
+// The methods of this file serve `consign mailbox …` and `consign export`.
 
-// SetMailbox creates or replaces the mailbox of m.Person for an operator, at the person's home host, and reports which. The same holds
-// for it as for the owner's own: see PutMailbox for the errors.
+// SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
+// rules are those for the owner. Errors: those of PutMailbox.
 func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	owner, err := s.store.Owner(ctx, m.Person, s.anywhere())
 	if err != nil {
@@ -25,12 +25,12 @@ func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfe
 	return s.putMailbox(ctx, token.Caller{Client: token.Client{Host: host}}, m)
 }
 
-// PersonMailbox returns a person's mailbox, wherever that is at home. ErrNotFound.
+// PersonMailbox returns a person's mailbox on any host. Errors: transfer.ErrNotFound.
 func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
 	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
 }
 
-// MailboxPage is the address of the page where strangers hand files to the mailbox.
+// MailboxPage returns the URL of the page where strangers upload to the mailbox.
 func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 	name := m.VanityLink
 	if name == "" {
@@ -39,8 +39,8 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 	return s.hosts.URL(m.Owner.Host, "/m/"+name)
 }
 
-// PersonTransfers lists everything that a person has sent and received, newest first, as the person itself sees it, for an export. It is
-// read as it is asked for. ErrNotFound.
+// PersonTransfers streams all transfers that a person sent and received, newest first, as the person sees them. It reads
+// them in batches. Errors: transfer.ErrNotFound.
 func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[SeenTransfer, error] {
 	return func(yield func(SeenTransfer, error) bool) {
 		if err := s.eachTransfer(ctx, p, func(t SeenTransfer) bool { return yield(t, nil) }); err != nil {
@@ -49,7 +49,7 @@ func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[Se
 	}
 }
 
-// eachTransfer gives a person's transfers to visit until that returns false.
+// eachTransfer calls visit for each transfer of a person until visit returns false.
 func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(SeenTransfer) bool) error {
 	owner, err := s.store.Owner(ctx, p, s.anywhere())
 	if err != nil {
@@ -60,14 +60,14 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 		return err
 	}
 	c := token.Caller{Person: p, Client: token.Client{Host: host}}
-	for q := (TransferQuery{Received: true, Sent: true, Limit: MaxPage}); ; {
+	for q := (TransferQuery{Received: true, Sent: true, Limit: transfer.MaxPage}); ; {
 		page, next, err := s.Transfers(ctx, c, q)
 		if err != nil {
 			return err
 		}
 		for t, err := range page {
 			if err == nil && t.Brief && !t.Locked {
-				t, err = s.whole(ctx, t)
+				t, err = s.withObjects(ctx, t)
 			}
 			if err != nil {
 				return err
@@ -83,9 +83,9 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 	}
 }
 
-// whole adds the objects that a list leaves out.
-func (s *Service) whole(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
-	for o, err := range s.attached(ctx, t.Reservation) { // without their names if the transfer ends meanwhile
+// withObjects returns t with the objects that lists leave out.
+func (s *Service) withObjects(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
+	for o, err := range s.attached(ctx, t.Reservation) { // the names are empty when the transfer ends meanwhile
 		if err != nil {
 			return t, err
 		}

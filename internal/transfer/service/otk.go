@@ -12,17 +12,17 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// oneTimeKeyLifetime is within which a download must start with its one-time key (contract 4).
+// oneTimeKeyLifetime is how long a one-time key can start its download (contract 4).
 const oneTimeKeyLifetime = time.Minute
 
-// OneTimeKey opens one download in a browser, which cannot send a token.
+// OneTimeKey authorizes one download in a browser, which cannot send a token.
 type OneTimeKey struct {
 	Key       string
 	ExpiresAt time.Time
 }
 
-// NewOneTimeKey makes a key for a download that the caller may begin: an object, or the archive for none. The key ends
-// with the caller's session. ErrNotFound, ErrLocked.
+// NewOneTimeKey returns a key for a download that the caller may begin: of one object, or of the archive for a zero o. The
+// key ends with the caller's session. Errors: transfer.ErrNotFound, transfer.ErrLocked.
 func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
 	opening, err := s.store.Opening(ctx, t, c.Person, s.scope(c))
 	if err != nil {
@@ -34,7 +34,8 @@ func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transf
 	return s.newOneTimeKey(ctx, opening, postgres.OneTimeKey{Transfer: t, Object: o, Person: c.Person, Session: c.Session, Epoch: c.Epoch})
 }
 
-// NewLinkedOneTimeKey makes a key for a download of the delivery that the caller's download token is for. ErrNotFound.
+// NewLinkedOneTimeKey returns a key for a download of the delivery that the caller's download token is for.
+// Errors: transfer.ErrNotFound.
 func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link string, o id.Object) (OneTimeKey, error) {
 	opening, err := s.store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
 	if err != nil {
@@ -65,8 +66,8 @@ func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postg
 	return OneTimeKey{Key: key, ExpiresAt: k.ExpiresAt}, nil
 }
 
-// identify finds out who asks for a download: the caller of a token, or whoever asked for the one-time key. The key is
-// looked at, not used up. token.ErrMissing, token.ErrEnded, ErrOneTimeKey.
+// identify returns the caller of a download: of the token, or the person who requested the one-time key. It does not consume
+// the key. Errors: token.ErrMissing, token.ErrEnded, transfer.ErrOneTimeKey.
 func (s *Service) identify(ctx context.Context, auth DownloadAuth, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
 	if !auth.Caller.Anonymous() {
 		return auth.Caller, nil, nil
@@ -95,7 +96,7 @@ func (s *Service) identify(ctx context.Context, auth DownloadAuth, o id.Object) 
 	return c, &k, nil
 }
 
-// alive reports whether a key may still start its download, or go on with it.
+// alive reports whether a key may still start or continue its download.
 func (s *Service) alive(k postgres.OneTimeKey) bool {
 	if k.StartedAt.IsZero() {
 		return s.now().Before(k.ExpiresAt)
@@ -103,8 +104,8 @@ func (s *Service) alive(k postgres.OneTimeKey) bool {
 	return s.now().Before(k.StartedAt.Add(s.resumeLifetime))
 }
 
-// useKey uses a key up for a download from byte first on, and reports whether that starts it. Once it has started, only
-// a later byte can be asked for. ErrOneTimeKey.
+// useKey consumes a key for a download from byte first on, and reports whether that starts the download. After the start,
+// only a later byte is allowed. Errors: transfer.ErrOneTimeKey.
 func (s *Service) useKey(ctx context.Context, k postgres.OneTimeKey, first int64) (starts bool, err error) {
 	if k.StartedAt.IsZero() {
 		starts, err = s.store.StartDownload(ctx, k.KeyHash, s.now())

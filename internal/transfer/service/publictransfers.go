@@ -15,21 +15,22 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// The codes of contract 4: six digits, good for so long, so many tries, so many a day and link.
+// Limits of the access codes of contract 4: six digits, valid 10 min, 5 tries each, 10 codes per link and day.
 const (
 	codeLifetime = 10 * time.Minute
 	codeTries    = 5
 	codesADay    = 10
 )
 
-// Link is a transfer as somebody who holds the link of a delivery finds it.
+// Link is a transfer found by the link of a delivery.
 type Link struct {
-	Delivery id.Delivery // what the link is of; buckets and tokens are kept by it
+	Delivery id.Delivery // rate limits and tokens are per delivery
 
 	linked postgres.Linked
 }
 
-// Link finds the transfer that the key in a link leads to. ErrNotFound: never was, revoked, expired, or hidden by its recipient.
+// Link finds the transfer of the key in a link. Errors: transfer.ErrNotFound for a key that never existed, and for a transfer
+// that was revoked, has expired or is hidden by its recipient.
 func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, error) {
 	l, err := s.store.Linked(ctx, seal.Hash(key), s.scope(c))
 	if err != nil {
@@ -38,14 +39,14 @@ func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, e
 	return Link{Delivery: l.Delivery, linked: l}, nil
 }
 
-// LinkedTransfer is a transfer as its link shows it: without content while it is Locked.
+// LinkedTransfer is a transfer as its link shows it. It has no content while Locked.
 type LinkedTransfer struct {
 	transfer.Transfer
 	Locked bool
 }
 
-// LinkedTransfer shows the transfer behind a link, and its objects unless it is locked. A download token of the same delivery unlocks
-// it, as does having no protection. ErrNotFound.
+// LinkedTransfer returns the transfer behind a link, and its objects unless it is locked. A download token of the same
+// delivery unlocks it; without protection it is not locked. Errors: transfer.ErrNotFound.
 func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string) (LinkedTransfer, Objects, error) {
 	l, err := s.Link(ctx, c, key)
 	if err != nil {
@@ -60,8 +61,8 @@ func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string
 	return t, s.delivered(ctx, t.Transfer), nil
 }
 
-// SendCode mails a new code to the recipient that a link is of; the one before stops working. locale is the caller's, for
-// a recipient without an account. ErrNoCode, ErrTooManyCodes.
+// SendCode mails a new access code to the recipient of a link and invalidates the previous one. locale is used for a recipient
+// without an account. Errors: transfer.ErrNoCode, transfer.ErrTooManyCodes.
 func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
 	t, to := l.linked.Transfer, l.linked.Recipient
 	if t.Protection != transfer.ProtectIdentity {
@@ -109,19 +110,20 @@ func newCode() (string, error) {
 	return fmt.Sprintf("%06d", n), nil
 }
 
-// codeHash needs the server's secret: a million codes are soon tried by who reads the row.
+// codeHash is keyed with the server's secret: whoever reads an unkeyed hash could try all million codes.
 func (s *Service) codeHash(d id.Delivery, code string) []byte {
 	return s.sealer.MAC("access code", d.UUID[:], []byte(code))
 }
 
-// Credentials are what a recipient shows. Nil members are not given.
+// Credentials are what a recipient presents. Nil members are not given.
 type Credentials struct {
 	Password *string
 	Code     *string
 }
 
-// OpenLink gives a download token for a link's delivery to whom its protection lets pass: anybody, whoever knows the
-// password, or the recipient, by a mailed code or an access token that holds the address verified. ErrPassword, ErrCode.
+// OpenLink returns a download token for a link's delivery. The protection decides what it needs: nothing, the password, or
+// proof of the recipient by a mailed code or by an access token whose account holds the address verified.
+// Errors: transfer.ErrPassword, transfer.ErrCode.
 func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Credentials) (raw string, err error) {
 	switch l.linked.Transfer.Protection {
 	case transfer.ProtectPassword:
@@ -133,7 +135,7 @@ func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Crede
 		return "", err
 	}
 	if l.linked.Transfer.ObjectCount == 0 && !l.linked.DeliveryOpened {
-		if err := s.recordAccess(ctx, c, l.Delivery); err != nil { // there is nothing to download, whose start would count
+		if err := s.recordAccess(ctx, c, l.Delivery); err != nil { // without objects no download counts as the first access
 			return "", err
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Reserved is a new reservation with the token that opens it.
+// Reserved is a new reservation with its token.
 type Reserved struct {
 	Reservation transfer.Reservation
 	Token       string
 }
 
-// ReserveMailbox begins a transfer to the mailbox that key names. ErrKeyInvalid, ErrNotFound, ErrInvalid, what
-// transfer.PublicMailbox.Rejection returns, ErrNewTransfers.
+// ReserveMailbox creates a reservation for the mailbox under key.
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Rejection,
+// transfer.ErrNewTransfers.
 func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in Introduction) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, c, key)
 	if err != nil {
@@ -46,9 +47,10 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	return s.reserved(ctx, r)
 }
 
-// CreateReservation begins a transfer of the caller's own: p2p with recipients, drop without. ErrNotFound (on another host
-// than one's home), ErrServiceDisabled, ErrRoleMissing, ErrInvalid, ErrTooManyRecipients, ErrTTL, ErrPriority, ErrProtection,
-// ErrPersonalVolume, ErrSubscriptionVolume, ErrNewTransfers.
+// CreateReservation creates a reservation of the caller's own: p2p with recipients, drop without.
+// Errors: transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
+// transfer.ErrRoleMissing, fault.ErrInvalid, transfer.ErrTooManyRecipients, transfer.ErrTTL, transfer.ErrPriority,
+// transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrNewTransfers.
 func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Metadata) (Reserved, error) {
 	sc := s.scope(c)
 	owner, err := s.store.Owner(ctx, c.Person, sc)
@@ -94,7 +96,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 	return s.reserved(ctx, r)
 }
 
-// mailboxReservation is a new reservation as a mailbox's rules make it.
+// mailboxReservation returns a new reservation that follows the mailbox's rules.
 func (s *Service) mailboxReservation(m transfer.PublicMailbox, locale string) transfer.Reservation {
 	now := s.now()
 	return transfer.Reservation{
@@ -107,7 +109,7 @@ func (s *Service) mailboxReservation(m transfer.PublicMailbox, locale string) tr
 	}
 }
 
-// reserved adds the token of a stored reservation.
+// reserved issues the token of a stored reservation.
 func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserved, error) {
 	raw, err := s.issuer.Issue(ctx, token.KindReservation, token.Claims{Reservation: r.UID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt})
 	if err != nil {
@@ -116,7 +118,8 @@ func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserve
 	return Reserved{Reservation: r, Token: raw}, nil
 }
 
-// takeNewTransfer takes a drop from the owner's bucket of new transfers; giveBack returns it.
+// takeNewTransfer takes a token from the owner's bucket of new transfers. giveBack returns it.
+// Errors: transfer.ErrNewTransfers.
 func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (giveBack func(), err error) {
 	bucket := ratelimit.Bucket{
 		Name: "new-transfer", Limit: ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain},
@@ -131,12 +134,12 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 	}
 	return func() {
 		if err := s.limiter.Return(context.WithoutCancel(ctx), bucket, owner.String()); err != nil {
-			s.log.Warn("drop of a refused reservation not returned", "error", err)
+			s.log.Warn("token of a refused reservation not returned to its bucket", "error", err)
 		}
 	}, nil
 }
 
-// Reservation returns a reservation and its objects to whoever holds its token or created it. ErrNotFound.
+// Reservation returns a reservation and its objects to the holder of its token or its creator. Errors: transfer.ErrNotFound.
 func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, Objects, error) {
 	r, err := s.store.Reservation(ctx, uid, s.scope(c))
 	if err != nil {
@@ -148,7 +151,7 @@ func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reserv
 	return r.Reservation, s.attached(ctx, uid), nil
 }
 
-// mayManage lets the reservation's token and its creator pass; to everybody else it does not exist.
+// mayManage allows the reservation's token and its creator. Errors: transfer.ErrNotFound for any other caller.
 func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 	switch {
 	case c.Kind == token.KindReservation && c.Reservation == uid:
@@ -159,11 +162,12 @@ func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
 	return transfer.ErrNotFound
 }
 
-// PatchReservation merges members into an open reservation. One of a sender becomes p2p or drop as it has recipients or not.
-// ErrNotFound, ErrInvalid, ErrConfirmed; to a mailbox ErrFixedMember, else what CreateReservation refuses.
+// PatchReservation merges members into an open reservation. A sender's reservation becomes p2p with recipients and drop
+// without. Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed; for a mailbox's transfer.ErrFixedMember, for
+// a sender's those of CreateReservation.
 func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
-	if in.Password != nil { // hashing is work: not for whoever may not change it, nor for strangers, whose reservations have none
+	if in.Password != nil { // check before hashing, which is expensive; reservations of strangers have no password
 		found, err := s.store.Reservation(ctx, uid, s.scope(c))
 		if err != nil {
 			return transfer.Reservation{}, nil, err
@@ -203,7 +207,7 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 	return r.Reservation, s.attached(ctx, uid), nil
 }
 
-// lockOpen locks a reservation that the caller may manage and that is still open.
+// lockOpen locks an open reservation that the caller may manage. Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
 func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Caller, uid id.Reservation) (postgres.HeldReservation, error) {
 	r, err := tx.LockReservation(ctx, uid, s.scope(c))
 	if err != nil {
@@ -218,7 +222,8 @@ func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Call
 	return r, nil
 }
 
-// CancelReservation ends an open reservation; its bytes are removed and its volume is given back. ErrNotFound, ErrConfirmed.
+// CancelReservation cancels an open reservation, releases its volume and purges its bytes.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
 func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
@@ -240,11 +245,11 @@ func (s *Service) deleteReservations(ctx context.Context, tx *postgres.Store, ui
 	return tx.DeleteReservations(ctx, uids)
 }
 
-// OpenReservation is what the owner of a mailbox sees of a stranger's open reservation on it.
+// OpenReservation is a stranger's open reservation as the owner of the mailbox sees it.
 type OpenReservation = postgres.OpenReservation
 
-// OpenReservations returns the open reservations that strangers hold on the caller's mailbox, newest first. ErrNotFound
-// without a mailbox.
+// OpenReservations returns the strangers' open reservations on the caller's mailbox, newest first.
+// Errors: transfer.ErrNotFound without a mailbox.
 func (s *Service) OpenReservations(ctx context.Context, c token.Caller) ([]OpenReservation, error) {
 	if _, err := s.Mailbox(ctx, c); err != nil {
 		return nil, err
@@ -252,8 +257,9 @@ func (s *Service) OpenReservations(ctx context.Context, c token.Caller) ([]OpenR
 	return s.store.OpenReservations(ctx, c.Person, s.now())
 }
 
-// EndReservation ends a stranger's open reservation on the caller's mailbox, as CancelReservation does. ErrNotFound.
-func (s *Service) EndReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
+// CancelMailboxReservation cancels a stranger's open reservation on the caller's mailbox, as CancelReservation does.
+// Errors: transfer.ErrNotFound.
+func (s *Service) CancelMailboxReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
 	if _, err := s.Mailbox(ctx, c); err != nil {
 		return err
 	}

@@ -1,9 +1,28 @@
-// Package service holds the rules of the transfer service: who may do what to a mailbox, a reservation, an object or a
-// transfer, and what follows from it. It opens the transactions, one a change; the mails, events and audit entries that
-// a change causes are queued in it.
+// Package service holds the rules of the transfer domain: who may do what to a mailbox, a reservation, an object or a
+// transfer. An exported method validates its input, decides, and writes in one transaction. Its comment lists the errors it
+// returns. The package contains no SQL (transfer/postgres) and knows no HTTP (transfer/handler). The bytes of objects are
+// handled by transfer/content.
 //
-// It writes no SQL (transfer/postgres) and knows no HTTP (transfer/handler). Bytes go to the blob store outside of any
-// transaction: first the bytes, then the row that says how many are held; what a crash leaves behind is swept by jobs.
+// Passwords are hashed and compared outside of transactions. Mails, events, audit entries and jobs are written inside the
+// transaction of the change.
+//
+// # Locks
+//
+// A transaction takes its locks in this order:
+//
+//  1. The homes (LockHomes, an advisory lock): shared by writers of anything with a home host, exclusive for moves to
+//     another home host and for deletions.
+//  2. The groups of an organization (LockGroups, an advisory lock): before a group is added.
+//  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
+//     its objects change.
+//  4. Its objects (LockUpload, DiscardObjects).
+//  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden or is revoked.
+//  6. Mails (mail.Mailer), then the deliveries that refer to them.
+//  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations. Every
+//     upload of the organization needs them, so they are locked after everything that takes long.
+//  8. The feeds of persons (package events), in the order of their uids.
+//
+// Jobs that lock many rows skip rows that others have locked.
 package service
 
 import (
@@ -97,27 +116,27 @@ func New(o Options) *Service {
 	return s
 }
 
-// scope is a caller's point of view: what is at home on another host than the request's does not exist.
+// scope returns the caller's point of view: what has its home on another host does not exist.
 func (s *Service) scope(c token.Caller) postgres.Scope {
 	return postgres.Scope{Host: c.Client.Host.Name, HostOrganization: c.Client.Host.Organization, Now: s.now(), Defaults: s.defaults}
 }
 
-// anywhere is the point of view of work that no request asks for.
+// anywhere returns the scope of work without a request.
 func (s *Service) anywhere() postgres.Scope {
 	return postgres.Scope{Host: postgres.AnyHost, Now: s.now(), Defaults: s.defaults}
 }
 
-// audit records a change in tx's transaction.
+// audit writes an audit entry in tx's transaction.
 func (s *Service) audit(ctx context.Context, tx *postgres.Store, c token.Caller, e audit.Entry) error {
 	e.Actor, e.Client = c.Person, c.Client
 	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
 
-// deliveryKey is the secret in the link to a new delivery. It is derived, so that a mail can be written again; the row holds
-// its SHA-256 (contract 1.5).
+// deliveryKey returns the secret in the link to a new delivery. It is derived, so that a later mail can contain the link
+// again. The row holds its SHA-256 (contract 1.5).
 func (s *Service) deliveryKey(d id.Delivery) string { return s.deliveryKeys(d, firstVersion)[0] }
 
-// deliveryKeys are the secret of a delivery under the present secret key and under the previous one, if there is one.
+// deliveryKeys returns the secret of a delivery under the present secret key, then under the previous one if there is one.
 func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
 	var keys []string
 	for _, mac := range s.sealer.MACs("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))) {
@@ -126,13 +145,12 @@ func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
 	return keys
 }
 
-// newLink is the page of a new delivery.
+// newLink returns the page URL of a new delivery.
 func (s *Service) newLink(host string, d id.Delivery) string {
 	return s.hosts.URL(host, "/t/"+s.deliveryKey(d))
 }
 
-// linkAgain is the page of a delivery whose row knows its key: made under the secret key of its time, any other opens nothing. It is
-// empty when that secret key is gone.
+// linkAgain returns the page URL of a stored delivery. It is empty when the secret key that the link was made under is gone.
 func (s *Service) linkAgain(l postgres.Link) string {
 	for _, key := range s.deliveryKeys(l.Delivery, l.Version) {
 		if l.Host != "" && bytes.Equal(seal.Hash(key), l.KeyHash) {

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -23,38 +24,36 @@ import (
 // SeenTransfer is a transfer as the caller may see it.
 type SeenTransfer struct {
 	transfer.Transfer
-	Objects []transfer.Object // unless it is Locked or Brief
-	Locked  bool              // protected, and not from its sender: what it holds is not shown here
-	Brief   bool              // its objects are left out
+	Objects []transfer.Object // empty while Locked or Brief
+	Locked  bool              // protected, and the caller is not the sender: the content is hidden
+	Brief   bool              // the objects are left out
 }
 
-// TransferQuery asks for a part of the caller's transfers.
+// TransferQuery selects a part of the caller's transfers.
 type TransferQuery struct {
 	Received, Sent bool
 	Search         string
-	Cursor         string // of the answer before; empty: from the newest
-	Limit          int    // 1 to MaxPage
+	Cursor         string // of the previous answer; empty: newest first
+	Limit          int    // 1 to transfer.MaxPage
 }
 
-// Bounds of lists.
+// Limits of lists.
 const (
-	DefaultPage   = 50
-	MaxPage       = 200
-	maxSearch     = 255
-	listedObjects = 100      // a transfer in a list shows its objects only up to so many
-	contentBatch  = 64 << 10 // bytes of what is said in transfers that are read at once, unless one has more
+	listedObjects = 100      // objects up to which a transfer in a list shows them
+	contentBatch  = 64 << 10 // bytes of texts of the transfers in one batch, unless a single one has more
 
-	// searchCandidates is how many transfers a search looks at, of those received and of those sent each, before it answers what it has
-	// found: well within the time that a statement may take.
+	// searchCandidates is how many received and how many sent transfers a search reads before it answers. They stay well
+	// within the statement timeout.
 	searchCandidates = 10_000
 )
 
-// Transfers returns the caller's transfers, newest first, and a cursor when there are more, or when a search has not looked at all yet:
-// its page may then hold fewer than the limit, or nothing. What they hold is read as they are asked for. ErrInvalid.
+// Transfers streams the caller's transfers, newest first. The cursor is empty after the last page. A search may return a
+// cursor with a page that has fewer transfers than the limit, or none: it has not read all transfers yet. Contents are read
+// in batches. Errors: fault.ErrInvalid.
 func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
 	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var p fault.Problems
-	checkLine(&p, "search", q.Search, maxSearch)
+	checkLine(&p, "search", q.Search, text.MaxName)
 	if q.Cursor != "" {
 		var ok bool
 		if page.After, ok = parseCursor(q.Cursor); !ok {
@@ -74,7 +73,7 @@ func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery
 	return s.seen(ctx, rows), next, nil
 }
 
-// seen fills rows as they are asked for: as many at once as hold objectsBatch objects or contentBatch bytes, or one more.
+// seen streams rows with their contents, in batches of at most objectsBatch objects and contentBatch bytes, or of one row.
 func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.Seq2[SeenTransfer, error] {
 	return func(yield func(SeenTransfer, error) bool) {
 		for rest := rows; len(rest) > 0; {
@@ -100,7 +99,8 @@ func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.S
 	}
 }
 
-// fill adds recipients, contents that were left out, and objects where there are up to maxObjects, and takes away what the caller may not see.
+// fill adds recipients, contents that the query left out, and objects of transfers that have at most maxObjects. It hides
+// what the caller may not see.
 func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObjects int32) ([]SeenTransfer, error) {
 	out := make([]SeenTransfer, len(rows))
 	var all, shown []id.Transfer
@@ -133,7 +133,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
 			}
-			d.Undelivered = d.Undelivered && r.AsSender // nobody else's business
+			d.Undelivered = d.Undelivered && r.AsSender // only the sender may see it
 			out[i].Recipients = append(out[i].Recipients, d)
 		}
 		if out[i].Locked {
@@ -143,11 +143,11 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	return out, nil
 }
 
-// fillContents adds what a page has left out of its rows.
+// fillContents adds the contents that the query left out.
 func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []postgres.SeenTransfer) error {
 	places := map[id.Transfer]int{}
 	for i, r := range rows {
-		if r.LeftOut > 0 && !out[i].Locked { // what is locked is hidden anyway
+		if r.LeftOut > 0 && !out[i].Locked { // contents of locked ones are hidden
 			places[r.UID] = i
 		}
 	}
@@ -165,14 +165,15 @@ func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []p
 	return err
 }
 
-// hide takes away what a protection hides.
+// hide clears what a protection hides.
 func hide(t *transfer.Transfer) {
 	t.Subject, t.Message, t.Fields = "", "", nil
 	t.ObjectCount, t.TotalBytes = 0, 0
 }
 
-// Transfer returns one of the caller's transfers, with its link to whom it is from: the answer to the confirm may have been lost. Its
-// objects come apart, where it is not locked. Looking at a transfer without files is its first access. ErrNotFound.
+// Transfer returns one of the caller's transfers, for its sender with the link, because the answer to the confirm may have
+// been lost. The objects are nil while it is locked. The first view of a transfer without files is its first access.
+// Errors: transfer.ErrNotFound.
 func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
 	row, err := s.store.TransferOf(ctx, uid, c.Person, s.scope(c))
 	if err != nil {
@@ -197,8 +198,8 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 	return list[0], s.delivered(ctx, row.Transfer), nil
 }
 
-// DeleteTransfer takes a transfer out of a recipient's sight, or takes it back for its sender; of one that has ended
-// already the sender takes away what is left. When nobody else can reach it, it is erased at once. ErrNotFound.
+// DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has ended is hidden from
+// its sender. When no party can reach it any more, it is erased at once. Errors: transfer.ErrNotFound.
 func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		t, err := tx.LockTransferOf(ctx, uid, c.Person, s.scope(c))
@@ -217,10 +218,10 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 		if err != nil {
 			return err
 		}
-		if len(seen) == 0 && !t.AsSender { // another request was faster
+		if len(seen) == 0 && !t.AsSender { // a parallel request has hidden it
 			return transfer.ErrNotFound
 		}
-		for _, d := range seen { // a mail on its way would bring a dead link; one that fails locks the delivery after itself
+		for _, d := range seen { // its link would be dead; lock order: mail before delivery, as MailFailed
 			if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.String()); err != nil {
 				return err
 			}
@@ -228,17 +229,17 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 		if err := tx.HideDeliveries(ctx, uid, c.Person, s.now()); err != nil {
 			return err
 		}
-		if err := s.endAbandoned(ctx, tx, []id.Transfer{uid}); err != nil {
+		if err := s.revokeUnreachable(ctx, tx, []id.Transfer{uid}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, c, audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
 }
 
-// revoke erases a transfer for its sender and tells the feeds of the recipients, and the sender's own for other windows.
+// revoke erases a transfer for its sender. It sends an event to the recipients and to the sender's other sessions.
 func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller, t postgres.SeenTransfer) error {
 	uids := []id.Transfer{t.UID}
-	if err := s.end(ctx, tx, uids, transfer.Revoked); err != nil {
+	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
 		return err
 	}
 	deliveries, err := tx.DeliveriesOfTransfers(ctx, uids)
@@ -263,17 +264,17 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
 }
 
-// endAbandoned erases those of transfers that nobody can reach any more.
-func (s *Service) endAbandoned(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
+// revokeUnreachable erases those of transfers that no party can reach any more.
+func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
 	abandoned, err := tx.Abandoned(ctx, uids)
 	if err != nil || len(abandoned) == 0 {
 		return err
 	}
-	return s.end(ctx, tx, abandoned, transfer.Revoked)
+	return s.endTransfers(ctx, tx, abandoned, transfer.Revoked)
 }
 
-// end erases locked transfers, what failed mails say of them included, and has their bytes removed.
-func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
+// endTransfers erases locked transfers and the mails about them, and purges their bytes.
+func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
 	n, err := tx.EndTransfers(ctx, uids, final, s.now())
 	if err != nil || n == 0 {
 		return err
@@ -288,7 +289,7 @@ func (s *Service) end(ctx context.Context, tx *postgres.Store, uids []id.Transfe
 	return s.content.PurgeSoon(ctx, tx)
 }
 
-// cursor names a position in a list.
+// cursor encodes a position in a list.
 func cursor(p postgres.Position) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro()))
 	return base64.RawURLEncoding.EncodeToString(append(raw, p.UID.UUID[:]...))

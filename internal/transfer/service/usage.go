@@ -7,7 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Usage returns what the caller and the caller's organization have uploaded this month. ErrNotFound.
+// Usage returns what the caller and the caller's organization have uploaded this month. Errors: transfer.ErrNotFound.
 func (s *Service) Usage(ctx context.Context, c token.Caller) (transfer.Usage, error) {
 	sc := s.scope(c)
 	o, err := s.store.Owner(ctx, c.Person, sc)

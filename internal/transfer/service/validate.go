@@ -5,16 +5,7 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 )
 
-// Lengths of contract 1.14, in bytes.
-const (
-	maxName     = 255
-	maxSlogan   = 500
-	maxMessage  = 20_000
-	maxPassword = 72 // what bcrypt looks at
-	maxFilters  = 100
-)
-
-// checkLine and checkBlock note a member that is not a line, or a text of lines, of so many bytes.
+// checkLine and checkBlock add a problem for a member that is no text of one line, or of lines, of at most limit bytes.
 func checkLine(p *fault.Problems, member, value string, limit int) {
 	if value == "" {
 		return
@@ -33,7 +24,7 @@ func checkBlock(p *fault.Problems, member, value string, limit int) {
 	}
 }
 
-// checkEmail notes a member that is not an address, and returns the address in the form it is compared in.
+// checkEmail adds a problem for an invalid address, and returns the address normalized.
 func checkEmail(p *fault.Problems, member, value string) string {
 	address, err := text.Email(value)
 	if err != nil {

@@ -88,7 +88,7 @@ func TestRemovingWhatBecomesHeld(t *testing.T) {
 	}
 	b.next <- io.ErrUnexpectedEOF
 	w.waiting(1)
-	go func() { removed <- w.RemoveObject(t.Context(), c, r, "a") }()
+	go func() { removed <- w.DeleteObject(t.Context(), c, r, "a") }()
 	w.waiting(2)
 	if err := gate.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
