@@ -4,5 +4,5 @@ package identity
 type Avatar struct {
 	Height int16  // pixels; the width is the same
 	Image  []byte // JPEG
-	ETag   string // quoted, as HTTP wants it
+	ETag   string // quoted (RFC 9110, section 8.8.3)
 }

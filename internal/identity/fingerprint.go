@@ -6,18 +6,18 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Emoji is one picture of a fingerprint.
+// Emoji is one symbol of a fingerprint.
 type Emoji struct {
-	Name      string // the emoji itself
-	CodePoint rune   // its Unicode code point
-	Title     string // its English key
+	Name      string // the emoji as text
+	CodePoint rune
+	Title     string // English; the key of its translations
 }
 
-// FingerprintLength is how many emoji make a fingerprint (contract 3.8).
+// FingerprintLength is the number of emoji in a fingerprint (contract 3.8).
 const FingerprintLength = 4
 
-// Fingerprint returns the emoji by which people recognize a person: the same for the same uid for ever. Its hash spreads
-// uids of the same millisecond, whose first bytes are equal.
+// Fingerprint returns the emoji by which people recognize a person. It depends only on the uid and never changes. The
+// uid is hashed because uids of the same millisecond begin with the same bytes.
 func Fingerprint(uid id.Person) [FingerprintLength]Emoji {
 	sum := sha256.Sum256(uid.UUID[:])
 	var f [FingerprintLength]Emoji
@@ -28,8 +28,8 @@ func Fingerprint(uid id.Person) [FingerprintLength]Emoji {
 	return f
 }
 
-// emoji are easy to tell apart and to name, each one code point. The order is part of every fingerprint: it never
-// changes. There are 64, so that every one is as likely as the next.
+// emoji are easy to distinguish and to name. Each is one code point. The order is part of every fingerprint and must
+// never change. There are 64, which divides 256, so that each is equally likely.
 var emoji = [64]struct {
 	codePoint rune
 	title     string

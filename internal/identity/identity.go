@@ -1,6 +1,6 @@
-// Package identity is the vocabulary of the identity domain: persons, their addresses, sessions and organizations, and
-// every failure that a client of the identity API can meet. It holds no SQL, no HTTP and no transactions; those are the
-// layers below it: handler, service, postgres. Credentials have a package of their own, credential.
+// Package identity has the types of the identity domain (persons, addresses, sessions, organizations), its limits, and
+// every error of the identity API. HTTP, transactions and SQL are in its subpackages handler, service and postgres; the
+// arithmetic of credentials is in credential.
 package identity
 
 import (
@@ -21,13 +21,13 @@ const (
 	RoleSpacesUse         = "Service.Spaces.Use"
 )
 
-// Roles lists every role, in the order of the specification.
+// Roles returns every role, in the order of the specification.
 func Roles() []string {
 	return []string{RoleOrganizationAdmin, RoleContractAdmin, RoleContractRead, RoleTransferUse, RoleTransferArchive,
 		RoleDriveCreateSpace, RoleAllUse, RoleSpacesUse}
 }
 
-// Person is a person profile as its owner sees it ("Person profile" of the specification).
+// Person is a person as the person sees it ("Person profile" of the specification).
 type Person struct {
 	UID          id.Person
 	Name         string // empty: unset
@@ -46,7 +46,7 @@ type Address struct {
 	Address  string // normalized: lower case, domain in ASCII form
 	Primary  bool
 	Verified bool
-	RemoveAt *time.Time // when it is removed unless verified before; nil once verified
+	RemoveAt *time.Time // when it is deleted unless verified before; nil once verified
 }
 
 // Authenticator is a credential of a person ("Authenticator" of the specification), without its secret.
@@ -55,12 +55,12 @@ type Authenticator struct {
 	Type         string // bcrypt, totp or recovery
 	Name         string // empty: unset
 	RegisteredAt time.Time
-	UpdatedAt    time.Time // of the key; a new name leaves it
+	UpdatedAt    time.Time // of the key; a new name does not change it
 	Verified     bool
-	Cardinality  int // recovery: codes that are left; else 1
+	Cardinality  int // recovery: number of unused codes; else 1
 }
 
-// Organization is the summary that any member sees ("Organization summary" of the specification).
+// Organization is the summary of an organization for its members ("Organization summary" of the specification).
 type Organization struct {
 	UID              id.Organization
 	Free             bool
@@ -68,7 +68,7 @@ type Organization struct {
 	HasAvatar        bool
 	Locale           string
 	TimeZone         string
-	Hostname         string // active; the free one's when it has none
+	Hostname         string // the active one; without one the free organization's
 	GlobalSignature  string
 	LegalNoticeURL   string
 	PrivacyPolicyURL string
@@ -85,7 +85,7 @@ type Session struct {
 	IP        string
 }
 
-// AuthLevel of a session (contract 2.2).
+// The authLevel of a session (contract 2.2).
 const (
 	LevelUnverified = 0 // the primary address is not verified
 	LevelOne        = 1 // one factor

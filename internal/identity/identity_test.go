@@ -17,7 +17,7 @@ func TestFingerprint(t *testing.T) {
 		uid := id.New[id.Person]()
 		f := identity.Fingerprint(uid)
 		if f != identity.Fingerprint(uid) {
-			t.Fatal("a fingerprint changes")
+			t.Fatal("the fingerprint of one uid changes")
 		}
 		if f == previous {
 			same++
@@ -47,6 +47,6 @@ func TestFingerprint(t *testing.T) {
 	}
 	const want = "butterfly rabbit hammer pig "
 	if title != want {
-		t.Errorf("the fingerprint of a known uid is %q, was %q", title, want)
+		t.Errorf("the fingerprint of a fixed uid is %q, want %q", title, want)
 	}
 }

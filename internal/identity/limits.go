@@ -26,7 +26,8 @@ const (
 // Gigabyte is the unit of volumes, in bytes.
 const Gigabyte = 1_000_000_000
 
-// The plan that the free organization gets at the first start (contract 3.19). The limits of new transfers are a setting.
+// The plan that the free organization gets at the first start (contract 3.19). The limits of new transfers are a
+// setting.
 const (
 	PlanUsers         = 100_000
 	PlanVolume        = 1000 * Gigabyte // of transfers and of storage, each

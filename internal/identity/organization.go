@@ -7,7 +7,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// OrganizationDetails is an organization as its members see it ("Organization (full, authenticated)").
+// OrganizationDetails is all of an organization that its members see ("Organization (full, authenticated)" of the
+// specification).
 type OrganizationDetails struct {
 	UID           id.Organization
 	Free          bool
@@ -19,8 +20,8 @@ type OrganizationDetails struct {
 	Subscriptions []Subscription
 }
 
-// OrganizationProfile is what administrators of an organization may change ("Organization profile"). Empty strings are
-// unset.
+// OrganizationProfile is the part of an organization that its administrators can change ("Organization profile" of the
+// specification). Empty strings are unset.
 type OrganizationProfile struct {
 	Name              string
 	AddressLine1      string
@@ -35,11 +36,11 @@ type OrganizationProfile struct {
 	PrivacyPolicyURL  string
 	Locale            string
 	TimeZone          string
-	Hostname          string   // the active one; empty: the free organization's hosts serve this one's members
-	InactiveHostnames []string // still select the organization; in alphabetical order
+	Hostname          string   // the active one; empty: its members are at home on the free organization's host
+	InactiveHostnames []string // they also select the organization; in alphabetical order
 }
 
-// Theme is the colors of an organization's pages, as #rrggbb; empty strings are unset.
+// Theme has the colors of an organization's pages, as #rrggbb. Empty strings are unset.
 type Theme struct {
 	PrimaryColor    string
 	BackgroundColor string
@@ -48,14 +49,14 @@ type Theme struct {
 // IsZero reports whether there is no theme.
 func (t Theme) IsZero() bool { return t == Theme{} }
 
-// HostClaim is a hostname that becomes an organization's once a TXT record proves that it is (contract 3.11).
+// HostClaim is a hostname that an organization gets once a TXT record proves that it controls it (contract 3.11).
 type HostClaim struct {
 	Organization id.Organization
 	Host         string
-	Key          string // what the TXT record has to hold; no secret
+	Key          string // the value of the TXT record; not secret
 }
 
-// Record is the DNS name of the TXT record.
+// Record returns the DNS name of the TXT record.
 func (c HostClaim) Record() string { return "_consign." + c.Host }
 
 // The product domains.
@@ -64,19 +65,19 @@ const (
 	DomainTransfer = "skp"
 )
 
-// Domains lists the product domains.
+// Domains returns the product domains.
 func Domains() []string { return []string{DomainSpaces, DomainTransfer} }
 
-// StatusActive is the status of a subscription that counts.
+// StatusActive is the status of a subscription that is in force.
 const StatusActive = "active"
 
-// SubscriptionStatuses lists every status of a subscription.
+// SubscriptionStatuses returns every status of a subscription.
 func SubscriptionStatuses() []string {
 	return []string{StatusActive, "cancelled", "incomplete", "past_due", "incomplete_expired", "trialing", "unpaid"}
 }
 
-// Subscription is what an organization has subscribed to. Domain, ProductID, DisplayName and Status are empty together
-// while it references no product.
+// Subscription is a subscription of an organization. Without a product, Domain, ProductID, DisplayName and Status are
+// all empty.
 type Subscription struct {
 	Organization id.Organization
 	Domain       string
@@ -88,21 +89,21 @@ type Subscription struct {
 	ExpiresAt    *time.Time // when cancelled; nil: not cancelled
 }
 
-// ActiveAt reports whether the subscription of a domain counts at a time.
+// ActiveAt reports whether this is a subscription of domain that is in force at now.
 func (s Subscription) ActiveAt(domain string, now time.Time) bool {
 	return s.Domain == domain && s.Status == StatusActive && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
 }
 
-// What changeHostname may be: no hostname of one's own, a label below the base domain, up to two labels, or any name
-// (contract 3.11).
+// The values of the limitation changeHostname (contract 3.11).
 const (
-	HostnameFixed  = "noChange"
-	HostnameLabel  = "pro"
-	HostnameLabels = "teambeam"
-	HostnameCustom = "custom"
+	HostnameFixed  = "noChange" // no own hostname
+	HostnameLabel  = "pro"      // one label below the base domain
+	HostnameLabels = "teambeam" // one or two labels below the base domain
+	HostnameCustom = "custom"   // any hostname
 )
 
-// Limits are the limitations of an organization ("Organization limitations"). Volumes are in bytes.
+// Limits are the limitations of an organization ("Organization limitations" of the specification). Volumes are in
+// bytes.
 type Limits struct {
 	Organization              id.Organization
 	ServiceEnabled            bool
@@ -113,38 +114,38 @@ type Limits struct {
 	SecureSpaces              bool
 	MimeTypeFilter            bool
 	NewTransferLimit          int
-	NewTransferDrainRate      float64 // drops a second
+	NewTransferDrainRate      float64 // tokens per second
 	NewTransferReceiversLimit int
 	AdminPortal               bool
 	MailboxGroups             int
 	ChangeHostname            string
 }
 
-// Member is a person in an organization ("Member entry").
+// Member is a person in an organization ("Member entry" of the specification).
 type Member struct {
 	UID         id.Person
 	Name        string // empty: unset
 	Email       string // primary address
 	Roles       []string
-	Reference   string // the organization's own words about the member; empty: none
+	Reference   string // the organization's note about the member; empty: none
 	ExternalUID string // empty: none
 	Issuer      string // of the external identity provider; empty: a local account
 }
 
-// Invitation grants membership of an organization to whoever accepts it.
+// Invitation grants the person who accepts it membership of an organization.
 type Invitation struct {
 	Key          string
-	Address      string     // empty: shared, can be accepted by anybody and often
-	Inviter      *id.Person // nil: an operator, or removed
+	Address      string     // empty: shared; anybody can accept it, any number of times
+	Inviter      *id.Person // nil: an operator, or a deleted person
 	Roles        []string
-	ExpiresAt    *time.Time // nil: never, of shared ones
+	ExpiresAt    *time.Time // nil for shared ones: never
 	Organization Organization
 }
 
-// Shared reports whether the invitation is for everybody who has its key.
+// Shared reports whether anybody who has the key can accept the invitation.
 func (i Invitation) Shared() bool { return i.Address == "" }
 
-// SortRoles returns roles in the order of Roles, each once. Unknown ones are returned as unknown.
+// SortRoles returns the known roles in the order of Roles without duplicates, and the unknown ones.
 func SortRoles(roles []string) (sorted, unknown []string) {
 	known := Roles()
 	for _, r := range roles {

@@ -1,14 +1,15 @@
-// Package agreement owns the words of the data processing agreement (GDPR, Article 28) in every locale, and puts the
-// parties' facts into them. Each locale is one file in texts/, for a lawyer to read and change; how it is laid out is
-// package pdf's business, and who may have it the service's.
+// Package agreement has the text of the data processing agreement (GDPR, Article 28) in every locale and fills in the
+// facts of the parties. Each locale is one file in texts/ that a lawyer can read and change. Package pdf does the
+// layout; the service decides who may get the document.
 //
-// A file begins with lines "name: value" and goes on, after a line "---", with the text: "## " begins a section, "@@ " an
-// annex, "- " an item of a list, and every other line is a paragraph; those before the first section are the preamble.
-// {product}, {provider}, {organization}, {service} and {contact} stand for facts.
+// A file begins with lines "name: value". After a line "---" comes the text: a line "## " begins a section, "@@ " an
+// annex, "- " a list item, and every other line is a paragraph. Paragraphs before the first section are the preamble.
+// {product}, {provider}, {organization}, {service}, {purpose} and {contact} are placeholders for facts.
 package agreement
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,9 +23,9 @@ import (
 //go:embed texts/*.txt
 var files embed.FS
 
-// Facts are what the agreement says of the two parties.
+// Facts are the facts about the two parties in an agreement.
 type Facts struct {
-	Date           time.Time // of the document, in the organization's time zone
+	Date           time.Time // date of the document, in the organization's time zone
 	Domain         string    // product domain
 	ProductName    string
 	ProviderName   string
@@ -33,13 +34,13 @@ type Facts struct {
 	Organization   identity.OrganizationProfile
 }
 
-// Texts are the agreements of all locales.
+// Texts are the texts of the agreement in all locales. It is safe for concurrent use.
 type Texts struct {
 	catalog *i18n.Catalog
-	locales map[string]func() text // each read when its first document is wanted
+	locales map[string]func() text // each is parsed at its first use
 }
 
-// text is one file.
+// text is a parsed file.
 type text struct {
 	words    map[string]string
 	preamble []pdf.Block
@@ -47,7 +48,7 @@ type text struct {
 	annexes  []pdf.Section
 }
 
-// New returns the embedded texts. One that is not written as the package says shows in its tests, which read them all.
+// New returns the embedded texts. A malformed text panics at its first use; the package's tests use all of them.
 func New(catalog *i18n.Catalog) *Texts {
 	t := &Texts{catalog: catalog, locales: map[string]func() text{}}
 	for _, locale := range i18n.Locales() {
@@ -66,7 +67,7 @@ func New(catalog *i18n.Catalog) *Texts {
 	return t
 }
 
-// wordNames are the names that every file begins with.
+// wordNames are the names of the lines "name: value" that every file must have.
 var wordNames = []string{
 	"title", "subtitle", "date", "page", "controller", "processor", "place", "name", "signature",
 	"service.skp", "service.spaces", "purpose.skp", "purpose.spaces",
@@ -75,7 +76,7 @@ var wordNames = []string{
 func parse(source string) (text, error) {
 	head, body, found := strings.Cut(source, "\n---\n")
 	if !found {
-		return text{}, fmt.Errorf("there is no line ---")
+		return text{}, errors.New("the line --- is missing")
 	}
 	t := text{words: map[string]string{}}
 	for line := range strings.Lines(head) {
@@ -109,7 +110,7 @@ func parse(source string) (text, error) {
 	return t, nil
 }
 
-// Document writes the agreement in the organization's locale.
+// Document returns the agreement in the organization's locale, or in i18n.Default if there is no text in it.
 func (t *Texts) Document(f Facts) pdf.Document {
 	o := f.Organization
 	if !i18n.Supported(o.Locale) {
@@ -138,7 +139,7 @@ func (t *Texts) Document(f Facts) pdf.Document {
 	}
 }
 
-// controller is the organization as it is addressed.
+// controller returns the postal address of the organization, in the order of lines that its locale uses.
 func controller(o identity.OrganizationProfile) []string {
 	town := strings.TrimSpace(o.PostCode + " " + o.City)
 	if o.Locale == i18n.Default {
@@ -148,7 +149,7 @@ func controller(o identity.OrganizationProfile) []string {
 	return lines(o.Name, o.AddressLine1, o.AddressLine2, town, o.State, o.Country)
 }
 
-// lines leaves out what is empty.
+// lines returns the lines that are not empty.
 func lines(all ...string) []string {
 	var out []string
 	for _, l := range all {

@@ -37,7 +37,7 @@ func facts(locale, domain string) agreement.Facts {
 	}
 }
 
-// shape is what all languages of a document must have in common: the number of paragraphs and items of each section.
+// shape returns the number of paragraphs and items of each section, which must be the same in all languages.
 func shape(d pdf.Document) [][]int {
 	out := [][]int{{len(d.Preamble), len(d.Sections), len(d.Annexes), len(d.Parties), len(d.Signatures)}}
 	for _, s := range slices.Concat(d.Sections, d.Annexes) {
@@ -50,7 +50,7 @@ func shape(d pdf.Document) [][]int {
 	return out
 }
 
-// cited lists the articles of the GDPR that a document names, which no translation may lose or mistype.
+// cited returns the articles of the GDPR that each paragraph names, which must be the same in all languages.
 func cited(d pdf.Document) []string {
 	var all []string
 	for _, s := range slices.Concat(d.Sections, d.Annexes) {
@@ -63,8 +63,8 @@ func cited(d pdf.Document) []string {
 	return all
 }
 
-// TestEveryLocale renders the agreement in every locale: the same structure, every fact filled in, no glyph missing. With
-// CONSIGN_TEST_PDF=directory the files are kept there for the eye.
+// TestEveryLocale renders the agreement in every locale. The structure is the same, every placeholder is filled in and
+// no glyph is missing. With CONSIGN_TEST_PDF=directory the test writes the files there for inspection.
 func TestEveryLocale(t *testing.T) {
 	t.Parallel()
 	all := texts(t)
@@ -75,7 +75,7 @@ func TestEveryLocale(t *testing.T) {
 			f := facts(locale, domain)
 			d := all.Document(f)
 			if diff := cmp.Diff(shape(english), shape(d)); diff != "" {
-				t.Errorf("%s is not built like the English text: %s", locale, diff)
+				t.Errorf("%s differs in structure from the English text: %s", locale, diff)
 			}
 			if diff := cmp.Diff(cited(english), cited(d)); diff != "" {
 				t.Errorf("%s cites other articles than the English text: %s", locale, diff)
@@ -87,7 +87,7 @@ func TestEveryLocale(t *testing.T) {
 			}
 			again, err := renderer.Render(t.Context(), all.Document(f))
 			if err != nil || string(again) != string(file) {
-				t.Errorf("%s: not the same bytes again, or %v", locale, err)
+				t.Errorf("%s: a second rendering differs, or %v", locale, err)
 			}
 			checkWords(t, locale, d)
 			if dir := os.Getenv("CONSIGN_TEST_PDF"); dir != "" {
@@ -99,7 +99,7 @@ func TestEveryLocale(t *testing.T) {
 	}
 }
 
-// checkWords looks for facts that are missing and placeholders that were not filled in.
+// checkWords checks that all facts are present and no placeholder is left.
 func checkWords(t *testing.T, locale string, d pdf.Document) {
 	t.Helper()
 	var b strings.Builder
@@ -124,7 +124,7 @@ func checkWords(t *testing.T, locale string, d pdf.Document) {
 	}
 }
 
-// TestUnknownLocale falls back to English.
+// TestUnknownLocale: an unknown locale falls back to English.
 func TestUnknownLocale(t *testing.T) {
 	t.Parallel()
 	if d := texts(t).Document(facts("xx_XX", identity.DomainSpaces)); d.Title != "Data Processing Agreement" || d.Locale != i18n.Default {

@@ -1,9 +1,9 @@
-// Package credential owns the arithmetic of the three kinds of credentials that identity manages: the rules for passwords
-// (package bcrypt hashes them), TOTP secrets, and sets of recovery codes. It stores nothing and decides nothing about a person; that a
-// code counts once is a guarded statement of the postgres package.
+// Package credential has the rules and arithmetic of the three types of credentials: the rules for passwords (package
+// password hashes them), TOTP secrets and codes, and recovery codes. It has no storage. That a code is accepted once is
+// a guarded statement in identity/postgres.
 package credential
 
-// The types of authenticators that exist here. sms and u2f of the specification's enumeration are not supported.
+// The supported types of authenticators. The types sms and u2f of the specification are not supported.
 const (
 	TypeBcrypt   = "bcrypt"
 	TypeTOTP     = "totp"

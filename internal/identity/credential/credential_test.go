@@ -53,7 +53,7 @@ func TestTOTP(t *testing.T) {
 	step := now.Unix() / 30
 	theirs, err := totp.GenerateCode(credential.TOTPKey(secret), now)
 	if err != nil || theirs != credential.TOTPCode(secret, step) {
-		t.Fatalf("code %s, another implementation says %s, %v", credential.TOTPCode(secret, step), theirs, err)
+		t.Fatalf("code %s, package otp returns %s, %v", credential.TOTPCode(secret, step), theirs, err)
 	}
 	for d := int64(-3); d <= 3; d++ {
 		got, ok := credential.TOTPStep(secret, credential.TOTPCode(secret, step+d), now)
@@ -68,7 +68,7 @@ func TestTOTP(t *testing.T) {
 	}
 }
 
-// The vectors of RFC 6238, appendix B, shortened to six digits.
+// TestTOTPVectors uses the vectors of RFC 6238, appendix B, cut to six digits.
 func TestTOTPVectors(t *testing.T) {
 	t.Parallel()
 	secret := []byte("12345678901234567890")
@@ -94,7 +94,7 @@ func TestTOTPImage(t *testing.T) {
 	}
 }
 
-// TestTOTPURI: apps take the query as RFC 3986 has it, where a + is one, and would show "My+Files".
+// TestTOTPURI: a space must be %20, since apps show a + in the query as a plus sign (RFC 3986).
 func TestTOTPURI(t *testing.T) {
 	t.Parallel()
 	uri := credential.TOTPURI([]byte("12345678901234567890"), "My Files", "ann+x@example.com")
@@ -120,10 +120,10 @@ func TestRecoveryCodes(t *testing.T) {
 	}
 	typed := strings.ToLower(codes[0][:5] + " - " + codes[0][5:])
 	if !bytes.Equal(credential.HashRecoveryCode(salt, typed), credential.HashRecoveryCode(salt, codes[0])) {
-		t.Error("a code typed in another way has another hash")
+		t.Error("a code in lower case with separators has another hash")
 	}
 	_, otherSalt := credential.NewRecoveryCodes()
 	if bytes.Equal(credential.HashRecoveryCode(otherSalt, codes[0]), credential.HashRecoveryCode(salt, codes[0])) {
-		t.Error("the salt does not matter")
+		t.Error("the hash does not depend on the salt")
 	}
 }

@@ -13,22 +13,23 @@ import (
 	"github.com/consign-dev/consign/internal/password"
 )
 
-// MinPassword is the shortest password in characters.
+// MinPassword is the least number of characters in a password.
 const MinPassword = 10
 
 //go:embed common.txt
 var commonText string
 
-// common is the sorted list; parsed when the first password is judged.
+// common returns the sorted list. It is parsed at the first call.
 var common = sync.OnceValue(func() []string {
-	_, list, _ := strings.Cut(commonText, "domain.\n") // behind the sources
+	_, list, _ := strings.Cut(commonText, "domain.\n") // the header names the sources
 	return strings.Fields(list)
 })
 
-// shortestRoot is the length from which a common password counts as the root of a longer one.
+// shortestRoot is the least number of characters of a common password that counts as the root of a longer one.
 const shortestRoot = 4
 
-// CheckPassword applies contract 3.1 to a new password. Its error is a sentence for a client, without the password.
+// CheckPassword checks a new password (contract 3.1). The error is a sentence for clients and does not contain the
+// password.
 func CheckPassword(candidate string) error {
 	switch {
 	case utf8.RuneCountInString(candidate) < MinPassword:
@@ -41,9 +42,9 @@ func CheckPassword(candidate string) error {
 	return nil
 }
 
-// isCommon reports whether a password is one of the list, a run or repetition of characters, or one of the list with
-// digits and signs around it or written several times: most entries of any list are too short for MinPassword, and
-// their lengthened forms are what people then choose.
+// isCommon reports whether a password is on the list, on the list with digits and signs around it, a repetition of an
+// entry of the list or of up to three bytes, or a run of characters. The longer forms matter because most entries of
+// such lists are shorter than MinPassword.
 func isCommon(password string) bool {
 	p := strings.ToLower(password)
 	if listed(p) || isRun(p) {
@@ -66,7 +67,7 @@ func listed(p string) bool {
 	return found
 }
 
-// isRun reports whether every character is the one before plus the same step of -1, 0 or 1; 9 is followed by 0.
+// isRun reports whether every character differs from the one before by the same step of -1, 0 or 1. 0 follows 9.
 func isRun(p string) bool {
 	runes := []rune(p)
 	steps := map[rune]bool{-1: true, 0: true, 1: true}

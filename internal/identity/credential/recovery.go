@@ -12,7 +12,7 @@ const (
 	saltSize       = 16
 )
 
-// NewRecoveryCodes makes a set of codes and the salt under which they are to be hashed (contract 3.3).
+// NewRecoveryCodes returns a set of ten random codes and the salt for their hashes (contract 3.3).
 func NewRecoveryCodes() (codes []string, salt []byte) {
 	codes = make([]string, recoveryCodes)
 	seen := make(map[string]bool, recoveryCodes)
@@ -28,14 +28,14 @@ func NewRecoveryCodes() (codes []string, salt []byte) {
 	return codes, salt
 }
 
-// newCode makes 50 random bits, as base32.
+// newCode returns 50 random bits in base32.
 func newCode() string {
 	random := make([]byte, 7)
 	_, _ = rand.Read(random)
 	return base32NoPadding.EncodeToString(random)[:recoveryLength]
 }
 
-// HashRecoveryCode returns what is stored of a code. People may type it in lower case and with spaces or hyphens.
+// HashRecoveryCode returns the salted SHA-256 of a code. It ignores case, spaces and hyphens, as people type them.
 func HashRecoveryCode(salt []byte, code string) []byte {
 	plain := strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' {

@@ -23,30 +23,30 @@ const (
 	totpPeriod = 30
 	totpDigits = 6
 	totpSkew   = 1
-	secretSize = 20 // bytes: RFC 4226 recommends the length of the hash
-	qrSize     = 264
+	secretSize = 20  // bytes; RFC 4226 recommends the length of the hash
+	qrSize     = 264 // pixels
 )
 
 var base32NoPadding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// NewTOTPSecret makes a secret.
+// NewTOTPSecret returns a random secret.
 func NewTOTPSecret() []byte {
 	secret := make([]byte, secretSize)
 	_, _ = rand.Read(secret) // never fails (crypto/rand)
 	return secret
 }
 
-// TOTPKey writes a secret as a person types it: base32 without padding.
+// TOTPKey returns a secret as a person types it: in base32 without padding.
 func TOTPKey(secret []byte) string { return base32NoPadding.EncodeToString(secret) }
 
-// TOTPStep finds the time step around now at which code is right. ok is false when there is none. The caller must accept
-// each step once and never one before it (RFC 6238, 5.2).
+// TOTPStep returns the time step of a code that is valid at now. ok is false for an invalid code. The caller must
+// accept each step once, and none before the last accepted one (RFC 6238, section 5.2).
 func TOTPStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	if len(code) != totpDigits {
 		return 0, false
 	}
 	current := now.Unix() / totpPeriod
-	// Every candidate is computed, so that the time taken does not tell which one matched.
+	// All candidates are computed, so that the duration does not reveal which one matches.
 	for s := current - totpSkew; s <= current+totpSkew; s++ {
 		if hmac.Equal([]byte(TOTPCode(secret, s)), []byte(code)) {
 			step, ok = s, true
@@ -55,7 +55,7 @@ func TOTPStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	return step, ok
 }
 
-// TOTPCode computes the code of a step (RFC 4226, 5.3).
+// TOTPCode returns the code of a step (RFC 4226, section 5.3).
 func TOTPCode(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)
 	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(step)))
@@ -65,7 +65,8 @@ func TOTPCode(secret []byte, step int64) string {
 	return fmt.Sprintf("%0*d", totpDigits, number%1_000_000)
 }
 
-// TOTPURI returns the otpauth URI by which an app takes the secret. issuer is the product's name, account the person's address.
+// TOTPURI returns the otpauth URI from which an app imports the secret. issuer is the product's name, account the
+// person's address.
 func TOTPURI(secret []byte, issuer, account string) string {
 	query := url.Values{
 		"secret": {TOTPKey(secret)}, "issuer": {issuer}, "algorithm": {"SHA1"},
@@ -75,7 +76,7 @@ func TOTPURI(secret []byte, issuer, account string) string {
 	return uri.String()
 }
 
-// TOTPImage draws TOTPURI as a QR code, a PNG in a data URI.
+// TOTPImage returns TOTPURI as a QR code: a PNG image in a data URI.
 func TOTPImage(secret []byte, issuer, account string) (string, error) {
 	key, err := otp.NewKeyFromURL(TOTPURI(secret, issuer, account))
 	if err != nil {

@@ -20,24 +20,25 @@ const (
 	maxToken = 32 << 10 // bytes of an ID token; Microsoft's grow with the groups of a person
 	maxClaim = 255      // bytes of sub (OpenID Connect Core 1.0, section 2), sid and name
 	maxNonce = 1_024
-	maxTime  = 253402300799 // the last second of the year 9999
+	maxTime  = 253402300799 // the last second of the year 9999, in seconds since 1970
 )
 
-// token is an ID token that was read. Nothing in it is true before its signature is.
+// token is a parsed ID token. Its signature is not verified.
 type token struct {
 	jws         *jose.JSONWebSignature
 	claims      claims
 	fingerprint [sha256.Size]byte
 }
 
-// parseToken reads the compact form (RFC 7515, section 7.1) with an algorithm that is accepted.
+// parseToken parses the compact serialization (RFC 7515, section 7.1) and refuses algorithms that are not accepted. It
+// does not verify the signature.
 func parseToken(raw string) (*token, error) {
 	if raw == "" || len(raw) > maxToken {
 		return nil, fmt.Errorf("it must have 1 to %d bytes", maxToken)
 	}
 	jws, err := jose.ParseSignedCompact(raw, algorithms())
 	if err != nil {
-		// The library's sentence can quote the token.
+		// The error of the library can contain the token.
 		return nil, errors.New("it must be a JWT signed with RS256, ES256 or EdDSA")
 	}
 	payload := jws.UnsafePayloadWithoutVerification()
@@ -45,27 +46,27 @@ func parseToken(raw string) (*token, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of the payload alone: the same signed content can be spelled in several ways, in its base64 and its signature.
+	// Only the payload counts: base64 and ECDSA signatures allow several encodings of the same token.
 	return &token{jws: jws, claims: c, fingerprint: sha256.Sum256(payload)}, nil
 }
 
-// claims is what an ID token says (OpenID Connect Core 1.0, sections 2 and 5.1), in checked form.
+// claims are the validated claims of an ID token (OpenID Connect Core 1.0, sections 2 and 5.1).
 type claims struct {
 	Issuer, Subject string
 	Audience        []string
 	Authorized      string // azp
 	Nonce, Session  string
-	Tenant          string // tid, Microsoft's
+	Tenant          string // tid (Microsoft)
 	Email           string // in stored form; empty if missing or not an address
 	EmailVerified   bool   // email_verified is true or "true"
-	DomainVerified  bool   // xms_edov, Microsoft's word that the tenant owns the email's domain
+	DomainVerified  bool   // xms_edov (Microsoft): the tenant owns the domain of the email
 	Name            string
 
 	Expires, Issued, NotBefore time.Time
 }
 
-// parseClaims reads claims by their exact names; a claim that is there twice, or has another type, makes a token invalid.
-// Claims that only decorate (name) are left out instead.
+// parseClaims parses claims by their exact names. A duplicate claim or one of the wrong type is an error, except for
+// the name, which is optional and then left out.
 func parseClaims(payload []byte) (claims, error) {
 	var c claims
 	if !utf8.Valid(payload) {
@@ -112,7 +113,7 @@ func parseClaims(payload []byte) (claims, error) {
 	return c, nil
 }
 
-// stringClaim reads a claim that is a line of text; a missing one or null leaves target empty.
+// stringClaim parses a claim that is a line of text. A missing claim or null leaves target empty.
 func stringClaim(all map[string]json.RawMessage, name string, target *string, maxBytes int) error {
 	raw, there := all[name]
 	if !there {
@@ -124,7 +125,7 @@ func stringClaim(all map[string]json.RawMessage, name string, target *string, ma
 	return nil
 }
 
-// timeClaim reads a NumericDate (RFC 7519, section 2), which may have a fraction.
+// timeClaim parses a NumericDate (RFC 7519, section 2), which may have a fraction.
 func timeClaim(all map[string]json.RawMessage, name string, target *time.Time) error {
 	raw, there := all[name]
 	if !there {
@@ -170,7 +171,7 @@ func nameOf(all map[string]json.RawMessage) string {
 	return displayName(read("given_name") + " " + read("family_name"))
 }
 
-// displayName makes a name that a provider gives one that a profile can hold, perhaps empty.
+// displayName turns a provider's name into one that is valid in a profile. The result may be empty.
 func displayName(s string) string {
 	s = strings.ToValidUTF8(s, "")
 	s = strings.Map(func(r rune) rune {
@@ -187,8 +188,8 @@ func displayName(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// UserName returns the name in the user member of Apple's form post, a JSON text that comes with the first login only,
-// or nothing. It is not signed: good for a greeting, proof of nothing, and the email beside it is not looked at.
+// UserName returns the name in the member user of Apple's form post, or "". Apple sends this JSON text at the first
+// login only. It is not signed, so the name proves nothing and the email in it is ignored.
 func UserName(user string) string {
 	if len(user) > maxToken {
 		return ""

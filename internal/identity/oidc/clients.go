@@ -19,7 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 )
 
-// Type is the kind of a provider, as the client environment tells it.
+// Type is the kind of a provider, as the client environment shows it.
 type Type string
 
 // The types (contract 3.14).
@@ -39,22 +39,22 @@ const (
 // Client is one registration of Consign at a provider, an element of the file of CONSIGN_OIDC_CLIENTS.
 type Client struct {
 	Type         Type
-	Issuer       string // exactly as the provider spells it; for Microsoft also the common, organizations or consumers issuer
+	Issuer       string // exactly as in the discovery document; for Microsoft also the common, organizations or consumers issuer
 	ClientID     string
-	ClientSecret string          `json:"-"` // empty for a public client. Apple's is the JWT made with Apple's key
+	ClientSecret string          `json:"-"` // empty for a public client; for Apple the JWT signed with Apple's key
 	Name         string          // for the sign-in button; may be empty
-	Organization id.Organization // people who sign in become its members; zero: none
-	EmailTrusted bool            // stands in for email_verified; only where one organization decides about every address
+	Organization id.Organization // persons who log in become its members; zero: none
+	EmailTrusted bool            // replaces email_verified; only for an issuer that one organization controls
 }
 
-// String names the client without its secret.
+// String returns a description of the client without its secret.
 func (c Client) String() string {
 	return fmt.Sprintf("%s client %q at %s", c.Type, c.ClientID, c.Issuer)
 }
 
-// Load reads the file that CONSIGN_OIDC_CLIENTS names: a JSON array of objects with the members type, issuer, clientId,
-// clientSecret, name, organizationUid and emailTrusted. An empty path means no clients. The error has one sentence per
-// mistake, none of which repeats a secret.
+// Load returns the clients in the file of CONSIGN_OIDC_CLIENTS: a JSON array of objects with the members type, issuer,
+// clientId, clientSecret, name, organizationUid and emailTrusted. It returns none for an empty path. The error has one
+// sentence for each mistake and contains no secrets.
 func Load(path string) ([]Client, error) {
 	if path == "" {
 		return nil, nil
@@ -110,7 +110,7 @@ func parseClients(content []byte) ([]Client, error) {
 	return clients, validate(clients)
 }
 
-// parseClient reads one element; each error begins with the path inside it.
+// parseClient parses one element. Each error begins with the path inside the element.
 func parseClient(raw json.RawMessage) (c Client, problems []error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -150,7 +150,7 @@ func parseClient(raw json.RawMessage) (c Client, problems []error) {
 	return c, problems
 }
 
-// validate checks what holds for each client and between them.
+// validate checks each client, and that issuers and client IDs fit together.
 func validate(clients []Client) error {
 	var problems []error
 	for i, c := range clients {
@@ -199,7 +199,7 @@ func validateClient(c Client, add func(member, problem string)) {
 	}
 }
 
-// issuerProblem says what is wrong with an issuer, or nothing (OpenID Connect Discovery 1.0, section 3; contract 3.14).
+// issuerProblem returns what is wrong with an issuer, or "" (OpenID Connect Discovery 1.0, section 3; contract 3.14).
 func issuerProblem(issuer string) string {
 	u, err := url.Parse(issuer)
 	switch {
@@ -216,7 +216,7 @@ func issuerProblem(issuer string) string {
 	}
 }
 
-// loopbackName reports whether a host is this machine by its very spelling, whatever DNS says.
+// loopbackName reports whether a host is localhost or a loopback address. It does not ask DNS.
 func loopbackName(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -58,7 +58,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("Client = %v, %v", c, ok)
 	}
 	if _, ok := p.Client("https://sso.example.com/realms/a", "c2"); ok {
-		t.Error("half a pair is enough")
+		t.Error("the client ID of another issuer is accepted")
 	}
 	none, err := oidc.Load("")
 	if err != nil || len(none) != 0 {
@@ -156,7 +156,7 @@ func TestUserName(t *testing.T) {
 	}
 }
 
-// TestConfigured finds the issuer of the client environment for the iss that a person is known by.
+// TestConfigured: Configured returns the issuer of the client environment for the iss of a person.
 func TestConfigured(t *testing.T) {
 	t.Parallel()
 	const tenant = "https://login.microsoftonline.com/6d1f0b5e-7f3c-4f6a-9f6e-0d6a1c2b3e4f/v2.0"
@@ -178,14 +178,14 @@ func TestConfigured(t *testing.T) {
 		providers *oidc.Providers
 		iss, want string
 	}{
-		"the issuer itself":      {of(realm), realm.Issuer, realm.Issuer},
-		"configured no more":     {of(realm), tenant, tenant},
-		"nothing configured":     {new(oidc.Providers), tenant, tenant},
-		"a tenant of many":       {of(realm, microsoft(common)), tenant, common},
-		"its own before many":    {of(microsoft(common), microsoft(tenant)), tenant, tenant},
-		"personal is no tenant":  {of(microsoft(work)), personal, personal},
-		"personal is one of all": {of(microsoft(work), microsoft(common)), personal, common},
-		"no tenant at all":       {of(microsoft(common)), "https://login.microsoftonline.com/evil/v2.0", "https://login.microsoftonline.com/evil/v2.0"},
+		"the issuer itself":       {of(realm), realm.Issuer, realm.Issuer},
+		"not configured any more": {of(realm), tenant, tenant},
+		"nothing configured":      {new(oidc.Providers), tenant, tenant},
+		"a tenant of many":        {of(realm, microsoft(common)), tenant, common},
+		"its own before many":     {of(microsoft(common), microsoft(tenant)), tenant, tenant},
+		"personal is no tenant":   {of(microsoft(work)), personal, personal},
+		"personal is one of all":  {of(microsoft(work), microsoft(common)), personal, common},
+		"no tenant at all":        {of(microsoft(common)), "https://login.microsoftonline.com/evil/v2.0", "https://login.microsoftonline.com/evil/v2.0"},
 	} {
 		if got := c.providers.Configured(c.iss); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

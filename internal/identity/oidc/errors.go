@@ -2,21 +2,21 @@ package oidc
 
 import "errors"
 
-// Reason classifies an Error; the service maps it to the status that the specification names.
+// Reason classifies an Error. The service maps it to a declared error with the status of the specification.
 type Reason int
 
 // The reasons.
 const (
-	InvalidToken        Reason = iota + 1 // the ID token is malformed, forged, expired, not ours or not the one expected: 400
-	EmailMissing                          // the ID token is genuine but holds no usable email: incomplete, 400
-	EmailNotVerified                      // the ID token is genuine but its email proves nothing: 401
-	UnknownProvider                       // issuer and clientId are no configured pair: 401
-	InteractionFailed                     // the provider refused us, or answered with something that cannot be used: 401
-	CommunicationFailed                   // the provider is down, slow, or does not answer as a provider: 409, retry
-	InvalidCode                           // the provider refused the code, or it has no form of one: 400
+	InvalidToken        Reason = iota + 1 // 400: the ID token is malformed, forged, expired, for another client or unexpected
+	EmailMissing                          // 400: the ID token is genuine but has no usable email
+	EmailNotVerified                      // 401: the ID token is genuine but its email is not verified
+	UnknownProvider                       // 401: issuer and clientId are not a configured pair
+	InteractionFailed                     // 401: the provider refused the request, or its response is unusable
+	CommunicationFailed                   // 409: the provider is down, slow, or not a provider; a retry may succeed
+	InvalidCode                           // 400: the provider refused the code, or the code is malformed
 )
 
-// The reasons as values for errors.Is.
+// One error per reason, for errors.Is.
 var (
 	ErrInvalidToken        = &Error{Reason: InvalidToken, Detail: "token: is not a valid ID token of a configured provider"}
 	ErrEmailMissing        = &Error{Reason: EmailMissing, Detail: "token: holds no email address; ask the provider for the scope email"}
@@ -27,14 +27,14 @@ var (
 	ErrInvalidCode         = &Error{Reason: InvalidCode, Detail: "code: is invalid, used or expired, or code_verifier does not belong to it"}
 )
 
-// Error is every failure of this package but those of Load and New.
+// Error is the type of all errors of this package except those of Load and New.
 type Error struct {
 	Reason Reason
-	Detail string // one sentence that is safe for a client
+	Detail string // a sentence for clients, without secrets
 	cause  error
 }
 
-// Error implements error, for logs. It never contains a token, a code or a secret.
+// Error returns the text for logs. It never contains a token, a code or a secret.
 func (e *Error) Error() string {
 	if e.cause == nil {
 		return "oidc: " + e.Detail
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	return "oidc: " + e.Detail + ": " + e.cause.Error()
 }
 
-// Unwrap returns the private cause.
+// Unwrap returns the cause, which is not for clients.
 func (e *Error) Unwrap() error { return e.cause }
 
 // Is reports whether target is an Error for the same reason.

@@ -13,14 +13,14 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 )
 
-// maxCode bounds code, code_verifier and redirect_uri, in bytes.
+// maxCode is how many bytes code, code_verifier and redirect_uri may have, each.
 const maxCode = 4 << 10
 
-// Exchange redeems an authorization code (RFC 6749, section 4.1.3) and verifies the ID token that comes with it.
-// codeVerifier may be empty (RFC 7636); a nonce in the token must be base64url(SHA-256(codeVerifier)), without padding.
-// It returns ErrUnknownProvider before any call, ErrInvalidCode, ErrInteractionFailed, ErrCommunicationFailed, and
-// ErrEmailMissing or ErrEmailNotVerified as Verify does, with the Identity. Keys are read first, so that a provider that
-// is down leaves the code unused; once it was sent, a retry of the same code is the provider's to refuse.
+// Exchange exchanges an authorization code for an ID token (RFC 6749, section 4.1.3) and verifies the token.
+// codeVerifier may be empty (RFC 7636). A nonce in the token must be base64url(SHA-256(codeVerifier)), without padding.
+// The keys are read first, so that the code stays unused if the provider is down.
+// Errors: ErrUnknownProvider before any request, ErrInvalidCode, ErrInteractionFailed, ErrCommunicationFailed, and
+// ErrEmailMissing or ErrEmailNotVerified together with the Identity, as Verify returns them.
 func (p *Providers) Exchange(ctx context.Context, issuer, clientID, code, codeVerifier, redirectURI string) (Identity, error) {
 	r := p.registration(issuer, clientID)
 	if r == nil {
@@ -47,7 +47,7 @@ func (p *Providers) Exchange(ctx context.Context, issuer, clientID, code, codeVe
 		return Identity{}, ErrInteractionFailed.because(fmt.Errorf("ID token of the token endpoint: %w", err))
 	}
 	if p.addressee(t.claims, clientID) != r {
-		return Identity{}, ErrInteractionFailed.because(errors.New("ID token of the token endpoint: it is for somebody else"))
+		return Identity{}, ErrInteractionFailed.because(errors.New("ID token of the token endpoint: it is for another client"))
 	}
 	challenge := sha256.Sum256([]byte(codeVerifier))
 	identity, err := p.verify(ctx, r, t, Expectation{
@@ -59,7 +59,7 @@ func (p *Providers) Exchange(ctx context.Context, issuer, clientID, code, codeVe
 	return identity, err
 }
 
-// redeem asks the token endpoint for the ID token.
+// redeem requests the ID token from the token endpoint.
 func (r *registration) redeem(ctx context.Context, docs *documents, code, codeVerifier, redirectURI string) (string, error) {
 	if docs.tokenURL == "" {
 		return "", ErrInteractionFailed.because(errors.New("the discovery document names no token_endpoint"))
@@ -68,7 +68,7 @@ func (r *registration) redeem(ctx context.Context, docs *documents, code, codeVe
 		ClientID: r.ClientID, ClientSecret: r.ClientSecret, RedirectURL: redirectURI,
 		Endpoint: oauth2.Endpoint{TokenURL: docs.tokenURL, AuthStyle: oauth2.AuthStyleInParams},
 	}
-	// Never left to the library to find out: it would send the code twice.
+	// Set explicitly: AuthStyleAutoDetect may send the code twice.
 	if r.ClientSecret != "" && docs.basicAuth {
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	}
@@ -87,8 +87,8 @@ func (r *registration) redeem(ctx context.Context, docs *documents, code, codeVe
 	return raw, nil
 }
 
-// refusal sorts what a token endpoint answered (RFC 6749, section 5.2). The text of its answer is not kept: it may repeat
-// the code.
+// refusal classifies an error response of a token endpoint (RFC 6749, section 5.2). It leaves out the text of the
+// response, which may contain the code.
 func refusal(err error) error {
 	var answer *oauth2.RetrieveError
 	if !errors.As(err, &answer) {

@@ -23,7 +23,7 @@ func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// redeems makes the token endpoint answer with a token whose claims are changed, and tells of the form it got.
+// redeems makes the token endpoint return a token with changed claims, and calls got with each request.
 func (p *idp) redeems(t *testing.T, now time.Time, changes map[string]any, got func(*http.Request)) {
 	t.Helper()
 	raw := p.token(t, now, changes)
@@ -137,7 +137,7 @@ func TestExchangeRefused(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, oidc.ErrCommunicationFailed},
 		"slow": {func(_ http.ResponseWriter, r *http.Request) {
-			_ = r.ParseForm() // a server notices that its client left once the body is read
+			_ = r.ParseForm() // the server notices that the client is gone only after it has read the body
 			<-r.Context().Done()
 		}, oidc.ErrCommunicationFailed},
 		"hanging up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, oidc.ErrCommunicationFailed},
@@ -170,7 +170,7 @@ func TestExchangeRefused(t *testing.T) {
 			}
 			for _, private := range []string{code, verifier, secret} {
 				if all := err.Error() + l.log.String(); strings.Contains(all, private) {
-					t.Errorf("told to the log: %s", all)
+					t.Errorf("the error or the log contains a secret: %s", all)
 				}
 			}
 			l.redeems(t, l.clock.Now(), map[string]any{"nonce": nil}, nil)
@@ -200,16 +200,16 @@ func TestExchangeBeforeAnyCall(t *testing.T) {
 		want(t, err, c.reason)
 	}
 	if n := l.count(discoveryPath) + l.count(tokenPath); n != 0 {
-		t.Errorf("%d calls", n)
+		t.Errorf("%d requests", n)
 	}
-	// With the keys out of reach the code is kept for a retry.
+	// When the keys cannot be read, the code is not sent and a retry can use it.
 	l.answer(keysPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	_, err := l.Exchange(t.Context(), l.issuer, clientID, code, verifier, redirectURI)
 	want(t, err, oidc.ErrCommunicationFailed)
 	if n := l.count(tokenPath); n != 0 {
-		t.Error("the code was spent")
+		t.Error("the code was sent")
 	}
-	// A provider for ID tokens alone has no codes to redeem.
+	// A provider without token endpoint does not exchange codes.
 	l.answer(keysPath, nil)
 	l.change(func() { l.extra["token_endpoint"] = nil })
 	_, err = l.Exchange(t.Context(), l.issuer, clientID, code, verifier, redirectURI)

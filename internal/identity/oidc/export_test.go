@@ -2,8 +2,7 @@ package oidc
 
 import "net/netip"
 
-// SetClassify makes addresses of this machine stand for those of other networks: 127.0.0.2 is on the Internet,
-// 127.0.0.3 on a private network. Everything else is what it is.
+// SetClassify makes 127.0.0.2 count as public and 127.0.0.3 as private. Other addresses are classified as usual.
 func (o *Options) SetClassify() {
 	o.classify = func(a netip.Addr) reach {
 		switch a.Unmap() {
@@ -16,16 +15,16 @@ func (o *Options) SetClassify() {
 	}
 }
 
-// ParseClients reads the content of a clients file.
+// ParseClients parses the content of a clients file.
 var ParseClients = parseClients
 
-// ParseClaims reads the payload of a token and returns the email and whether it is verified.
+// ParseClaims parses the payload of a token and returns the email and whether it is verified.
 func ParseClaims(payload []byte) (email string, verified bool, err error) {
 	c, err := parseClaims(payload)
 	return c.Email, c.EmailVerified, err
 }
 
-// Reach names where an address is.
+// Reach returns the name of the reach of an address.
 func Reach(a string) string {
 	return []string{"nowhere", "loopback", "private", "public"}[classify(netip.MustParseAddr(a))]
 }

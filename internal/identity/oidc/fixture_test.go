@@ -28,7 +28,7 @@ const (
 	secret   = "s3cr3t-of-the-client"
 )
 
-// rsaKey is made once: it takes long.
+// rsaKey is generated once, since that is slow.
 var rsaKey = sync.OnceValue(func() crypto.Signer {
 	k, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s signer) jwk() map[string]any {
 	return m
 }
 
-// sign makes a compact JWS of any payload; extra adds protected headers.
+// sign returns the compact JWS of a payload. extra adds protected headers.
 func (s signer) sign(t testing.TB, payload []byte, extra map[jose.HeaderKey]any) string {
 	t.Helper()
 	o := (&jose.SignerOptions{ExtraHeaders: extra}).WithType("JWT")
@@ -112,14 +112,14 @@ func (s signer) sign(t testing.TB, payload []byte, extra map[jose.HeaderKey]any)
 	return raw
 }
 
-// idp is a real HTTP server in the role of a provider; each of its answers can be made hostile.
+// idp is an HTTP server that acts as a provider. A test can replace each of its responses.
 type idp struct {
 	*httptest.Server
 	mu     sync.Mutex
 	issuer string
 	keys   []signer
-	extra  map[string]any              // members that replace those of the discovery document; nil removes one
-	routes map[string]http.HandlerFunc // replaces the answer of a path
+	extra  map[string]any              // replaces members of the discovery document; nil removes one
+	routes map[string]http.HandlerFunc // replaces the response of a path
 	hits   map[string]int
 }
 
@@ -178,7 +178,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// change alters the provider while it serves.
+// change changes the provider while it serves.
 func (p *idp) change(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +193,7 @@ func (p *idp) count(path string) int {
 	return p.hits[path]
 }
 
-// claims of a good token; changes replace some, nil removes.
+// claims returns the claims of a valid token. changes replaces some of them; nil removes one.
 func (p *idp) claims(now time.Time, changes map[string]any) map[string]any {
 	c := map[string]any{
 		"iss": p.issuer, "aud": clientID, "sub": "person-1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
@@ -213,7 +213,7 @@ func (p *idp) token(t testing.TB, now time.Time, changes map[string]any) string 
 	return p.keys[0].sign(t, payload, nil)
 }
 
-// lab is a provider, the package's view of it, and what was logged.
+// lab is a provider, the client of it, and the client's log.
 type lab struct {
 	*idp
 	*oidc.Providers
@@ -221,7 +221,7 @@ type lab struct {
 	log   *safeBuffer
 }
 
-// newLab makes both ends; change alters the options, whose only client is a keycloak one.
+// newLab returns a lab with one Keycloak client. change changes the options first.
 func newLab(t testing.TB, p *idp, change func(o *oidc.Options)) lab {
 	t.Helper()
 	l := lab{idp: p, clock: &clock{now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}, log: &safeBuffer{}}
@@ -245,7 +245,7 @@ func (l lab) good(t testing.TB) string {
 	return l.token(t, l.clock.Now(), nil)
 }
 
-// want fails unless err is for the reason; a nil reason wants none.
+// want fails the test unless err is reason. A nil reason wants no error.
 func want(t testing.TB, err, reason error) {
 	t.Helper()
 	if reason == nil && err != nil {

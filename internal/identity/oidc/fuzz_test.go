@@ -24,7 +24,7 @@ func FuzzClients(f *testing.F) {
 		}
 		p, err := oidc.New(oidc.Options{Clients: clients, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
-			t.Fatalf("New refuses what Load took: %v", err)
+			t.Fatalf("New refuses clients that Load accepted: %v", err)
 		}
 		for _, c := range clients {
 			if _, ok := p.Client(c.Issuer, c.ClientID); !ok {
@@ -49,7 +49,7 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// FuzzToken looks for a spelling that is accepted without the provider's signature, or that makes the parser panic.
+// FuzzToken looks for a token that is accepted without the provider's signature, or that makes the parser panic.
 func FuzzToken(f *testing.F) {
 	l := newLab(f, newIDP(f, newES256(f, "k1")), nil)
 	raw := l.good(f)

@@ -7,29 +7,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// Microsoft's issuers of many tenants. Their discovery document names no issuer but a template with {tenantid}; each
-// token's iss is that template with the token's tid. Microsoft's personal accounts are one tenant of their own.
+// Microsoft's multi-tenant issuers. The issuer in their discovery document is a template with {tenantid}. The iss of a
+// token is the template with the token's tid. Personal accounts are one tenant.
 const (
-	tenantMark      = "{tenantid}"
-	everyTenant     = "common"
-	workTenants     = "organizations"
-	personalTenants = "consumers"
-	personalTenant  = "9188040d-6c67-4c5b-b112-36a304b66dad"
+	tenantPlaceholder = "{tenantid}"
+	everyTenant       = "common"
+	workTenants       = "organizations"
+	personalTenants   = "consumers"
+	personalTenant    = "9188040d-6c67-4c5b-b112-36a304b66dad" // the tenant of personal accounts
 )
 
-// googleBare is how Google may spell its issuer in tokens.
+// Google's issuer, and its spelling in some tokens.
 const (
 	google     = "https://accounts.google.com"
 	googleBare = "accounts.google.com"
 )
 
-// issuerRule decides which iss belongs to a configured issuer. The decision for Microsoft: a configured issuer whose
-// path begins with common, organizations or consumers is accepted as a template. A token must then hold tid, a UUID of
-// the tenants meant, and exactly the iss that it gives, and be signed by a key that is good for that iss. The person is
-// known by that iss, so that no tenant can speak for another.
+// issuerRule decides which iss belongs to a configured issuer. A Microsoft issuer whose path begins with common,
+// organizations or consumers is a template. A token of it must have a tid that is the UUID of an allowed tenant, the
+// iss that results from it, and the signature of a key for that iss. That iss identifies the person, so that no tenant
+// can issue tokens for persons of another.
 type issuerRule struct {
 	configured string
-	template   string // empty: iss is the configured issuer itself
+	template   string // empty: iss is the configured issuer
 	tenants    string // common, organizations or consumers; only with template
 }
 
@@ -43,7 +43,7 @@ func ruleOf(c Client) issuerRule {
 	switch first {
 	case everyTenant, workTenants, personalTenants:
 		rule.tenants = first
-		rule.template = u.Scheme + "://" + u.Host + "/" + tenantMark
+		rule.template = u.Scheme + "://" + u.Host + "/" + tenantPlaceholder
 		if rest != "" || strings.HasSuffix(u.Path, "/") {
 			rule.template += "/" + rest
 		}
@@ -51,19 +51,19 @@ func ruleOf(c Client) issuerRule {
 	return rule
 }
 
-// singleTenant reports whether one organization decides about every account of the issuer.
+// singleTenant reports whether one organization controls every account of the issuer.
 func singleTenant(c Client) bool {
 	switch c.Type {
 	case Keycloak:
 		return true
 	case Microsoft:
 		return ruleOf(c).template == "" && !strings.Contains(c.Issuer, personalTenant)
-	default: // Google and Apple give accounts to everybody
+	default: // anybody can have an account of Google or Apple
 		return false
 	}
 }
 
-// documented reports whether a discovery document with this issuer is that of the configured one.
+// documented reports whether issuer is the right one in the discovery document of the configured issuer.
 func (r issuerRule) documented(issuer string) bool {
 	if r.template == "" {
 		return issuer == r.configured
@@ -71,7 +71,7 @@ func (r issuerRule) documented(issuer string) bool {
 	return issuer == r.template || r.tenants == personalTenants && issuer == r.of(personalTenant)
 }
 
-// issued returns how the issuer of a token with these claims is spelled, and whether it is the configured one.
+// issued returns the normalized iss of a token with these claims, and whether the configured issuer covers it.
 func (r issuerRule) issued(iss, tenant string) (string, bool) {
 	if r.template == "" {
 		if iss == googleBare && r.configured == google {
@@ -89,9 +89,9 @@ func (r issuerRule) issued(iss, tenant string) (string, bool) {
 	return iss, iss == r.of(tenant)
 }
 
-// covers reports whether iss can be that of a token of the configured issuer.
+// covers reports whether iss can be the iss of a token of the configured issuer.
 func (r issuerRule) covers(iss string) bool {
-	before, after, many := strings.Cut(r.template, tenantMark)
+	before, after, many := strings.Cut(r.template, tenantPlaceholder)
 	if !many {
 		return iss == r.configured
 	}
@@ -104,15 +104,15 @@ func (r issuerRule) covers(iss string) bool {
 	return issued
 }
 
-// signs reports whether a key that the key set ties to an issuer may sign for iss. Microsoft publishes the keys of all
-// tenants in one set and marks those that are good for some only.
+// signs reports whether a key with the member issuer in the key set may sign tokens of iss. Microsoft publishes the
+// keys of all tenants in one set and marks those that are for some tenants only.
 func (r issuerRule) signs(keyIssuer, iss, tenant string) bool {
 	if r.template == "" || keyIssuer == "" {
 		return true
 	}
-	return strings.Replace(keyIssuer, tenantMark, tenant, 1) == iss
+	return strings.Replace(keyIssuer, tenantPlaceholder, tenant, 1) == iss
 }
 
 func (r issuerRule) of(tenant string) string {
-	return strings.Replace(r.template, tenantMark, tenant, 1)
+	return strings.Replace(r.template, tenantPlaceholder, tenant, 1)
 }

@@ -16,10 +16,10 @@ import (
 const (
 	maxKeys = 100 // of one set
 	minRSA  = 2048
-	maxRSA  = 8192 // bits; more only cost time
+	maxRSA  = 8192 // bits; larger keys only cost time
 )
 
-// algorithms returns those that an ID token may be signed with (contract 3.14).
+// algorithms returns the accepted signature algorithms of ID tokens (contract 3.14).
 func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 }
@@ -27,13 +27,13 @@ func algorithms() []jose.SignatureAlgorithm {
 // key is a public key that a provider signs ID tokens with.
 type key struct {
 	id        string
-	issuer    string // Microsoft: the only issuer it is good for, perhaps with {tenantid}; empty: any of the set's
+	issuer    string // Microsoft: the only issuer it may sign for, a template if it has {tenantid}; empty: no restriction
 	algorithm jose.SignatureAlgorithm
 	public    any
 }
 
-// parseKeys reads a JWK set (RFC 7517). Keys that cannot verify an ID token are skipped, as its section 5 asks; a set
-// without any other is an error.
+// parseKeys parses a JWK set (RFC 7517). It skips keys that cannot verify an ID token (section 5). A set without a
+// usable key is an error.
 func parseKeys(body []byte) ([]key, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -42,7 +42,7 @@ func parseKeys(body []byte) ([]key, error) {
 		return nil, err
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("there are more than %d", maxKeys)
+		return nil, fmt.Errorf("the set has more than %d keys", maxKeys)
 	}
 	var keys []key
 	for _, raw := range set.Keys {
@@ -51,7 +51,7 @@ func parseKeys(body []byte) ([]key, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is none for RS256, ES256 or EdDSA")
+		return nil, errors.New("the set has no key for RS256, ES256 or EdDSA")
 	}
 	return keys, nil
 }
@@ -79,7 +79,7 @@ func parseKey(raw json.RawMessage) (key, bool) {
 	return key{id: jwk.KeyID, issuer: more.Issuer, algorithm: algorithm, public: jwk.Key}, true
 }
 
-// algorithmOf returns the one algorithm that a key is used with here, or nothing.
+// algorithmOf returns the only algorithm for which a key is used here, or "" for a key that is not accepted.
 func algorithmOf(public any) jose.SignatureAlgorithm {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
@@ -96,7 +96,8 @@ func algorithmOf(public any) jose.SignatureAlgorithm {
 	return ""
 }
 
-// signed reports whether one of the keys made the token's signature. A token without kid may be signed by any of them.
+// signed reports whether one of the keys verifies the token's signature. A token without kid may be signed by any of
+// them.
 func (d *documents) signed(t *token, rule issuerRule) bool {
 	header := t.jws.Signatures[0].Protected
 	for _, k := range d.keys {

@@ -14,27 +14,30 @@ import (
 	"time"
 )
 
-// reach is how far away an address is. A provider may send us as near as it is itself, no nearer.
+// reach classifies an address, from near to far. An endpoint of a provider must not be nearer than the provider's
+// issuer: a provider on the Internet cannot direct requests into the private network, nor a private one to this
+// machine.
 type reach int
 
 const (
 	nowhere  reach = iota // link-local, multicast, reserved: never dialled
 	loopback              // this machine
-	private               // a network of the operator's
+	private               // the operator's network
 	public                // the Internet
 )
 
 const (
 	maxHeader    = 64 << 10
-	maxRedirects = 3 // of a discovery document, on its own host
+	maxRedirects = 3 // of a discovery document, on the same host
 )
 
 var (
-	errRedirect = errors.New("redirects elsewhere")
-	errTooLong  = errors.New("the answer is too long")
+	errRedirect = errors.New("redirects to another host or too often")
+	errTooLong  = errors.New("the response is too long")
 )
 
-// classify follows the IANA registries of special-purpose addresses (RFC 6890 and what updates it).
+// classify returns the reach of an address by the IANA registries of special-purpose addresses (RFC 6890 and its
+// updates).
 func classify(a netip.Addr) reach {
 	a = a.Unmap().WithZone("")
 	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); nat64.Contains(a) {
@@ -60,16 +63,15 @@ func classify(a netip.Addr) reach {
 	return public
 }
 
-// network is how one provider is spoken to.
+// network has the HTTP clients for one provider.
 type network struct {
-	endpoints *http.Client // keys and tokens: no redirect is followed
-	discovery *http.Client // follows a few redirects, on the same scheme, host and port
+	endpoints *http.Client // for keys and tokens; follows no redirects
+	discovery *http.Client // follows up to maxRedirects redirects on the same scheme, host and port
 	classify  func(netip.Addr) reach
 }
 
-// newNetwork makes the clients of a provider. nearest returns how near an address they may dial at the moment. It is
-// asked with the address that a name resolved to, just before connecting, so a name that changes its address between
-// check and use wins nothing.
+// newNetwork returns the HTTP clients for a provider. nearest returns the nearest reach that they may dial now. The
+// check runs on the resolved address just before connecting, so that DNS rebinding does not help.
 func newNetwork(o Options, nearest func() reach) *network {
 	dialer := &net.Dialer{
 		Timeout:  o.Timeout,
@@ -79,8 +81,8 @@ func newNetwork(o Options, nearest func() reach) *network {
 			if err != nil {
 				return fmt.Errorf("address %s: %w", address, err)
 			}
-			if o.classify(target.Addr()) < nearest() { // never nowhere: nearest is loopback at least
-				return fmt.Errorf("address %s may not be called by this issuer", address)
+			if o.classify(target.Addr()) < nearest() { // never nowhere: nearest returns at least loopback
+				return fmt.Errorf("address %s is not allowed for this issuer", address)
 			}
 			return nil
 		},
@@ -91,7 +93,7 @@ func newNetwork(o Options, nearest func() reach) *network {
 		TLSHandshakeTimeout:    o.Timeout,
 		ResponseHeaderTimeout:  o.Timeout,
 		MaxResponseHeaderBytes: maxHeader,
-		DisableKeepAlives:      true, // calls are rare, and each connection is to be checked
+		DisableKeepAlives:      true, // requests are rare, and the address of each connection must be checked
 		DisableCompression:     true,
 	}}
 	return &network{
@@ -108,7 +110,7 @@ func newNetwork(o Options, nearest func() reach) *network {
 	}
 }
 
-// get reads a document and tells how far away the machine was that gave it.
+// get returns a document and the reach of the address that served it.
 func (n *network) get(ctx context.Context, client *http.Client, address string) ([]byte, reach, error) {
 	var from reach
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
@@ -137,7 +139,7 @@ func (n *network) get(ctx context.Context, client *http.Client, address string) 
 	return body, from, nil
 }
 
-// bounded is a transport whose answers fail once they are longer than max bytes.
+// bounded is a transport whose response bodies fail after max bytes.
 type bounded struct {
 	next http.RoundTripper
 	max  int64
@@ -153,28 +155,11 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		return nil, errTooLong
 	}
-	response.Body = &boundedBody{ReadCloser: response.Body, left: b.max}
+	response.Body = http.MaxBytesReader(nil, response.Body, b.max)
 	return response, nil
 }
 
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, errTooLong
-	}
-	return n, err
-}
-
-// withTimeout bounds one conversation with a provider, however many requests it takes.
+// withTimeout bounds all requests of one operation together.
 func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no answer within %s", d))
+	return context.WithTimeoutCause(ctx, d, fmt.Errorf("no response within %s", d))
 }

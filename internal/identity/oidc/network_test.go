@@ -18,14 +18,14 @@ import (
 	"github.com/consign-dev/consign/internal/identity/oidc"
 )
 
-// The addresses that stand for other networks; see Options.SetClassify.
+// Loopback addresses that count as other networks (see Options.SetClassify).
 const (
 	internet = "127.0.0.2"
 	intranet = "127.0.0.3"
 	machine  = "127.0.0.1"
 )
 
-// host is a name that the certificate of httptest is good for.
+// host is a name in the certificate of httptest.
 const host = "login.example.com"
 
 func TestReach(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// A provider may lead us as near as it is itself.
+// An endpoint must not be nearer than its issuer.
 func TestEndpointsByAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestEndpointsByAddress(t *testing.T) {
 	}
 }
 
-// A name that was on the Internet once and leads to our network now is not followed, for the issuer as for its endpoints.
+// DNS rebinding: after a public issuer's name resolves to a nearer address, no connection is made.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	for _, inside := range []string{intranet, machine} {
@@ -121,7 +121,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// A provider of the operator's network stays one, also while its name leads to the Internet for once.
+// A private issuer stays private, also after its name has resolved to a public address once.
 func TestFirstAnswerDecidesWhere(t *testing.T) {
 	t.Parallel()
 	p, roots := secureIDP(t, intranet)
@@ -153,7 +153,7 @@ func TestCertificateIsChecked(t *testing.T) {
 	want(t, err, oidc.ErrCommunicationFailed)
 }
 
-// secureIDP is a provider over TLS at an address, named host.
+// secureIDP returns a provider with TLS at an address. Its name is host.
 func secureIDP(t *testing.T, address string) (*idp, *x509.CertPool) {
 	t.Helper()
 	p := unstarted(newES256(t, "k1"))
@@ -183,7 +183,7 @@ func secure(t *testing.T, address string, h http.Handler, connected func(net.Con
 	return s
 }
 
-// serve starts a provider at an address that it had before.
+// serve starts a provider again at its former address.
 func serve(t *testing.T, address string, h http.Handler) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -202,7 +202,7 @@ func port(l net.Listener) string {
 	return p
 }
 
-// resolver is a DNS server whose answers a test changes.
+// resolver is a DNS server. A test sets its records.
 type resolver struct {
 	*net.Resolver
 	mu    sync.Mutex

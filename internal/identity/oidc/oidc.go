@@ -1,15 +1,14 @@
-// Package oidc owns the client side of external identity providers (OpenID Connect Core 1.0, contract 3.14): the
-// operator's list of clients, the providers' discovery documents and keys, the check of their ID tokens, and the
-// exchange of an authorization code. It speaks to providers and to nobody else: persons, sessions, replayed tokens and
-// routes belong to the layers above.
+// Package oidc is a client for external identity providers (OpenID Connect Core 1.0, contract 3.14). It reads the
+// operator's list of clients, the providers' discovery documents and keys, verifies ID tokens, and exchanges
+// authorization codes. Persons, sessions, the replay cache and routes belong to the layers above.
 //
-// A provider is trusted with who its people are, not with our network: bodies are bounded, every call has a time
-// limit, endpoints may not redirect, and the address that is dialled is checked, not the name. HTTP proxies of the
-// environment are not used, since behind one that check would see the proxy only.
+// A provider is trusted to identify its users, but not to direct requests into the operator's network. Response bodies
+// are bounded, every call has a timeout, and endpoints must not redirect. The address that is dialled is checked, not
+// the name. HTTP proxies of the environment are not used, because the check would see only the proxy's address.
 //
-// JOSE comes from go-jose and the token request from x/oauth2. go-oidc's verifier and key set are not used: they flatten
-// a failed key request into the same error as a bad signature, fetch keys for every unknown kid, and leave leeway, iat,
-// azp and exact claim names to the caller.
+// JOSE comes from go-jose, the token request from x/oauth2. The key set and the verifier of go-oidc do not fit: they
+// keep keys without a lifetime, fetch keys for every unknown kid, ignore a key's own issuer (Microsoft), and leave
+// leeway, iat, azp and exact claim names to the caller.
 package oidc
 
 import (
@@ -31,39 +30,39 @@ const (
 	DefaultRefetch  = 5 * time.Second
 )
 
-// Options says what Providers needs. The zero value of each limit selects its default.
+// Options are the dependencies and limits of Providers. The zero value of a limit selects its default.
 type Options struct {
 	Clients []Client
 	Now     func() time.Time // required
-	Log     *slog.Logger     // required; hears of providers that cannot be read, never of tokens, codes or secrets
+	Log     *slog.Logger     // required; gets failures of providers, never tokens, codes or secrets
 
 	Timeout  time.Duration // of reading discovery document and keys together, and of one code exchange
-	MaxBody  int64         // bytes of one answer of a provider
-	Lifetime time.Duration // how long discovery document and keys are used without asking again
-	Refetch  time.Duration // least time between two refetches that unverifiable signatures cause, per issuer
+	MaxBody  int64         // bytes of one response
+	Lifetime time.Duration // how long discovery document and keys are cached
+	Refetch  time.Duration // least time between two refetches because of an unknown key, per issuer
 
 	RootCAs  *x509.CertPool // nil: the system's
 	Resolver *net.Resolver  // nil: the system's
 
-	classify func(netip.Addr) reach // tests make a loopback address count as public
+	classify func(netip.Addr) reach // nil: classify; tests replace it
 }
 
-// Providers is the configured external identity providers. It is safe for concurrent use.
+// Providers are the configured external identity providers. It is safe for concurrent use.
 type Providers struct {
 	clients []*registration
 	now     func() time.Time
 	timeout time.Duration
 }
 
-// registration is one client at its provider.
+// registration is a client with its provider.
 type registration struct {
 	Client
 	rule     issuerRule
 	provider *provider
 }
 
-// New makes Providers of clients as Load returns them. It calls nobody: a provider is read when it is first needed.
-// The error has one sentence per mistake in the clients.
+// New returns Providers for clients of Load. It makes no requests: a provider is read when it is first used. The error
+// has one sentence for each mistake in the clients.
 func New(o Options) (*Providers, error) {
 	if err := validate(o.Clients); err != nil {
 		return nil, fmt.Errorf("oidc clients: %w", err)
@@ -103,7 +102,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// Clients lists the clients in the order of the file, without their secrets.
+// Clients returns the clients in the order of the file, without their secrets.
 func (p *Providers) Clients() []Client {
 	list := make([]Client, len(p.clients))
 	for i, r := range p.clients {
@@ -112,7 +111,7 @@ func (p *Providers) Clients() []Client {
 	return list
 }
 
-// Client returns the configured pair, without its secret, and whether there is one.
+// Client returns the client of an issuer and a client ID, without its secret, and whether it is configured.
 func (p *Providers) Client(issuer, clientID string) (Client, bool) {
 	r := p.registration(issuer, clientID)
 	if r == nil {
@@ -121,8 +120,8 @@ func (p *Providers) Client(issuer, clientID string) (Client, bool) {
 	return r.public(), true
 }
 
-// Configured returns the configured issuer that issued a token's iss, or iss itself if none does any more. They differ for
-// Microsoft's issuers of many tenants only.
+// Configured returns the configured issuer that covers the iss of a token, or iss itself if none does. They differ only
+// for Microsoft's multi-tenant issuers.
 func (p *Providers) Configured(iss string) string {
 	found := iss
 	for _, r := range p.clients {

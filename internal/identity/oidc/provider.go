@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4/json"
+	"golang.org/x/sync/singleflight"
 )
 
 const wellKnown = "/.well-known/openid-configuration"
 
-// provider is one issuer: what its documents said last, and the one request for them that may be under way.
+// provider caches the documents of one issuer. Concurrent reads share one flight.
 type provider struct {
 	rule     issuerRule
 	network  *network
@@ -27,25 +28,19 @@ type provider struct {
 	refetch  time.Duration
 
 	mu        sync.Mutex
-	current   *documents // nil until read once
-	refetched time.Time  // when an unverifiable signature last made us read again
-	flight    *flight    // nil: no request under way
-	where     reach      // how far away the issuer is; nowhere until its document was read once
+	current   *documents // nil until the first read
+	refetched time.Time  // of the last refetch because of an unknown key
+	where     reach      // of the issuer; nowhere until the first read of its discovery document
+
+	flights singleflight.Group // reads of the documents, under the key ""
 }
 
-// documents is what discovery document and key set of an issuer say. It does not change.
+// documents is the content of an issuer's discovery document and key set. It is immutable.
 type documents struct {
-	tokenURL  string // empty: the provider exchanges no codes
+	tokenURL  string // empty: the provider does not exchange codes
 	basicAuth bool   // the client secret goes into the Authorization header, not into the body
 	keys      []key
 	read      time.Time
-}
-
-// flight is a request for the documents that several callers wait for.
-type flight struct {
-	done chan struct{} // closed when documents and err are set
-	docs *documents
-	err  error
 }
 
 func newProvider(o Options, rule issuerRule) *provider {
@@ -54,41 +49,44 @@ func newProvider(o Options, rule issuerRule) *provider {
 	return p
 }
 
-// nearest is how near an address the provider's endpoints may have. Where the issuer is, is decided once, by the machine
-// that gave its document under its certificate (or on loopback): a provider on the Internet has none of our machines.
+// nearest returns the nearest reach that an address of the provider may have: that of the address that served the first
+// discovery document.
 func (p *provider) nearest() reach {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(p.where, loopback)
 }
 
-// documents returns what was read within the lifetime, or reads. It returns ErrCommunicationFailed, or the error of ctx.
+// documents returns the documents from the cache, or reads them if they are older than the lifetime.
+// Errors: ErrCommunicationFailed, also when ctx ends.
 func (p *provider) documents(ctx context.Context) (*documents, error) {
 	p.mu.Lock()
 	if p.current != nil && p.now().Sub(p.current.read) < p.lifetime {
 		defer p.mu.Unlock()
 		return p.current, nil
 	}
-	f := p.start()
+	flight := p.start()
 	p.mu.Unlock()
-	return f.wait(ctx)
+	return wait(ctx, flight)
 }
 
-// newer returns documents read after those that held no key for a signature; the same ones if that was tried within the
-// refetch time. Only refetches that succeed count, so that a provider that was down is asked again at once.
+// newer returns documents that are newer than those without a key for a signature. It returns the same ones if the last
+// refetch was within the refetch time. Failed refetches do not count, so that a provider is asked again as soon as it
+// is back.
+// Errors: ErrCommunicationFailed.
 func (p *provider) newer(ctx context.Context, than *documents) (*documents, error) {
 	p.mu.Lock()
 	if p.current != nil && p.current != than {
 		defer p.mu.Unlock()
 		return p.current, nil
 	}
-	if p.flight == nil && !p.refetched.IsZero() && p.now().Sub(p.refetched) < p.refetch {
+	if !p.refetched.IsZero() && p.now().Sub(p.refetched) < p.refetch {
 		defer p.mu.Unlock()
 		return than, nil
 	}
-	f := p.start()
+	flight := p.start()
 	p.mu.Unlock()
-	docs, err := f.wait(ctx)
+	docs, err := wait(ctx, flight)
 	if err == nil {
 		p.mu.Lock()
 		p.refetched = docs.read
@@ -97,45 +95,38 @@ func (p *provider) newer(ctx context.Context, than *documents) (*documents, erro
 	return docs, err
 }
 
-// start joins the request under way or begins one. The caller holds the lock. The request outlives a caller that goes
-// away, since others may wait for it, but not the time limit.
-func (p *provider) start() *flight {
-	if p.flight != nil {
-		return p.flight
-	}
-	f := &flight{done: make(chan struct{})}
-	p.flight = f
-	go func() {
+// start joins the flight under way or begins one. The caller holds the lock, so that a flight that has not stored its
+// documents yet is always joined. A flight ends with the timeout, not with the context of a caller: others may wait for
+// it.
+func (p *provider) start() <-chan singleflight.Result {
+	return p.flights.DoChan("", func() (any, error) {
 		ctx, cancel := withTimeout(context.Background(), p.timeout)
 		defer cancel()
 		docs, err := p.read(ctx)
 		if err != nil {
 			p.log.Warn("identity provider cannot be read", "issuer", p.rule.configured, "error", err)
+			return nil, err
 		}
 		p.mu.Lock()
-		if f.docs, f.err = docs, err; err == nil {
-			p.current = docs
-		}
-		p.flight = nil
+		p.current = docs
 		p.mu.Unlock()
-		close(f.done)
-	}()
-	return f
+		return docs, nil
+	})
 }
 
-func (f *flight) wait(ctx context.Context) (*documents, error) {
+func wait(ctx context.Context, flight <-chan singleflight.Result) (*documents, error) {
 	select {
-	case <-f.done:
 	case <-ctx.Done():
 		return nil, ErrCommunicationFailed.because(ctx.Err())
+	case result := <-flight:
+		if result.Err != nil {
+			return nil, ErrCommunicationFailed.because(result.Err)
+		}
+		return result.Val.(*documents), nil //nolint:forcetypeassert // start returns nothing else
 	}
-	if f.err != nil {
-		return nil, ErrCommunicationFailed.because(f.err)
-	}
-	return f.docs, nil
 }
 
-// discovered is the part of a discovery document that matters here (OpenID Connect Discovery 1.0, section 3).
+// discovered has the members of a discovery document that are used (OpenID Connect Discovery 1.0, section 3).
 type discovered struct {
 	Issuer      string   `json:"issuer"`
 	KeysURL     string   `json:"jwks_uri"`
@@ -143,7 +134,7 @@ type discovered struct {
 	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 }
 
-// read asks the issuer for its documents.
+// read requests the issuer's documents.
 func (p *provider) read(ctx context.Context) (*documents, error) {
 	started := p.now()
 	body, from, err := p.network.get(ctx, p.network.discovery, strings.TrimSuffix(p.rule.configured, "/")+wellKnown)
@@ -165,17 +156,18 @@ func (p *provider) read(ctx context.Context) (*documents, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}
-	// Both forms are equally safe over TLS; the body needs no form-encoding of the secret, which not all decode.
+	// Both methods are equally safe over TLS. The body is preferred, since not every provider decodes the form-encoded
+	// secret in the header.
 	basic := !slices.Contains(d.AuthMethods, "client_secret_post")
 	return &documents{tokenURL: d.TokenURL, basicAuth: basic, keys: keys, read: started}, nil
 }
 
 func (p *provider) checkDiscovered(d discovered, from reach) error {
 	if !p.rule.documented(d.Issuer) {
-		return fmt.Errorf("it is that of issuer %.200q; if that is right, configure the issuer so", d.Issuer)
+		return fmt.Errorf("it names the issuer %.200q; if that is right, configure this issuer", d.Issuer)
 	}
 	if from == nowhere || strings.HasPrefix(p.rule.configured, "http:") && from != loopback {
-		return errors.New("it came from an address that no provider may have")
+		return errors.New("it was served from an address that is not allowed")
 	}
 	if d.KeysURL == "" {
 		return errors.New("jwks_uri is missing")
@@ -188,7 +180,7 @@ func (p *provider) checkDiscovered(d discovered, from reach) error {
 	return nil
 }
 
-// mayCall reports whether an endpoint has the form of one; where it leads is decided when it is dialled.
+// mayCall reports whether the URL of an endpoint has an allowed form. Its address is checked when it is dialled.
 func (p *provider) mayCall(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" {
@@ -197,6 +189,7 @@ func (p *provider) mayCall(endpoint string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && loopbackName(u.Hostname()) && strings.HasPrefix(p.rule.configured, "http:")
 }
 
+// locate records the reach of the issuer at the first read.
 func (p *provider) locate(from reach) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,11 +23,11 @@ func TestKeyRotation(t *testing.T) {
 	}
 	old := l.good(t)
 	want(t, verify(old), nil)
-	// A new key between two logins, at the same second.
+	// The key is rotated between two logins within a second.
 	l.change(func() { l.keys = []signer{newES256(t, "k2")} })
 	want(t, verify(l.good(t)), nil)
-	want(t, verify(old), oidc.ErrInvalidToken) // its key is withdrawn
-	// Unknown keys do not make us ask again and again.
+	want(t, verify(old), oidc.ErrInvalidToken) // its key is gone from the set
+	// Tokens of unknown keys cause one refetch per refetch time.
 	forged := newES256(t, "k9")
 	for range 20 {
 		want(t, verify(forged.sign(t, []byte(`{"iss":"`+l.issuer+`","aud":"`+clientID+`","sub":"x","iat":1,"exp":4102444800}`), nil)), oidc.ErrInvalidToken)
@@ -35,12 +35,12 @@ func TestKeyRotation(t *testing.T) {
 	if n := l.count(keysPath); n != 2 {
 		t.Errorf("keys were read %d times, want 2", n)
 	}
-	// A second rotation under the very same kid is noticed once the refetch time is over.
+	// A new key with the same kid is found after the refetch time.
 	l.change(func() { l.keys = []signer{newEdDSA(t, "k2")} })
 	want(t, verify(l.good(t)), oidc.ErrInvalidToken)
 	l.clock.Advance(oidc.DefaultRefetch)
 	want(t, verify(l.good(t)), nil)
-	// A key that the provider withdraws is gone after the lifetime at the latest.
+	// A key that the provider withdraws is accepted no longer than the lifetime.
 	last := l.token(t, l.clock.Now(), map[string]any{"exp": l.clock.Now().Add(24 * time.Hour).Unix()})
 	l.change(func() { l.keys = []signer{newES256(t, "k3")} })
 	l.clock.Advance(oidc.DefaultLifetime)
@@ -59,7 +59,7 @@ func TestOneRequestForMany(t *testing.T) {
 	})
 	l := newLab(t, p, nil)
 	raw := l.good(t)
-	// The first caller goes away; those who wait with it do not suffer.
+	// The first caller's context ends. The other callers still get their result.
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -111,7 +111,7 @@ func TestManyLoginsAfterRotation(t *testing.T) {
 	}
 }
 
-// A provider in trouble is a 409 that a retry gets over, whatever the trouble was.
+// Every failure of a provider is ErrCommunicationFailed, and a retry succeeds once the failure is over.
 func TestTroubleAndRecovery(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed to another host") }))
@@ -169,19 +169,19 @@ func TestTroubleAndRecovery(t *testing.T) {
 				l := newLab(t, newIDP(t, newES256(t, "k1")), func(o *oidc.Options) {
 					o.Timeout = time.Minute
 					if strings.HasPrefix(name, "slow") {
-						o.Timeout = 1500 * time.Millisecond // the good answers of a busy machine must fit in, too
+						o.Timeout = 1500 * time.Millisecond // long enough for good responses on a busy machine
 					}
 				})
 				l.answer(path, trouble)
 				_, err := l.Verify(t.Context(), l.good(t), nonce("n-1"))
 				want(t, err, oidc.ErrCommunicationFailed)
 				if !strings.Contains(l.log.String(), "identity provider cannot be read") {
-					t.Error("the log says nothing")
+					t.Error("the failure is not logged")
 				}
 				l.answer(path, nil)
 				_, err = l.Verify(t.Context(), l.good(t), nonce("n-1"))
 				want(t, err, nil)
-				// The same while keys are known and a new one is needed.
+				// The same with cached keys and a token of a new key.
 				l.answer(path, trouble)
 				_, err = l.Verify(t.Context(), l.good(t), nonce("n-1"))
 				want(t, err, nil)

@@ -12,43 +12,43 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Leeway is how far the clocks of a provider and ours may differ: a token is accepted that long after its ExpiresAt, so
-// its fingerprint must be kept that much longer.
+// Leeway is how far the clocks of a provider and this server may differ. A token is accepted until Leeway after its
+// ExpiresAt, so its fingerprint must be kept that long.
 const Leeway = 30 * time.Second
 
-// Expectation says what an ID token must be besides genuine. The zero value accepts none: a nonce must be named or waived.
+// Expectation is what a genuine ID token must satisfy. The zero value accepts no token: set Nonce or AnyNonce.
 type Expectation struct {
-	ClientID string        // the only client it may be for; empty: any configured one of its issuer
-	Nonce    string        // what it must hold
-	AnyNonce bool          // Nonce is not looked at: the nonce is the client's own affair
-	MaxAge   time.Duration // how old iat may be; 0: as old as exp allows
+	ClientID string        // the only client it may be for; empty: any configured client of its issuer
+	Nonce    string        // the nonce that it must have
+	AnyNonce bool          // the nonce is not checked here: the client checks it
+	MaxAge   time.Duration // greatest age of iat; 0: no limit besides exp
 
-	nonceMayMiss bool // a token without nonce is fine
+	nonceMayMiss bool // a token without nonce is accepted
 }
 
-// Identity is what a provider vouches for.
+// Identity is a person as an ID token identifies it.
 type Identity struct {
-	Issuer    string // iss of the token. With Subject it names the person, for ever; an email does not
+	Issuer    string // iss of the token; Issuer and Subject identify the person for good, Email does not
 	Subject   string
-	Provider  string // the configured issuer; another than Issuer only for Microsoft's issuers of many tenants
+	Provider  string // the configured issuer; differs from Issuer only for Microsoft's multi-tenant issuers
 	ClientID  string
 	Type      Type
 	SessionID string // sid, for front-channel logout; empty if the provider gives none
 
-	Email         string // in the form addresses are stored in
+	Email         string // in stored form
 	EmailVerified bool   // by the provider, by Microsoft's xms_edov, or because the operator set emailTrusted
 	Name          string // for a new profile; may be empty
 
 	Nonce        string
 	IssuedAt     time.Time
-	ExpiresAt    time.Time         // nobody accepts it later than Leeway after that
-	Fingerprint  [sha256.Size]byte // of what was signed: the same for every spelling of one token, so that it is accepted once
-	Organization id.Organization   // whose member the person becomes; zero: none
+	ExpiresAt    time.Time         // the token is accepted until Leeway after it
+	Fingerprint  [sha256.Size]byte // SHA-256 of the signed payload, the same for every encoding of one token
+	Organization id.Organization   // the person becomes its member; zero: none
 }
 
-// Verify checks an ID token that a client or browser brought. It returns ErrInvalidToken, ErrCommunicationFailed when
-// the provider's keys cannot be had, and ErrEmailMissing or ErrEmailNotVerified for a genuine token that names somebody
-// whose address is not proved: then, and only then, the Identity is filled beside the error.
+// Verify checks an ID token that a client or browser sent.
+// Errors: ErrInvalidToken, ErrCommunicationFailed when the provider's keys cannot be read, ErrEmailMissing or
+// ErrEmailNotVerified for a genuine token without a verified address. Only the latter two come with the Identity.
 func (p *Providers) Verify(ctx context.Context, rawIDToken string, want Expectation) (Identity, error) {
 	t, err := parseToken(rawIDToken)
 	if err != nil {
@@ -61,8 +61,9 @@ func (p *Providers) Verify(ctx context.Context, rawIDToken string, want Expectat
 	return p.verify(ctx, r, t, want)
 }
 
-// addressee finds the client that a token is for: its audience, or of several the authorized party (OpenID Connect Core
-// 1.0, section 3.1.3.7). With clientID only that one can be it.
+// addressee returns the client that a token is for: the audience, or the authorized party if there are several
+// audiences (OpenID Connect Core 1.0, section 3.1.3.7). It returns nil if no client matches, or another than clientID
+// unless that is empty.
 func (p *Providers) addressee(c claims, clientID string) *registration {
 	audience := c.Audience[0]
 	if len(c.Audience) > 1 {
@@ -76,14 +77,14 @@ func (p *Providers) addressee(c claims, clientID string) *registration {
 		if _, ok := r.rule.issued(c.Issuer, c.Tenant); !ok || r.ClientID != audience {
 			continue
 		}
-		if found == nil || r.rule.template == "" { // a tenant's own issuer before that of all tenants
+		if found == nil || r.rule.template == "" { // a tenant's own issuer takes precedence over a multi-tenant one
 			found = r
 		}
 	}
 	return found
 }
 
-// verify checks a token that is for a client, which the caller made sure of.
+// verify checks a token whose addressee is r.
 func (p *Providers) verify(ctx context.Context, r *registration, t *token, want Expectation) (Identity, error) {
 	if err := r.provider.authenticate(ctx, t); err != nil {
 		return Identity{}, err
@@ -108,7 +109,7 @@ func (p *Providers) verify(ctx context.Context, r *registration, t *token, want 
 	return identity, nil
 }
 
-// authenticate checks the signature with the issuer's keys, after reading them again if none fits.
+// authenticate checks the signature with the issuer's keys. If no key fits it reads the keys again.
 func (p *provider) authenticate(ctx context.Context, t *token) error {
 	docs, err := p.documents(ctx)
 	if err != nil {

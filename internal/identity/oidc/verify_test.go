@@ -102,7 +102,7 @@ func TestVerifyRefusesClaims(t *testing.T) {
 			got, err := l.Verify(t.Context(), l.token(t, now, c.changes), c.expect)
 			want(t, err, c.reason)
 			if c.reason != nil && got != (oidc.Identity{}) {
-				t.Errorf("an identity beside the error: %+v", got)
+				t.Errorf("an identity is returned with the error: %+v", got)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestVerifyRefusesSignatures(t *testing.T) {
 			got, err := l.Verify(t.Context(), raw, nonce("n-1"))
 			want(t, err, oidc.ErrInvalidToken)
 			if got != (oidc.Identity{}) {
-				t.Errorf("an identity beside the error: %+v", got)
+				t.Errorf("an identity is returned with the error: %+v", got)
 			}
 			for _, part := range strings.Split(raw, ".") {
 				if len(part) > 20 && strings.Contains(err.Error(), part) {
@@ -226,7 +226,7 @@ func TestVerifyEmail(t *testing.T) {
 	}
 }
 
-// One token has many spellings: the other of the two signatures of ECDSA, and stray bits of base64. Its fingerprint is one.
+// One token has several encodings: a second valid ECDSA signature, and unused bits of base64. All have one fingerprint.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, newIDP(t, newES256(t, "k1")), nil)
@@ -263,7 +263,7 @@ func TestMicrosoftTenants(t *testing.T) {
 	)
 	for name, c := range map[string]struct {
 		path, documented string
-		issued, tid      any // issued: the tenant in iss
+		issued, tid      any // issued is the tenant in iss
 		reason           error
 	}{
 		"common":                    {"common", "{tenantid}", tenant, tenant, nil},
@@ -299,7 +299,7 @@ func TestMicrosoftTenants(t *testing.T) {
 			})
 			p.answer("/mskeys", func(w http.ResponseWriter, _ *http.Request) {
 				k := p.keys[0].jwk()
-				delete(k, "alg") // as Microsoft's
+				delete(k, "alg") // Microsoft's keys have no alg
 				k["issuer"] = issuerOf(keyTenant)
 				writeJSON(w, http.StatusOK, map[string]any{"keys": []any{k}})
 			})
