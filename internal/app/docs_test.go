@@ -51,6 +51,7 @@ var (
 	settingName     = regexp.MustCompile(`\bCONSIGN_[A-Z_]+\b`)
 	testName        = regexp.MustCompile(`\bTest[A-Z]\w+\b`)
 	bracketed       = regexp.MustCompile(`\[([A-Z][A-Z_]{3,})[ \]]`)
+	packageRow      = regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ")
 	packageName     = regexp.MustCompile(`(?:\(|\b(?:[Ii]n|[Oo]f|[Ss]ee|[Ff]rom|[Bb]y) )package ([a-z][a-z0-9]*)\b`)
 )
 
@@ -164,6 +165,27 @@ func TestPackageReferences(t *testing.T) {
 				t.Errorf("%s:%d refers to package %s, which does not exist", file, lineOf(text, m[0]), name)
 			}
 		}
+	}
+}
+
+// TestArchitectureListsPackages checks that ARCHITECTURE.md has a row for each package, and for no other.
+func TestArchitectureListsPackages(t *testing.T) {
+	t.Parallel()
+	listed := map[string]bool{}
+	for _, m := range packageRow.FindAllStringSubmatch(readText(t, "ARCHITECTURE.md"), -1) {
+		listed[m[1]] = true
+	}
+	for _, p := range packages(t) {
+		if strings.HasPrefix(p.path(), "test/") {
+			continue
+		}
+		if !listed[p.path()] {
+			t.Errorf("ARCHITECTURE.md has no row for package %s", p.path())
+		}
+		delete(listed, p.path())
+	}
+	for name := range listed {
+		t.Errorf("ARCHITECTURE.md has a row for %s, which is no package", name)
 	}
 }
 
