@@ -14,9 +14,10 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
-func open(t *testing.T) (*database.DB, *clock) {
+func open(t *testing.T) (*database.DB, *clock.Manual) {
 	t.Helper()
 	url, c := newDatabase(t)
 	db, err := database.New(t.Context(), url, 12)
@@ -40,11 +41,11 @@ func TestEventsOfPersonCommitInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer slow.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // committed below, or the test has failed
-	if err := Append(ctx, slow, c.now(), event("slow", ann)); err != nil {
+	if err := Append(ctx, slow, c.Now(), event("slow", ann)); err != nil {
 		t.Fatal(err)
 	}
 	quick := make(chan error, 1)
-	go func() { quick <- Append(ctx, db.Pool, c.now(), event("quick", ann)) }()
+	go func() { quick <- Append(ctx, db.Pool, c.Now(), event("quick", ann)) }()
 	eventually(t, "waiting append", func() bool {
 		var n int
 		if err := db.Pool.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
@@ -53,7 +54,7 @@ func TestEventsOfPersonCommitInOrder(t *testing.T) {
 		}
 		return n == 1
 	})
-	if err := Append(ctx, db.Pool, c.now(), event("other feed", bob)); err != nil { // does not wait
+	if err := Append(ctx, db.Pool, c.Now(), event("other feed", bob)); err != nil { // does not wait
 		t.Fatal(err)
 	}
 	if err := slow.Commit(ctx); err != nil {
@@ -84,7 +85,7 @@ func TestReaderBesideWriters(t *testing.T) {
 				if (w+i)%2 == 0 {
 					receivers = []id.Person{bob, ann}
 				}
-				write(t, db, Event{TransferReceived, fmt.Sprintf("%d/%d", w, i), receivers}, c.now(), abandoned(i))
+				write(t, db, Event{TransferReceived, fmt.Sprintf("%d/%d", w, i), receivers}, c.Now(), abandoned(i))
 			}
 		})
 	}
@@ -160,9 +161,9 @@ func TestNumbersGoOnAfterClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.advance(6 * 24 * time.Hour)
+	c.Advance(6 * 24 * time.Hour)
 	rep.append(TransferReceived, "kept", bob)
-	c.advance(2 * 24 * time.Hour)
+	c.Advance(2 * 24 * time.Hour)
 	if err := rep.feed.Clean(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -229,10 +230,10 @@ func TestManyReceivers(t *testing.T) {
 		persons[i] = id.New[id.Person]()
 	}
 	twice := append([]id.Person{persons[len(persons)-1]}, persons...) // somebody is in the first batch and in the last
-	if err := Append(ctx, db.Pool, c.now(), Event{OrganizationProfileUpdated, "organization", twice}); err != nil {
+	if err := Append(ctx, db.Pool, c.Now(), Event{OrganizationProfileUpdated, "organization", twice}); err != nil {
 		t.Fatal(err)
 	}
-	if err := AppendOwn(ctx, db.Pool, c.now(), PrivilegesUpdated, persons); err != nil {
+	if err := AppendOwn(ctx, db.Pool, c.Now(), PrivilegesUpdated, persons); err != nil {
 		t.Fatal(err)
 	}
 	var shared, uids, own, ownUIDs int

@@ -10,13 +10,13 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -25,22 +25,10 @@ import (
 // runs the tests may be busy.
 const patience = 10 * time.Second
 
-// clock is a clock that stands still until it is moved.
-type clock struct{ nanos atomic.Int64 }
-
-func newClock() *clock {
-	c := &clock{}
-	c.nanos.Store(time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC).UnixNano())
-	return c
-}
-
-func (c *clock) now() time.Time          { return time.Unix(0, c.nanos.Load()).UTC() }
-func (c *clock) advance(d time.Duration) { c.nanos.Add(int64(d)) }
-
 // replica is one process of the server: a feed behind HTTP.
 type replica struct {
 	t           *testing.T
-	clock       *clock
+	clock       *clock.Manual
 	db          *database.DB
 	feed        *Feed
 	revocations *token.Revocations
@@ -50,7 +38,7 @@ type replica struct {
 }
 
 // newReplica starts a process on the database at url. With deaf set its listener never connects.
-func newReplica(t *testing.T, url string, c *clock, deaf bool) *replica {
+func newReplica(t *testing.T, url string, c *clock.Manual, deaf bool) *replica {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	db, err := database.New(t.Context(), url, 8)
@@ -60,8 +48,8 @@ func newReplica(t *testing.T, url string, c *clock, deaf bool) *replica {
 	t.Cleanup(db.Close)
 	listener := database.NewListener(url, log, time.Now)
 	rep := &replica{t: t, clock: c, db: db, returned: make(chan struct{}, 100)}
-	rep.revocations = token.NewRevocations(db, listener, time.Hour, c.now, log)
-	rep.feed = NewFeed(db, listener, rep.revocations, 7*24*time.Hour, c.now, log)
+	rep.revocations = token.NewRevocations(db, listener, time.Hour, c.Now, log)
+	rep.feed = NewFeed(db, listener, rep.revocations, 7*24*time.Hour, c.Now, log)
 	ctx, stop := context.WithCancel(context.Background())
 	rep.stop = stop
 	running := make(chan struct{})
@@ -97,7 +85,7 @@ func (rep *replica) serve(w http.ResponseWriter, r *http.Request) {
 	person, _ := id.Parse[id.Person](r.Header.Get("Test-Person"))
 	session, _ := id.Parse[id.Session](r.Header.Get("Test-Session"))
 	caller := token.Caller{
-		Kind: token.KindAccess, Person: person, Session: session, ExpiresAt: rep.clock.now().Add(10 * time.Minute),
+		Kind: token.KindAccess, Person: person, Session: session, ExpiresAt: rep.clock.Now().Add(10 * time.Minute),
 	}
 	r = r.WithContext(token.WithCaller(r.Context(), caller))
 	if err := rep.feed.Handler()(w, r); err != nil {
@@ -109,7 +97,7 @@ func (rep *replica) serve(w http.ResponseWriter, r *http.Request) {
 func (rep *replica) append(kind, subject string, receivers ...id.Person) {
 	rep.t.Helper()
 	err := rep.db.InTx(rep.t.Context(), func(tx database.Tx) error {
-		return Append(rep.t.Context(), tx, rep.clock.now(), Event{Kind: kind, Subject: subject, Receivers: receivers})
+		return Append(rep.t.Context(), tx, rep.clock.Now(), Event{Kind: kind, Subject: subject, Receivers: receivers})
 	})
 	if err != nil {
 		rep.t.Fatal(err)
@@ -238,7 +226,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func newDatabase(t *testing.T) (url string, c *clock) {
+func newDatabase(t *testing.T) (url string, c *clock.Manual) {
 	t.Helper()
-	return pgtest.URL(t), newClock()
+	return pgtest.URL(t), clock.New()
 }

@@ -160,7 +160,7 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
 		}
-		return Append(t.Context(), tx, c.now(), Event{PrivilegesUpdated, ann.String(), []id.Person{ann}})
+		return Append(t.Context(), tx, c.Now(), Event{PrivilegesUpdated, ann.String(), []id.Person{ann}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestRevocationComesBeforeTheWake(t *testing.T) {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.now().UnixMicro(), c.now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
+		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.Now().UnixMicro(), c.Now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
 			"unheard", "")
 		return err
 	})
@@ -207,7 +207,7 @@ func TestStreamEndsWithToken(t *testing.T) {
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, false)
 	stream := rep.connect(id.New[id.Person](), id.New[id.Session](), "")
-	c.advance(10 * time.Minute)
+	c.Advance(10 * time.Minute)
 	stream.wantEnd()
 	<-rep.returned
 	if len(rep.feed.persons) != 0 || len(rep.feed.sessions) != 0 {

@@ -25,6 +25,7 @@ import (
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
@@ -39,7 +40,7 @@ type Server struct {
 	DataDir     string
 	Config      config.Config
 	App         *app.App
-	Clock       *Clock
+	Clock       *clock.Manual
 	Mail        *Sink
 
 	client  *http.Client
@@ -56,7 +57,7 @@ type setup struct {
 	env      map[string]string
 	database string
 	dataDir  string
-	clock    *Clock
+	clock    *clock.Manual
 	mail     *Sink
 	secrets  *secrets
 	public   string
@@ -103,7 +104,8 @@ func New(t testing.TB, options ...Option) *Server {
 		s.database = pgtest.URL(t)
 	}
 	if s.clock == nil {
-		s.dataDir, s.clock, s.mail, s.secrets = t.TempDir(), NewClock(), NewSink(t), newSecrets()
+		// The clock starts at the present because Postgres and River use the real time.
+		s.dataDir, s.clock, s.mail, s.secrets = t.TempDir(), clock.At(time.Now().UTC().Truncate(time.Millisecond)), NewSink(t), newSecrets()
 	}
 	listener, admin := loopback(t), loopback(t)
 	_, port, _ := net.SplitHostPort(listener.Addr().String())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 // TestConfusion sends every kind of token to routes for every kind: exactly the right one gets in.
@@ -135,7 +136,7 @@ func TestAuthString(t *testing.T) {
 func TestAcctCookie(t *testing.T) {
 	t.Parallel()
 	const want = "acct=raw; Path=/; Expires=Fri, 20 Nov 2026 09:30:00 GMT; HttpOnly; Secure; SameSite=Strict"
-	if got := AcctCookie("raw", newClock().Now(), true).String(); got != want {
+	if got := AcctCookie("raw", clock.New().Now(), true).String(); got != want {
 		t.Errorf("cookie %q, want %q", got, want)
 	}
 }

@@ -33,26 +33,6 @@ var testLifetimes = Lifetimes{
 
 var testPolicy = KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: testLifetimes.Longest()}
 
-// clock is a time that only tests move.
-type clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
-func newClock() *clock { return &clock{t: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-func (c *clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
-
 func testSealer(t testing.TB, secret byte, previous ...byte) *seal.Sealer {
 	t.Helper()
 	s, err := seal.New(bytes.Repeat([]byte{secret}, 32), bytes.Repeat(previous, 32))

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 // TestInformedVerifier: what a verifier is told of a token that was signed here is what it would have read from it.
 func TestInformedVerifier(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	r.issuer.Inform(r.verifier)
 	stranger := NewVerifier(r.ring, testIssuer, testNamespace, r.revocations, clk.Now)

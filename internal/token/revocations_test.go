@@ -10,6 +10,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 // endsOf waits until the replica refuses raw as ended and returns how long that took.
@@ -255,7 +256,7 @@ func within(t *testing.T, ch <-chan struct{}) {
 
 func TestCleanForgets(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	url := testURL(t)
 	r := newReplica(t, url, replicaOptions{listenURL: url, now: clk.Now})
 	early, late := Revocation{Session: id.New[id.Session]()}, Revocation{Person: id.New[id.Person](), Epoch: 2}
@@ -287,7 +288,7 @@ func TestCleanForgets(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	expires := newClock().Now()
+	expires := clock.New().Now()
 	var want []Revocation
 	for i := range 2*noticeEntries + 1 {
 		want = append(want, Revocation{Person: id.New[id.Person](), Epoch: int64(1<<62) + int64(i)})

@@ -12,12 +12,13 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	p := KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour}
-	now := newClock().Now()
+	now := clock.New().Now()
 	key := func(kid string, from, until time.Duration) Key {
 		return Key{KID: kid, SignsFrom: now.Add(from), SignsUntil: now.Add(until)}
 	}
@@ -44,7 +45,7 @@ func TestPlan(t *testing.T) {
 // learns of new keys only from tokens, must accept all that live.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	url := testURL(t)
 	policy := KeyPolicy{Lead: time.Hour, Lifetime: 8 * time.Hour, LongestToken: 2 * time.Hour}
 	a := newReplica(t, url, replicaOptions{now: clk.Now, policy: policy})
@@ -147,7 +148,7 @@ func TestRotationUnderLoad(t *testing.T) {
 
 func TestStandstill(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	clk.Advance(365 * 24 * time.Hour) // no job ran
 	if _, err := r.verifier.Verify(t.Context(), r.issue(t, KindID, claimsOf(KindID))); err != nil {
@@ -200,7 +201,7 @@ func TestEnsureAgain(t *testing.T) {
 
 func TestRotateByHand(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	before := r.ring.current(purposeSession).KID
 	k, err := r.ring.Rotate(t.Context())
@@ -222,7 +223,7 @@ func TestRotateByHand(t *testing.T) {
 
 func TestJWKS(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	for _, k := range r.ring.JWKS().Keys {
 		if k.KTY != "EC" || k.CRV != "P-256" || k.Use != "sig" || k.Alg != "ES256" || len(k.X) != 43 || len(k.Y) != 43 || len(k.KID) != 32 {
@@ -393,7 +394,7 @@ func TestRevokeKeyWhileCutOff(t *testing.T) {
 // TestUnknownKID counts reloads by the keys' moments of loading.
 func TestUnknownKID(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	loads := func(kids ...string) int {
 		n, last := 0, r.ring.loadedAt.Load()
@@ -429,7 +430,7 @@ func TestUnknownKID(t *testing.T) {
 
 func TestKeyStates(t *testing.T) {
 	t.Parallel()
-	now := newClock().Now()
+	now := clock.New().Now()
 	k := Key{SignsFrom: now, SignsUntil: now.Add(time.Hour), PublishedUntil: now.Add(2 * time.Hour)}
 	var got []string
 	for _, d := range []time.Duration{-time.Second, 0, time.Hour, 2 * time.Hour} {

@@ -17,11 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 func TestEachKind(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	now := clk.Now()
 	c := Claims{
@@ -144,7 +145,7 @@ func TestNobodysOrganization(t *testing.T) {
 
 func TestLives(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	signup := claimsOf(KindID)
 	signup.AuthLevel = 0
@@ -220,7 +221,7 @@ func es384(t *testing.T, key *ecdsa.PrivateKey, kid string, p *payload) string {
 
 func TestVerifyRefuses(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	now := clk.Now()
 	key, uidKey := r.ring.current(purposeSession), r.ring.current(purposeUID)
@@ -314,7 +315,7 @@ func TestVerifyRefuses(t *testing.T) {
 
 func TestExpiryOfCached(t *testing.T) {
 	t.Parallel()
-	clk := newClock()
+	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	raw := r.issue(t, KindAccess, claimsOf(KindAccess))
 	if _, err := r.verifier.Verify(t.Context(), raw); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/consign-dev/consign/internal/identity/oidc"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 const (
@@ -36,24 +37,6 @@ var rsaKey = sync.OnceValue(func() crypto.Signer {
 	}
 	return k
 })
-
-// clock is a manual clock.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
 
 // signer is one key of a provider.
 type signer struct {
@@ -217,14 +200,14 @@ func (p *idp) token(t testing.TB, now time.Time, changes map[string]any) string 
 type lab struct {
 	*idp
 	*oidc.Providers
-	clock *clock
+	clock *clock.Manual
 	log   *safeBuffer
 }
 
 // newLab returns a lab with one Keycloak client. change changes the options first.
 func newLab(t testing.TB, p *idp, change func(o *oidc.Options)) lab {
 	t.Helper()
-	l := lab{idp: p, clock: &clock{now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}, log: &safeBuffer{}}
+	l := lab{idp: p, clock: clock.New(), log: &safeBuffer{}}
 	o := oidc.Options{
 		Clients: []oidc.Client{{Type: oidc.Keycloak, Issuer: p.issuer, ClientID: clientID, ClientSecret: secret}},
 		Now:     l.clock.Now,
