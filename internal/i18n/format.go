@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// style is how a locale writes dates, numbers and units.
+// style holds the formats of a locale.
 type style struct {
 	date    func(t time.Time) string
 	clock   string // layout of package time
-	between string // date and clock
+	between string // separator of date and clock
 	decimal string
 	units   []string // 10^0, 10^3 … bytes
 }
@@ -55,10 +55,10 @@ func frenchDate(t time.Time) string {
 	return fmt.Sprintf("%s %s %d", day, frenchMonths[t.Month()-1], t.Year())
 }
 
-// Date writes the day of t, in t's own location, as the locale does: "November 20, 2026".
+// Date formats the day of t in t's own location: "November 20, 2026".
 func (p Printer) Date(t time.Time) string { return styles[p.Locale()].date(t) }
 
-// Time writes a moment as the locale does, in an IANA time zone, naming zone and offset:
+// Time formats a time in an IANA time zone, with zone and offset:
 // "November 20, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)". An unknown zone is UTC.
 func (p Printer) Time(t time.Time, zone string) string {
 	location, err := time.LoadLocation(zone)
@@ -74,8 +74,8 @@ func (p Printer) Time(t time.Time, zone string) string {
 	return s.date(t) + s.between + t.Format(s.clock) + " (" + name + ")"
 }
 
-// Bytes writes a size in decimal units (1 MB = 1,000,000 bytes, contract 1.12) with up to two digits of fraction,
-// rounded down so that it never promises more than there is.
+// Bytes formats a size in decimal units (1 MB = 1,000,000 bytes, contract 1.12) with up to two digits of fraction. It
+// rounds down, so that it never shows more than there is.
 func (p Printer) Bytes(n int64) string {
 	s := styles[p.Locale()]
 	scale, unit := int64(1), 0

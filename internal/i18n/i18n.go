@@ -1,10 +1,8 @@
-// Package i18n owns the eight gettext catalogues of Consign (contract 3.16): look-up of translated sentences with
-// plural forms and contexts, choice of a locale from Accept-Language, and how times and sizes are written in each
-// locale. Mails and pages are translated with the same files.
+// Package i18n owns the eight gettext catalogues of Consign (contract 3.16). It translates sentences with plural forms
+// and contexts, chooses a locale from Accept-Language, and formats times and sizes. Mails and pages use the same files.
 //
-// It does not own the sentences: those stand in the code that shows them, as msgids in English, marked by the method
-// that translates them (T, F, N, C). A test of this package reads the whole source and fails when a catalogue lacks
-// one, holds one that is fuzzy or breaks a placeholder, or keeps one that nothing uses.
+// The English sentences (msgids) are in the code that shows them, as arguments of T, F, N and C. A test of this package
+// reads the whole source. It fails when a translation is missing, fuzzy or unused, or breaks a placeholder.
 package i18n
 
 import (
@@ -18,10 +16,10 @@ import (
 	"github.com/leonelquinteros/gotext"
 	"golang.org/x/text/language"
 
-	_ "time/tzdata" // times are written in any zone, also on a host without a zone database
+	_ "time/tzdata" // for hosts without a time zone database
 )
 
-// Default is the locale of everything that has no other: the language of the msgids.
+// Default is the fallback locale, in the language of the msgids.
 const Default = "en_US"
 
 // contextEnd separates a context from its msgid, as in compiled gettext catalogues and in JED.
@@ -30,12 +28,12 @@ const contextEnd = "\x04"
 //go:embed locales/*.po
 var files embed.FS
 
-// locales is the enumeration of the identity specification, with the language tag of each for matching.
+// locales are those of the identity specification, with their language tags for matching.
 var locales = []struct {
 	name string
 	tag  language.Tag
 }{
-	{Default, language.AmericanEnglish}, // first: the answer when nothing matches
+	{Default, language.AmericanEnglish}, // first: the fallback of the matcher
 	{"de_DE", language.German},
 	{"fr_FR", language.French},
 	{"ru_RU", language.Russian},
@@ -45,29 +43,29 @@ var locales = []struct {
 	{"ja_JP", language.Japanese},
 }
 
-// Locales lists the supported locales in the order of the specification's enumeration.
+// Locales returns the supported locales in the order of the identity specification.
 func Locales() []string {
 	return []string{"de_DE", "en_US", "fr_FR", "ru_RU", "ko_KR", "zh_CN", "zh_TW", "ja_JP"}
 }
 
-// Supported reports whether locale is one of the enumeration, spelled as there.
+// Supported reports whether locale is one of Locales.
 func Supported(locale string) bool { return slices.Contains(Locales(), locale) }
 
-// Catalog holds the catalogues, each parsed when it is first asked for: a server that speaks one language does not keep
-// eight in memory. It is safe for use by many goroutines.
+// Catalog holds the catalogues. Each is parsed at its first use, which saves the memory of unused languages. It is safe
+// for concurrent use.
 type Catalog struct {
 	bundles map[string]func() *bundle
 	matcher language.Matcher
 }
 
-// bundle is one catalogue: as stored, as parsed, and flat for look-up, a context before its msgid and a U+0004.
+// bundle is one catalogue.
 type bundle struct {
-	source  []byte
+	source  []byte // the .po file
 	domain  *gotext.Domain
-	entries map[string]*gotext.Translation
+	entries map[string]*gotext.Translation // by msgid; with a context: context, U+0004, msgid
 }
 
-// New finds the embedded catalogues. It fails only when one of them is missing.
+// New returns the embedded catalogues. It fails only when one is missing.
 func New() (*Catalog, error) {
 	c := &Catalog{bundles: map[string]func() *bundle{}}
 	tags := make([]language.Tag, len(locales))
@@ -77,7 +75,7 @@ func New() (*Catalog, error) {
 			return nil, fmt.Errorf("find catalogue %s: %w", l.name, err)
 		}
 		c.bundles[l.name] = sync.OnceValue(func() *bundle {
-			source, _ := files.ReadFile(path) // it is there, see above
+			source, _ := files.ReadFile(path) // cannot fail: fs.Stat has found it
 			return parse(source)
 		})
 		tags[i] = l.tag
@@ -108,7 +106,7 @@ func parse(source []byte) *bundle {
 	return b
 }
 
-// Match picks the locale that serves an Accept-Language header (RFC 9110, 12.5.4) best; Default when none does or the
+// Match returns the best locale for an Accept-Language header (RFC 9110, 12.5.4), or Default when none matches or the
 // header is malformed.
 func (c *Catalog) Match(acceptLanguage string) string {
 	tags, _, err := language.ParseAcceptLanguage(acceptLanguage)
@@ -119,7 +117,7 @@ func (c *Catalog) Match(acceptLanguage string) string {
 	return locales[index].name
 }
 
-// PO returns the catalogue as it is stored (text/x-gettext-translation); false for a locale that is not supported.
+// PO returns the .po file of a locale (text/x-gettext-translation), or false when the locale is not supported.
 func (c *Catalog) PO(locale string) ([]byte, bool) {
 	b, ok := c.bundle(locale)
 	if !ok {
@@ -128,8 +126,8 @@ func (c *Catalog) PO(locale string) ([]byte, bool) {
 	return b.source, true
 }
 
-// Forms returns the translations of a sentence without context in a locale: one, or as many as it has plural forms. Nil
-// for a sentence or a locale that is not there.
+// Forms returns the translation of a sentence without context, or its plural forms. It returns nil when the sentence or the
+// locale is unknown.
 func (c *Catalog) Forms(locale, msgid string) []string {
 	b, ok := c.bundle(locale)
 	if !ok {
@@ -146,8 +144,8 @@ func (c *Catalog) Forms(locale, msgid string) []string {
 	return forms
 }
 
-// JED returns the catalogue in the JSON form of JED 1.x: domain and locale_data, the latter holding msgid (with its
-// context before a U+0004) to the list of translations. False for a locale that is not supported.
+// JED returns the catalogue as JSON for JED 1.x: domain and locale_data, a map of msgid (context, U+0004, msgid) to the
+// list of translations. It returns false when the locale is not supported.
 func (c *Catalog) JED(locale string) ([]byte, bool) {
 	b, ok := c.bundle(locale)
 	if !ok {

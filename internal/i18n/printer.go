@@ -5,13 +5,13 @@ import (
 	"regexp"
 )
 
-// Printer writes sentences, times and sizes of one locale. The zero value writes English.
+// Printer translates sentences and formats times and sizes for one locale. The zero value is English.
 type Printer struct {
 	locale string
 	bundle *bundle
 }
 
-// Printer returns the printer of a locale, of Default when the locale is not supported.
+// Printer returns the printer of a locale, or of Default when the locale is not supported.
 func (c *Catalog) Printer(locale string) Printer {
 	b, ok := c.bundle(locale)
 	if !ok {
@@ -32,15 +32,15 @@ func (p Printer) Locale() string {
 // T translates a sentence.
 func (p Printer) T(msgid string) string { return p.lookup(msgid, msgid) }
 
-// C translates a sentence that means different things in different places; context tells which.
+// C translates a sentence whose meaning depends on context.
 func (p Printer) C(context, msgid string) string { return p.lookup(context+contextEnd+msgid, msgid) }
 
-// F translates a sentence with placeholders (%s, %d) and fills them in. A translation may reorder them by number as
-// gettext and JED write it, %2$s.
+// F translates a sentence and replaces its placeholders (%s, %d). A translation may reorder them by number, %2$s, as in
+// gettext and JED.
 func (p Printer) F(msgid string, args ...any) string { return fill(p.lookup(msgid, msgid), args) }
 
-// N translates a sentence about n things in the plural form the language asks for. Both msgids hold %d, which becomes
-// n, and then the same placeholders for args.
+// N translates a sentence with the plural form for n. Both msgids contain %d, which becomes n, followed by the same
+// placeholders for args.
 func (p Printer) N(singular, plural string, n int, args ...any) string {
 	format := singular
 	switch {
@@ -54,7 +54,7 @@ func (p Printer) N(singular, plural string, n int, args ...any) string {
 
 var numbered = regexp.MustCompile(`%([0-9]+)\$`)
 
-// fill writes args into a format whose numbered placeholders are those of C; package fmt writes them %[2]s.
+// fill replaces the placeholders of a format. It converts numbered placeholders from %2$s to the %[2]s of package fmt.
 func fill(format string, args []any) string {
 	return fmt.Sprintf(numbered.ReplaceAllString(format, "%[$1]"), args...)
 }

@@ -15,8 +15,7 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// format is one of the three that are read. image.Decode is not asked: what it reads depends on which packages happen
-// to be linked in.
+// format is one of the three supported formats. image.Decode is not used, because its formats depend on the linked packages.
 type format string
 
 const (
@@ -25,20 +24,20 @@ const (
 	formatGIF  format = "GIF"
 )
 
-// header is what a file says about its picture before the picture.
+// header describes a picture without decoding it.
 type header struct {
 	format        format
 	width, height int
 	orientation   int   // EXIF, 1 to 8
-	cost          int64 // bytes that decoding and reducing allocate, at most
+	cost          int64 // most bytes that decoding and reducing allocate
 }
 
-// reserve is the part of the cost that no picture escapes: the reduced square in two orientations, the resized
-// copies and the tables of decoders.
-const reserve = 48 << 20
+// baseCost is the cost of every picture in bytes: the reduced square in two orientations, the resized copies and the
+// tables of decoders.
+const baseCost = 48 << 20
 
-// sniffed is how many bytes tell formats apart; mimetype looks no further.
-const sniffed = 3072
+// sniffLength is the number of bytes from which the format is detected; mimetype uses no more.
+const sniffLength = 3072
 
 func (f format) decode(r io.Reader) (image.Image, error) {
 	switch f {
@@ -47,7 +46,7 @@ func (f format) decode(r io.Reader) (image.Image, error) {
 	case formatPNG:
 		return png.Decode(r)
 	default:
-		return gif.Decode(r) // the first frame; the others are not read
+		return gif.Decode(r) // the first frame only
 	}
 }
 
@@ -62,7 +61,7 @@ func (f format) decodeConfig(r io.Reader) (image.Config, error) {
 	}
 }
 
-// refusal tells a variant that the decoder does not know from a damaged file.
+// refusal returns ErrFormat for a variant that the decoder does not support, else ErrDamaged.
 func (f format) refusal(err error) error {
 	var (
 		refused *Refusal
@@ -78,12 +77,12 @@ func (f format) refusal(err error) error {
 	return ErrDamaged.because(err, "")
 }
 
-// readHeader recognizes the format and reads what is said about the picture. Errors: *Refusal, and those of the source.
+// readHeader detects the format and reads the header. Errors: *Refusal, and errors of the source.
 func readHeader(in *input) (header, error) {
 	if err := in.rewind(); err != nil {
 		return header{}, err
 	}
-	start := make([]byte, sniffed)
+	start := make([]byte, sniffLength)
 	n, err := io.ReadFull(in, start)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return header{}, err
@@ -119,9 +118,9 @@ func readHeader(in *input) (header, error) {
 	case formatPNG:
 		h.cost = pixels * pngPixel(start)
 	case formatGIF:
-		h.cost = pixels * 2 // one byte each, and a copy to undo interlacing
+		h.cost = pixels * 2 // one byte each, and a copy for deinterlacing
 	}
-	h.cost += reserve
+	h.cost += baseCost
 	return h, nil
 }
 
@@ -156,13 +155,12 @@ func pngPixel(start []byte) int64 {
 		size = 8
 	}
 	if start[interlaced] != 0 {
-		size *= 2 // seven passes, each with a picture of its own, that add up to one
+		size *= 2 // the pictures of the seven passes together have the size of one
 	}
 	return size
 }
 
-// exifOrientation returns the orientation that an Exif segment (without its "Exif\0\0") gives its picture, 1 if it
-// gives none that exists.
+// exifOrientation returns the orientation in an Exif segment (without its "Exif\0\0"), or 1 when it has no valid one.
 func exifOrientation(tiff []byte) int {
 	const tagOrientation, typeShort = 0x0112, 3
 	if len(tiff) < 8 {

@@ -1,10 +1,10 @@
-// Package imaging turns a picture that somebody uploads into the four avatars that are kept: square JPEG files without
-// metadata. It owns what may be uploaded (format, pixels, memory to decode) and how many pictures are worked on at once.
-// It knows neither whose picture it is, nor HTTP, nor where the result is stored.
+// Package imaging makes the four avatars of an uploaded picture: square JPEG files without metadata. It limits the format,
+// pixels and memory of a picture, and the number of pictures decoded at once. It knows neither the owner of the picture,
+// nor HTTP, nor where avatars are stored.
 //
-// Decoders of the standard library do the reading. A header is always judged before anything of the picture's size is
-// allocated, and the full picture exists once, as the decoder made it: it is cropped, turned white where transparent
-// and reduced to at most 2000 × 2000 pixels row by row, and only that small copy is resized and turned upright.
+// It uses the decoders of the standard library. The header is checked before anything of the picture's size is allocated.
+// The decoded picture exists once: it is cropped, put on white and reduced to less than 2000 × 2000 pixels row by row. Only
+// that copy is resized and rotated.
 package imaging
 
 import (
@@ -23,23 +23,23 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
-// The bounds that Options leaves at zero.
+// Defaults of Options.
 const (
 	DefaultMaxPixels = 50_000_000 // contract 3.7: 50 megapixels
-	DefaultMaxMemory = 512 << 20  // bytes; 50 megapixels of any kind that cameras and phones write need less
+	DefaultMaxMemory = 512 << 20  // bytes; pictures of cameras and phones with 50 megapixels need less
 )
 
-// quality of the JPEG files: above it they grow faster than they improve.
+// quality of the JPEG files. Higher values enlarge the files more than they improve them.
 const quality = 88
 
-// generous is the cost in bytes from which the memory of a picture goes back to the operating system at once.
-const generous = 32 << 20
+// freeThreshold is the cost in bytes from which the memory of a picture is returned to the operating system at once.
+const freeThreshold = 32 << 20
 
-// Options bounds a Processor. Zero values take the defaults.
+// Options limits a Processor. Zero values take the defaults.
 type Options struct {
 	MaxPixels   int   // width × height of the uploaded picture
 	MaxParallel int   // pictures decoded at once; 0: all cores but one, at least one
-	MaxMemory   int64 // bytes that all pictures being decoded may take together; one that needs more alone is refused
+	MaxMemory   int64 // bytes for all pictures being decoded; a picture that needs more alone is rejected
 }
 
 // Avatar is one stored size of a picture.
@@ -51,7 +51,7 @@ type Avatar struct {
 // Heights returns the sizes that every avatar is stored in, largest first (identity specification, "Avatar rules").
 func Heights() []int { return []int{500, 240, 160, 80} }
 
-// Closest returns the stored size nearest to height, the larger of two that are equally near.
+// Closest returns the stored size nearest to height, or the larger one of two that are equally near.
 func Closest(height int) int {
 	best := Heights()[0]
 	for _, h := range Heights() {
@@ -64,7 +64,7 @@ func Closest(height int) int {
 
 func distance(a, b int) int { return max(a, b) - min(a, b) }
 
-// Processor makes avatars, few at a time. It is safe for concurrent use.
+// Processor makes avatars. It limits the pictures decoded at once, and is safe for concurrent use.
 type Processor struct {
 	maxPixels int
 	maxMemory int64
@@ -72,7 +72,7 @@ type Processor struct {
 	memory    *semaphore.Weighted
 }
 
-// New makes a Processor.
+// New returns a Processor.
 func New(o Options) *Processor {
 	if o.MaxPixels <= 0 {
 		o.MaxPixels = DefaultMaxPixels
@@ -92,23 +92,22 @@ func New(o Options) *Processor {
 }
 
 // Avatar reads the picture in source from its beginning and returns it in every size of Heights, in that order. The
-// caller bounds the length of source; a file serves as well as a bytes.Reader, and costs no memory while waiting.
+// caller limits the length of source. A file as source needs no memory while it waits for the semaphore.
 //
-// Errors: a *Refusal for a picture that cannot be taken (see its Reason), the error of ctx when it ends before or
-// during the work, and whatever reading source failed with.
+// Errors: *Refusal for a picture that is rejected (see its Reason), the error of ctx, and errors of source.
 func (p *Processor) Avatar(ctx context.Context, source io.ReadSeeker) ([]Avatar, error) {
 	in := &input{ctx: ctx, source: source}
 	h, err := p.inspect(in)
 	if err != nil {
 		return nil, in.explain("inspect picture", err)
 	}
-	release, err := p.turn(ctx, h.cost)
+	release, err := p.acquire(ctx, h.cost)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if h.cost >= generous {
-		defer debug.FreeOSMemory() // before release: the next one may count on it
+	if h.cost >= freeThreshold {
+		defer debug.FreeOSMemory() // runs before release, so that the next picture can use the memory
 	}
 	base, err := load(in, h)
 	if err != nil {
@@ -134,11 +133,11 @@ func (p *Processor) inspect(in *input) (header, error) {
 	return h, nil
 }
 
-// turn waits until the picture may be decoded.
-func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err error) {
+// acquire waits for a slot of the semaphore and for cost bytes of memory.
+func (p *Processor) acquire(ctx context.Context, cost int64) (release func(), err error) {
 	leave, err := p.semaphore.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("wait for a turn to decode a picture: %w", err)
+		return nil, fmt.Errorf("wait to decode a picture: %w", err)
 	}
 	if err := p.memory.Acquire(ctx, cost); err != nil {
 		leave()
@@ -150,7 +149,7 @@ func (p *Processor) turn(ctx context.Context, cost int64) (release func(), err e
 	}, nil
 }
 
-// load decodes the picture and reduces it to an upright, opaque square. Nothing refers to the decoded picture after.
+// load decodes the picture and reduces it to an upright, opaque square. It keeps no reference to the decoded picture.
 func load(in *input, h header) (base *image.NRGBA, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -166,7 +165,7 @@ func load(in *input, h header) (base *image.NRGBA, err error) {
 	}
 	canvas := picture.Bounds()
 	if h.format == formatGIF {
-		canvas = image.Rect(0, 0, h.width, h.height) // a frame may be smaller than the screen it is shown on
+		canvas = image.Rect(0, 0, h.width, h.height) // a frame may be smaller than the logical screen
 	}
 	if canvas.Empty() || canvas.Dx() > h.width || canvas.Dy() > h.height {
 		return nil, ErrDamaged.because(fmt.Errorf("header said %d × %d, decoder %v", h.width, h.height, canvas), "")
@@ -174,7 +173,7 @@ func load(in *input, h header) (base *image.NRGBA, err error) {
 	return upright(square(picture, canvas), h.orientation), nil
 }
 
-// upright undoes an EXIF orientation (Exif 2.32, tag 0x0112) on a square.
+// upright applies an EXIF orientation (Exif 2.32, tag 0x0112) to a square.
 func upright(m *image.NRGBA, orientation int) *image.NRGBA {
 	switch orientation {
 	case 2:
@@ -208,10 +207,10 @@ func encode(base *image.NRGBA) ([]Avatar, error) {
 	return avatars, nil
 }
 
-// input is the source as the decoders see it: reading ends with the context, and an error of the source itself is
-// remembered, because decoders do not keep it apart from a picture that is cut off.
+// input is the source as the decoders see it. Reading ends with the context. Errors of the source are stored, because
+// decoders report them like a truncated picture.
 type input struct {
-	ctx    context.Context // lives as long as one call of Avatar
+	ctx    context.Context // of one call of Avatar
 	source io.ReadSeeker
 	failed error
 }
@@ -236,7 +235,7 @@ func (in *input) rewind() error {
 	return nil
 }
 
-// explain prefers the error of the source to what a decoder made of it.
+// explain returns the error of the source if there is one, else err.
 func (in *input) explain(operation string, err error) error {
 	if in.failed != nil {
 		return fmt.Errorf("%s: %w", operation, in.failed)

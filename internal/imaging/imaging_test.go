@@ -15,7 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/imaging"
 )
 
-// avatar makes the avatars of a file and checks what holds for each of them; it returns the largest.
+// avatar makes the avatars of a file, checks size and format of each, and returns the largest.
 func avatar(t testing.TB, file []byte) image.Image {
 	t.Helper()
 	avatars, err := imaging.New(imaging.Options{}).Avatar(t.Context(), bytes.NewReader(file))
@@ -68,7 +68,7 @@ func wantAt(t testing.TB, m image.Image, fx, fy float64, want color.NRGBA) {
 
 func TestOrientation(t *testing.T) {
 	t.Parallel()
-	// What is seen in the corners, row by row, when red green / blue yellow is stored under that orientation.
+	// The corners row by row when red, green / blue, yellow is stored with that orientation.
 	want := map[uint16][4]color.NRGBA{
 		0: {red, green, blue, yellow}, // not an orientation
 		1: {red, green, blue, yellow},
@@ -257,7 +257,7 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// blocking is a source whose second reading from the start, that of the decoder's, waits until it is let go.
+// blocking is a source whose second read from the start, the decoder's, waits for a signal.
 type blocking struct {
 	*bytes.Reader
 	seeks   int
@@ -274,7 +274,7 @@ func (b *blocking) Seek(offset int64, whence int) (int64, error) {
 	return b.Reader.Seek(offset, whence)
 }
 
-func TestTurns(t *testing.T) {
+func TestParallelLimit(t *testing.T) {
 	t.Parallel()
 	file := encodePNG(t, corners(20, 20))
 	p := imaging.New(imaging.Options{MaxParallel: 1})
@@ -331,7 +331,7 @@ func TestWaitsForMemory(t *testing.T) {
 	}
 }
 
-// failing reads well until the third reading from the start.
+// failing is a source that fails at the third read from the start.
 type failing struct {
 	*bytes.Reader
 	seeks int

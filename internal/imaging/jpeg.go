@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// maxScans bounds the scans of a progressive JPEG. Encoders write about ten; thousands of nearly empty ones would each
-// make the decoder walk over the whole picture.
+// maxScans limits the scans of a progressive JPEG. Encoders write about ten. The decoder walks over the whole picture for
+// each scan, so thousands of nearly empty scans would be an attack.
 const maxScans = 100
 
-// jpegFacts is what a decoder would need to know beforehand to say how much memory it takes.
+// jpegFacts holds what the memory for decoding depends on.
 type jpegFacts struct {
 	orientation int
 	progressive bool
@@ -35,8 +35,8 @@ const (
 	markerAPPE = 0xee
 )
 
-// walkJPEG reads the segments of a file and skips its pixels. A file that is cut off gives what it has: the decoder
-// says so later. Errors: *Refusal for too many scans, and those of r.
+// walkJPEG reads the segments of a file and skips its pixels. A truncated file is no error here; the decoder reports it.
+// Errors: *Refusal for too many scans, and errors of r.
 func walkJPEG(r io.Reader) (jpegFacts, error) {
 	facts := jpegFacts{orientation: 1}
 	file := bufio.NewReaderSize(r, 64<<10)
@@ -70,7 +70,7 @@ func (f *jpegFacts) note(marker byte, segment []byte) {
 	switch marker {
 	case markerSOF0, markerSOF0 + 1, markerSOF2:
 		if f.sampling != nil {
-			return // the decoder refuses a second one, but has obeyed the first by then
+			return // the decoder rejects a second frame header after it has allocated for the first
 		}
 		f.progressive = marker == markerSOF2
 		for i := 7; i < len(segment); i += 3 { // precision, height, width, count; then id, sampling, table of each
@@ -88,8 +88,8 @@ func (f *jpegFacts) note(marker byte, segment []byte) {
 	}
 }
 
-// cost returns the bytes that image/jpeg allocates for a picture of that size: the planes of its components; for a
-// progressive one four bytes of coefficient for each sample besides; for CMYK and RGB an interleaved copy.
+// cost returns the bytes that image/jpeg allocates for a picture of that size: the planes of its components, for
+// progressive files four more bytes of coefficients per sample, for CMYK and RGB an interleaved copy.
 func (f *jpegFacts) cost(width, height int64) int64 {
 	const most = 4 // factors are 1 to 4
 	across, down := int64(most), int64(most)
@@ -112,7 +112,7 @@ func (f *jpegFacts) cost(width, height int64) int64 {
 	return total
 }
 
-// nextMarker skips to the next marker; stuffed zeros are data.
+// nextMarker skips to the next marker. 0xff followed by 0 is data.
 func nextMarker(file *bufio.Reader) (byte, error) {
 	for {
 		if _, err := file.ReadSlice(0xff); errors.Is(err, bufio.ErrBufferFull) {
@@ -136,7 +136,7 @@ func nextMarker(file *bufio.Reader) (byte, error) {
 	}
 }
 
-// readSegment returns the content of the segment that follows a marker, or nothing of one that is of no interest.
+// readSegment returns the content of the segment after a marker. It skips segments that are not needed and returns nil.
 func readSegment(file *bufio.Reader, marker byte) ([]byte, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(file, length[:]); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/imaging"
 )
 
-// The kinds of pictures that take memory in different ways: two as large as they may be, the others of six megapixels.
-// Under the race detector, which multiplies both time and memory, all are far smaller.
+// Pictures that use memory in different ways: two of the largest allowed size, the others of six megapixels. Under the
+// race detector, which multiplies time and memory, all are far smaller.
 var giants = map[string]func() []byte{
 	"50 MP JPEG 4:2:0 progressive": func() []byte { return flatJPEG(8660/shrink, 5770/shrink, []byte{9, 99, 199}, 0x22, true, 9) },
 	"50 MP PNG interlaced":         func() []byte { return rawPNG(7070/shrink, 7070/shrink, 7070, 8, 6, 1) },
@@ -30,8 +30,8 @@ var giants = map[string]func() []byte{
 	"PNG 16 bit interlaced":        func() []byte { return rawPNG(3000/shrink, 2000/shrink, 2000, 16, 6, 1) },
 }
 
-// TestMemory makes avatars of the giants one by one in a process of its own, which reports all that was allocated and
-// the most that it ever had resident: not more than was set aside for the picture, and than the Processor promises.
+// TestMemory makes avatars of large pictures one by one, each in a separate process, which reports the allocated bytes and
+// the peak resident size. They must not exceed the reserved memory of the picture and the limit of the Processor.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	if name := os.Getenv("IMAGING_GIANT"); name != "" {
@@ -53,7 +53,7 @@ func TestMemory(t *testing.T) {
 		allocated, _ := strconv.Atoi(string(found[2]))
 		peak, _ := strconv.Atoi(string(found[3]))
 		t.Logf("%-28s set aside %4d MB, allocated %4d MB, peak resident %4d MB, %s", name, cost>>20, allocated>>20, peak>>20, found[4])
-		if allocated > cost-28<<20 { // what comes after decoding takes 20 MB here; the reserve is larger
+		if allocated > cost-28<<20 { // the steps after decoding take 20 MB here, less than baseCost
 			t.Errorf("%s: %d bytes allocated, %d set aside", name, allocated, cost)
 		}
 		if shrink == 1 && peak > cost+16<<20 { // the program itself, and the file
@@ -82,7 +82,7 @@ func digest(t *testing.T, name string) {
 	fmt.Printf("cost=%d allocated=%d peak=%d took=%s\n", cost, after.TotalAlloc-before.TotalAlloc, resident(), took.Round(time.Millisecond))
 }
 
-// resident returns the largest resident size of this process in bytes, 0 where the system does not tell.
+// resident returns the peak resident size of this process in bytes, or 0 when the system does not report it.
 func resident() int {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -93,7 +93,7 @@ func resident() int {
 	return kib << 10
 }
 
-// BenchmarkAvatar measures a photograph of 12 megapixels, as a phone takes it.
+// BenchmarkAvatar measures a photograph of 12 megapixels, as phones take them.
 func BenchmarkAvatar(b *testing.B) {
 	noise := image.NewYCbCr(image.Rect(0, 0, 4000, 3000), image.YCbCrSubsampleRatio420)
 	for i := range noise.Y {

@@ -2,25 +2,25 @@ package imaging
 
 import "errors"
 
-// Reason classifies why a picture was refused. Every reason is the client's to mend, none is a defect of ours.
+// Reason says why a picture was rejected. Every reason is an error of the client.
 type Reason int
 
-// The reasons, from the outside of the file inwards.
+// The reasons.
 const (
-	NotImage  Reason = iota + 1 // no picture at all
-	Format                      // a picture, but of a format or variant that is not read
-	TooLarge                    // more pixels, or more memory to decode, than allowed
-	Defective                   // one of the formats, but damaged or cut off
+	NotImage  Reason = iota + 1 // not a picture
+	Format                      // a format or variant that is not supported
+	TooLarge                    // more pixels or memory than allowed
+	Defective                   // damaged or truncated
 )
 
-// Refusal is a picture that could not be taken. Sentence is for the client; Error adds the cause, for the log.
+// Refusal is the error for a rejected picture. Sentence is for the client; Error adds the cause for the log.
 type Refusal struct {
 	Reason   Reason
 	Sentence string // English, no full stop, safe to show
 	cause    error
 }
 
-// The refusals to compare with by errors.Is; those returned say more.
+// The values to compare with by errors.Is. Returned errors have a more specific sentence.
 var (
 	ErrNotImage = &Refusal{Reason: NotImage, Sentence: "is not a picture; send a JPEG, PNG or GIF file"}
 	ErrFormat   = &Refusal{Reason: Format, Sentence: "is in a format that is not supported; send a JPEG, PNG or GIF file"}
@@ -36,7 +36,7 @@ func (r *Refusal) Error() string {
 	return "the picture " + r.Sentence + ": " + r.cause.Error()
 }
 
-// Unwrap returns what the decoder said, if it was one that refused.
+// Unwrap returns the decoder's error, or nil.
 func (r *Refusal) Unwrap() error { return r.cause }
 
 // Is reports whether target is a refusal for the same reason.

@@ -5,15 +5,15 @@ import (
 	"image/color"
 )
 
-// enough is the side in pixels that the reduced square has at least, if the picture has it: twice the largest avatar,
-// so that the filter that resizes it has something to choose from.
-const enough = 1000
+// minSide is the least side of the reduced square in pixels, unless the picture is smaller. It is twice the largest
+// avatar, so that the resizing filter has enough samples.
+const minSide = 1000
 
-// square cuts the largest square from the middle of canvas, puts it on white, and reduces it by a whole number by
-// averaging. Where picture does not cover canvas it is white as well. The result has a side of at most 2 × enough.
+// square crops the largest square from the middle of canvas, puts it on white, and reduces it by an integer factor by
+// averaging. Parts of canvas outside picture are white. The side of the result is less than 2 × minSide.
 func square(picture image.Image, canvas image.Rectangle) *image.NRGBA {
 	side := min(canvas.Dx(), canvas.Dy())
-	factor := max(1, side/enough)
+	factor := max(1, side/minSide)
 	n := side / factor
 	left := canvas.Min.X + (canvas.Dx()-n*factor)/2
 	top := canvas.Min.Y + (canvas.Dy()-n*factor)/2
@@ -39,7 +39,7 @@ func square(picture image.Image, canvas image.Rectangle) *image.NRGBA {
 	return out
 }
 
-// row is a window on one line of a picture: opaque RGB, three bytes a pixel.
+// row is a part of one line of a picture: opaque RGB, three bytes a pixel.
 type row struct {
 	picture image.Image
 	left    int // x of the first pixel of rgb
@@ -65,7 +65,7 @@ func newRow(picture image.Image, left, width int) *row {
 	return r
 }
 
-// onWhite writes a colour that is not premultiplied, each part 0 to 255, as seen on white.
+// onWhite blends a colour with white. It is not premultiplied; each component is 0 to 255.
 func onWhite(rgb []byte, r, g, b, a uint32) {
 	white := 0xff * (0xff - a)
 	rgb[0] = uint8((r*a + white + 0x7f) / 0xff)
@@ -73,7 +73,7 @@ func onWhite(rgb []byte, r, g, b, a uint32) {
 	rgb[2] = uint8((b*a + white + 0x7f) / 0xff)
 }
 
-// addTo adds to the sums of each pixel of the reduced line the factor pixels that become it.
+// addTo adds factor pixels of the row to the sums of each pixel of the reduced line.
 func (r *row) addTo(sums []uint32, factor int) {
 	at := 0
 	for x := 0; x < len(sums); x += 3 {
@@ -90,8 +90,8 @@ func (r *row) addTo(sums []uint32, factor int) {
 	}
 }
 
-// read fills rgb from line y. The kinds of pictures that decoders of this package return have a loop of their own;
-// the rest (16 bits a channel) goes through the interface that needs no allocation.
+// read fills rgb from line y. The picture types that the decoders return have loops of their own. Others (16 bits a
+// channel) use image.RGBA64Image, which does not allocate.
 func (r *row) read(y int) {
 	bounds := r.picture.Bounds()
 	if y < bounds.Min.Y || y >= bounds.Max.Y || r.from > r.left || r.to < r.left+len(r.rgb)/3 {

@@ -6,16 +6,16 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// content is what a mail says, before it becomes text and HTML. Both show the same, in the order of the members.
+// content is the content of a mail, from which text and HTML are made. Both show the fields in this order.
 type content struct {
 	Subject  string
 	Greeting string
 	Lines    []string // paragraphs
 	Code     string
-	Quote    string // a person's own words, line ends kept
+	Quote    string // a message written by a person, with its line ends
 	Facts    []fact
 	Files    []listed
-	More     string // after Files
+	More     string // after Files: how many are not listed
 	Label    string // of the button
 	Link     string
 	Notes    []string // paragraphs after the button
@@ -24,13 +24,13 @@ type content struct {
 
 type fact struct{ Label, Value string }
 
-// listed is a file as it is shown.
+// listed is a file in the list, formatted.
 type listed struct{ Name, Size, SHA256 string }
 
-// MaxFiles is how many of Data["files"] a mail lists at most: with names of usual length it stays far below what servers take.
+// MaxFiles is the most files that a mail lists. With names of usual length, such a mail is far below the size limits of servers.
 const MaxFiles = 1000
 
-// composer writes one mail.
+// composer builds the content of one mail.
 type composer struct {
 	i18n.Printer
 	zone    string
@@ -58,12 +58,12 @@ func (c *composer) moment(key string) string {
 	return c.Time(t, c.zone)
 }
 
-// button adds the mail's link; it is secret or, for pages anybody may know, in the data.
+// button adds the mail's link. It is in the secret, or in the data when it holds no key.
 func (c *composer) button(label string) {
 	c.out.Label, c.out.Link = label, cmp.Or(c.secret["link"], c.data.text("link"))
 }
 
-// compose writes a mail of a template that check has found to exist.
+// compose returns the content of a mail. check has verified that its template exists.
 func compose(r row, s sender, p i18n.Printer, data values, secret map[string]string) content {
 	out := content{}
 	c := &composer{Printer: p, zone: r.TimeZone, product: s.Product, data: data, secret: secret, out: &out}
@@ -83,7 +83,7 @@ func compose(r row, s sender, p i18n.Printer, data values, secret map[string]str
 	return out
 }
 
-// compositions are the mails, by template.
+// compositions holds the function that builds each mail, by template.
 var compositions = map[string]func(c *composer){
 	VerifyEmail:        verifyEmail,
 	ResetPassword:      resetPassword,

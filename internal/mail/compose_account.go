@@ -17,7 +17,7 @@ func resetPassword(c *composer) {
 	c.note(c.T("If it was not you, ignore this email: your password stays as it is."))
 }
 
-// securityNotice ends the mails that tell of a change somebody else might have made.
+// securityNotice ends the mails about changes that an attacker might have made.
 func securityNotice(c *composer) {
 	c.fact(c.T("Time"), c.moment("at"))
 	c.fact(c.T("Requested from"), c.data.line("clientAddress"))
@@ -36,7 +36,7 @@ func passwordChanged(c *composer) {
 	securityNotice(c)
 }
 
-// recovery reports whether a factor mail is about recovery codes; the other kind is an authenticator app.
+// recovery reports whether the mail is about recovery codes, not about an authenticator app.
 func (c *composer) recovery() bool { return c.data.text("type") == "recovery" }
 
 func factorAdded(c *composer) {

@@ -2,7 +2,7 @@ package mail
 
 import "strings"
 
-// person writes a name with its address, or whichever of them there is.
+// person returns "name (address)", or the one of them that is not empty.
 func (c *composer) person(name, address string) string {
 	n, a := c.data.line(name), line(c.data.text(address), maxSubject)
 	switch {
@@ -14,10 +14,10 @@ func (c *composer) person(name, address string) string {
 	return n + " (" + a + ")"
 }
 
-// open reports whether the mail may tell what is in the transfer: only what needs neither password nor code.
+// open reports whether the mail may show the contents of the transfer: only without password and code.
 func (c *composer) open() bool { return c.data.text("protection") == "none" }
 
-// figures adds subject, number and size of the files, and until when they are there.
+// figures adds subject, number and size of the files, and the expiry.
 func (c *composer) figures() {
 	if c.open() {
 		c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
@@ -28,8 +28,8 @@ func (c *composer) figures() {
 	c.fact(c.T("Available until"), c.moment("expiresAt"))
 }
 
-// key tells how a protected transfer is opened.
-func (c *composer) key() {
+// protectionNote adds how the transfer is opened.
+func (c *composer) protectionNote() {
 	switch c.data.text("protection") {
 	case "password":
 		c.note(c.T("The files are protected with a password. Ask the sender for it."))
@@ -52,7 +52,7 @@ func transferDelivered(c *composer) {
 	}
 	c.figures()
 	c.button(c.T("Open transfer"))
-	c.key()
+	c.protectionNote()
 }
 
 func uploadConfirmation(c *composer) {
@@ -81,7 +81,7 @@ func uploadConfirmation(c *composer) {
 
 func transferAccessed(c *composer) {
 	recipient := c.data.line("recipient")
-	if recipient == "" { // whoever had the link
+	if recipient == "" { // opened by the link alone
 		recipient = c.T("Somebody")
 	}
 	c.out.Subject = c.F("%s opened your transfer", recipient)
@@ -102,7 +102,7 @@ func transferExpiring(c *composer) {
 	c.figures()
 	c.button(c.T("Open transfer"))
 	if c.out.Link != "" && c.data.text("role") != "sender" {
-		c.key()
+		c.protectionNote()
 	}
 }
 

@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 )
 
-// Directory is the transport of an installation without SMTP: each mail becomes a file that any mail program opens.
-// It logs the links of the mails, keys included, so that a newcomer can follow them: the one place where a secret
-// reaches the log, and only when no SMTP server is configured.
+// Directory is the transport of an installation without SMTP. It writes each mail as an .eml file and logs the links of
+// the mail, including their keys, so that a newcomer can open them. This is the only place that logs a secret.
 type Directory struct {
 	dir string
 	log *slog.Logger
 }
 
-// NewDirectory makes the directory if it is missing (0700).
+// NewDirectory returns a Directory. It creates the directory with mode 0700 if it is missing.
 func NewDirectory(dir string, log *slog.Logger) (*Directory, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make mail directory: %w", err)
@@ -24,7 +23,7 @@ func NewDirectory(dir string, log *slog.Logger) (*Directory, error) {
 	return &Directory{dir: dir, log: log}, nil
 }
 
-// Send writes UID-TEMPLATE.eml (0600); it is on disk when Send returns. A repeated attempt replaces the file by itself.
+// Send writes UID-TEMPLATE.eml with mode 0600 and syncs it. A retry replaces the file with the same content.
 func (d *Directory) Send(ctx context.Context, e Envelope) (answer string, err error) {
 	name := filepath.Join(d.dir, e.UID.String()+"-"+e.Template+".eml")
 	if err := writeFile(name, e.Bytes); err != nil {
@@ -35,13 +34,13 @@ func (d *Directory) Send(ctx context.Context, e Envelope) (answer string, err er
 	return "written to " + filepath.Base(name), nil
 }
 
-// writeFile replaces a file durably: no reader, and no power cut, ever shows a part of it.
+// writeFile replaces a file atomically and durably.
 func writeFile(name string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".mail-*") // 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails once it has its name
+	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename
 	defer f.Close()
 	if _, err := f.Write(content); err != nil {
 		return err

@@ -1,12 +1,12 @@
-// Package mail owns the mails Consign sends: their queue (the table mails), their wording in text and HTML through the
-// catalogues of package i18n, and the two ways out, SMTP and a directory of .eml files.
+// Package mail sends mails: it owns their queue (the table mails), their text in plain text and HTML, and two transports,
+// SMTP and a directory of .eml files. Sentences are translated by package i18n.
 //
-// A mail is queued in the transaction that causes it and sent at least once by a job. What a repeated attempt sends is
-// the same to the byte (Message-ID, Date, boundary, text), so that a receiver can tell it is the same mail. Links with
-// keys are sealed in the row until they are sent (contract 1.5, 4.10).
+// A mail is queued in the transaction that causes it. A job sends it at least once. Every attempt sends the same bytes
+// (Message-ID, Date, boundary, text), so that the receiver can recognize a duplicate. Links with keys are sealed in the
+// row until they are sent (contract 1.5, 4.10).
 //
-// It does not own what a mail is about: domains hand over data by the keys listed in templates.go and learn by
-// Options.OnFailed that an address could not be reached.
+// Domains pass the data of a mail by the keys listed in templates.go. Options.OnFailed tells them that an address could
+// not be reached.
 package mail
 
 import (
@@ -29,7 +29,7 @@ import (
 // Recurring work that New registers with the jobs.Runner, by the names RunOnce takes.
 const (
 	RequeueJob = "mail-requeue" // every 5 min: mails whose job got lost
-	CleanJob   = "mail-clean"   // every hour: mails done with longer than Options.Retention ago
+	CleanJob   = "mail-clean"   // every hour: mails finished longer than Options.Retention ago
 )
 
 // Message is a mail to be queued. Template, Data and Secret belong together: see templates.go.
@@ -38,24 +38,24 @@ type Message struct {
 	ToName      string // may be empty
 	Locale      string // of the addressee; unsupported: i18n.Default
 	TimeZone    string // of the addressee, IANA name; unknown: UTC
-	ReplyTo     string // the person whose doing the mail is; empty: no Reply-To
+	ReplyTo     string // address of the person who caused the mail; empty: no Reply-To
 	ReplyToName string
 	Template    string
-	Data        map[string]any    // kept readable in the row until sent, or while it may be sent again after it failed
-	Secret      map[string]string // sealed in the row, erased once sent or failed for good
-	Reference   string            // what the mail is about, e.g. a delivery's uid: for OnFailed, Cancel and Erase; may be empty
+	Data        map[string]any    // stored in plain text until the mail is sent, or while a failed mail can be retried
+	Secret      map[string]string // sealed in the row, erased when the mail is sent or failed for good
+	Reference   string            // the resource the mail is about, e.g. a delivery's uid: for OnFailed, Cancel and Erase; may be empty
 	GiveUpAt    time.Time         // no attempt is repeated after this; zero: Options.GiveUpAfter from now
 }
 
 // The states of a mail.
 const (
 	Queued    = "queued"    // waiting for its first or next attempt
-	Sent      = "sent"      // taken over by the server named in Answer
-	Failed    = "failed"    // refused for good, or not taken until GiveUpAt
-	Cancelled = "cancelled" // not wanted any more before it could be sent
+	Sent      = "sent"      // accepted by the mail server
+	Failed    = "failed"    // rejected for good, or not accepted until GiveUpAt
+	Cancelled = "cancelled" // cancelled before it was sent
 )
 
-// Mail is what the queue tells about one mail: never its contents.
+// Mail describes one mail in the queue, without its contents.
 type Mail struct {
 	UID           id.Mail
 	CreatedAt     time.Time
@@ -67,7 +67,7 @@ type Mail struct {
 	State         string
 	Attempts      int
 	LastAttemptAt *time.Time
-	LastAnswer    string // of the SMTP server, or what went wrong before it answered
+	LastAnswer    string // of the SMTP server, or the error before it answered
 	NextAttemptAt *time.Time
 	FinishedAt    *time.Time
 }
@@ -81,10 +81,10 @@ type Options struct {
 	Workers        int           // mails sent at once [4]
 	SendTimeout    time.Duration // bounds one attempt [1 min]
 	FirstRetry     time.Duration // wait after the first temporary failure, doubled each time up to 4 h [30 s]
-	GiveUpAfter    time.Duration // temporary failures become final then [3 d]
-	Retention      time.Duration // rows of finished mails are kept this long [30 d]
-	// OnFailed runs in the transaction that marks a mail as failed for good; its error rolls that back and the mail is
-	// tried again. Nil: nothing more happens.
+	GiveUpAfter    time.Duration // age at which a temporary failure becomes final [3 d]
+	Retention      time.Duration // age at which rows of finished mails are deleted [30 d]
+	// OnFailed runs in the transaction that marks a mail as failed for good. Its error rolls the transaction back, and the
+	// mail is tried again. May be nil.
 	OnFailed func(ctx context.Context, tx database.Tx, m Mail) error
 }
 
@@ -102,8 +102,8 @@ type Mailer struct {
 	outcomes  outcomes
 }
 
-// sender is what a mail's bytes take from the configuration; it is kept in the row so that a restart with another
-// configuration repeats the same bytes.
+// sender is the part of the configuration that a mail's bytes depend on. It is stored in the row, so that a retry after a
+// restart with another configuration sends the same bytes.
 type sender struct {
 	From    string `json:"from"`
 	Product string `json:"product"`
@@ -111,8 +111,8 @@ type sender struct {
 	Support string `json:"support,omitempty"`
 }
 
-// New makes a Mailer and registers its jobs with runner, before runner.Run. transport may be nil in a command that only
-// queues and lists. The only error is a From that is not an address.
+// New returns a Mailer and registers its jobs with runner. It must be called before runner.Run. transport may be nil in a
+// command that only queues and lists. It fails only when From is not an address.
 func New(
 	db *database.DB, runner *jobs.Runner, sealer *seal.Sealer, catalog *i18n.Catalog, transport Transport,
 	o Options, now func() time.Time, log *slog.Logger,
@@ -133,7 +133,7 @@ func New(
 		options: o, from: *from, now: now, log: log,
 	}
 	runner.AddQueue(queueName, o.Workers)
-	jobs.Register(runner, func(ctx context.Context, args sendArgs) error { return m.send(ctx, args.UID) })
+	jobs.Register(runner, m.workSend)
 	runner.Every(RequeueJob, 5*time.Minute, m.Requeue)
 	runner.Every(CleanJob, time.Hour, m.Clean)
 	return m, nil
@@ -145,7 +145,7 @@ func (m *Mailer) sender() sender {
 	}
 }
 
-// Test sends a test mail at once, past the queue, and returns the server's answer. An empty locale is Default.
+// Test sends a test mail at once, without the queue, and returns the server's answer. An empty locale is i18n.Default.
 func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, err error) {
 	msg := Message{To: to, Locale: locale, Template: TestMail, Data: map[string]any{"at": m.now()}}
 	if err := msg.check(); err != nil {
@@ -164,7 +164,7 @@ func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, er
 	return m.transport.Send(ctx, e)
 }
 
-// check finds mistakes of the program and addresses no server could take.
+// check rejects invalid addresses and unknown templates.
 func (msg Message) check() error {
 	for name, address := range map[string]string{"recipient": msg.To, "reply": msg.ReplyTo} {
 		if address == "" && name == "reply" {
@@ -181,7 +181,7 @@ func (msg Message) check() error {
 	return nil
 }
 
-// row fills in what will be stored; secrets are sealed already.
+// row returns the row to insert for a message, with its secrets sealed.
 func (m *Mailer) row(msg Message) (row, error) {
 	now := m.now()
 	r := row{

@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// foldAt is where header lines are broken (RFC 5322, 2.1.1, asks for 78 characters at most).
+// foldAt is the longest header line in characters (RFC 5322, 2.1.1: at most 78).
 const foldAt = 76
 
-// bytesPerWord makes encoded words of 60 characters at most.
+// bytesPerWord is the most bytes of text in an encoded word, which then has at most 60 characters.
 const bytesPerWord = 36
 
-// render makes the bytes of a mail from its row and nothing else, so that each attempt makes the same.
+// render returns the bytes of a mail. They depend on its row only, so that each attempt sends the same.
 func (m *Mailer) render(r row) (Envelope, error) {
 	var s sender
 	if err := json.Unmarshal(r.Sender, &s); err != nil {
@@ -52,7 +52,7 @@ func (m *Mailer) render(r row) (Envelope, error) {
 	return e, err
 }
 
-// message writes a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts.
+// message returns a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts.
 func message(r row, from *mail.Address, subject string, text, html []byte) ([]byte, error) {
 	var b bytes.Buffer
 	header := func(name, value string) { b.WriteString(fold(name+": "+value) + "\r\n") }
@@ -64,7 +64,7 @@ func message(r row, from *mail.Address, subject string, text, html []byte) ([]by
 	header("Subject", encodeWords(subject))
 	header("Date", r.CreatedAt.UTC().Format(time.RFC1123Z))
 	header("Message-ID", r.MessageID)
-	header("Auto-Submitted", "auto-generated")           // RFC 3834: no answer by machines, please
+	header("Auto-Submitted", "auto-generated")           // RFC 3834: no automatic replies
 	header("X-Auto-Response-Suppress", "OOF, AutoReply") // the same for Exchange
 	header("Content-Language", languageTag(r.Locale))
 	header("MIME-Version", "1.0")
@@ -90,8 +90,8 @@ func message(r row, from *mail.Address, subject string, text, html []byte) ([]by
 	return b.Bytes(), nil
 }
 
-// encodeWords writes a header's text in ASCII, as encoded words (RFC 2047) if need be: also when it is ASCII that reads
-// like one. The words are short enough to stand on a line with the header's name.
+// encodeWords returns a header's text in ASCII, as encoded words (RFC 2047) where necessary, also when the text itself
+// looks like an encoded word. Each word fits on a line with the header's name.
 func encodeWords(s string) string {
 	if ascii(s) && !strings.Contains(s, "=?") {
 		return s
@@ -112,7 +112,7 @@ func encodeWords(s string) string {
 	return strings.Join(words, " ")
 }
 
-// mailbox writes a name and an address (RFC 5322, 3.4).
+// mailbox returns a name and an address as a mailbox (RFC 5322, 3.4).
 func mailbox(name, address string) string {
 	if words := encodeWords(name); words != name {
 		return words + " " + (&mail.Address{Address: address}).String()
@@ -120,8 +120,8 @@ func mailbox(name, address string) string {
 	return (&mail.Address{Name: name, Address: address}).String()
 }
 
-// fold breaks a header at single spaces. Whatever line end a value may hold has become a space before, in line and in
-// the address parser; should one be left, it goes here, so that no value can begin a header of its own.
+// fold breaks a header at single spaces. It also replaces line ends, as a second defence against header injection: line
+// and the address parser have already removed them.
 func fold(s string) string {
 	words := strings.Split(strings.NewReplacer("\r", " ", "\n", " ").Replace(s), " ")
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// The looks of a mail stand at its elements: programs that show mails drop style sheets.
+// Inline styles: mail programs remove style sheets.
 const (
 	grey  = "color:#52606d"
 	fixed = "font-family:Menlo,Consolas,monospace"
@@ -18,8 +18,7 @@ const (
 	wraps = "overflow-wrap:anywhere"
 )
 
-// html writes a mail as a page. It is made of elements rather than of a template because text/template calls methods by
-// name, for which the linker keeps every method of every type: a quarter of the program.
+// html returns a mail as HTML. The markup is Go code (gomponents), which escapes text and lets the compiler check fields.
 func html(c content, product string, p i18n.Printer) []byte {
 	var b bytes.Buffer
 	_ = h.Doctype(h.HTML(h.Lang(languageTag(p.Locale())), // into memory: cannot fail
@@ -37,12 +36,12 @@ func html(c content, product string, p i18n.Printer) []byte {
 	return b.Bytes()
 }
 
-// layout is a table that places things and says nothing.
+// layout returns a table that only positions its children; mail programs support no other layout.
 func layout(children ...g.Node) g.Node {
 	return h.Table(h.Role("presentation"), g.Attr("cellspacing", "0"), g.Attr("cellpadding", "0"), g.Group(children))
 }
 
-// card is the white sheet that everything stands on.
+// card returns the white box with the content.
 func card(c content, product string, p i18n.Printer) g.Node {
 	return layout(h.Width("100%"),
 		h.Style("max-width:600px;background:#ffffff;border:1px solid #d9dee4;border-radius:8px;"+sans+";font-size:16px;line-height:1.5;text-align:left"),
@@ -81,11 +80,11 @@ func (f listed) paragraph() g.Node {
 	)
 }
 
-// button shows the mail's link twice: to press, and to copy.
+// button returns the mail's link as a button and as text to copy.
 func button(link, label, orCopy string) g.Node {
 	target := link
 	if !strings.HasPrefix(link, "https://") && !strings.HasPrefix(link, "http://") {
-		target = "#" // nothing but a page is ever linked to; gomponents would take any scheme
+		target = "#" // gomponents does not check schemes; javascript: must never be linked
 	}
 	return g.Group{
 		h.P(h.Style("margin:8px 0 16px"), h.A(h.Href(target), h.Style("display:inline-block;padding:12px 22px;background:#1d4f91;border-radius:6px;color:#ffffff;font-weight:bold;text-decoration:none"), g.Text(label))),
@@ -93,12 +92,12 @@ func button(link, label, orCopy string) g.Node {
 	}
 }
 
-// breakable text may be broken after each of its pieces.
+// breakable returns text with a break opportunity after each of its pieces.
 func breakable(s string) g.Node {
 	return g.Map(pieces(s), func(piece string) g.Node { return g.Group{g.Text(piece), h.Wbr()} })
 }
 
-// lines stand below each other.
+// lines joins texts with line breaks.
 func lines(list []string) g.Node {
 	var nodes g.Group
 	for i, line := range list {
@@ -107,10 +106,10 @@ func lines(list []string) g.Node {
 	return nodes
 }
 
-// languageTag turns de_DE into de-DE (RFC 5646).
+// languageTag returns a locale such as de_DE as a language tag, de-DE (RFC 5646).
 func languageTag(locale string) string { return strings.ReplaceAll(locale, "_", "-") }
 
-// text writes the same as a plain text, complete without the HTML. A link stands on a line of its own.
+// text returns a mail as plain text with the same content as the HTML. A link has a line of its own.
 func text(c content) []byte {
 	var b strings.Builder
 	paragraph := func(lines ...string) {

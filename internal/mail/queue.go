@@ -15,7 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 )
 
-// What Retry answers, with a detail that says why.
+// Errors of Retry.
 var (
 	ErrNotFound = fault.ErrNotFound.With("mail: there is no mail with this uid")
 	ErrFinished = fault.ErrConflict.With("mail: it was already sent or cancelled")
@@ -25,19 +25,19 @@ var (
 
 const (
 	queueName    = "mail"
-	requeueAfter = 10 * time.Minute // overdue for longer than a killed server's jobs take to be given to another
+	requeueAfter = 10 * time.Minute // longer than the jobs of a killed server take to move to another one
 	batchSize    = 1000
 )
 
-// sendArgs is the job that sends one mail.
-type sendArgs struct {
+// sendJob is the job that sends one mail.
+type sendJob struct {
 	UID string `json:"uid"`
 }
 
 // Kind implements river.JobArgs.
-func (sendArgs) Kind() string { return "mail" }
+func (sendJob) Kind() string { return "mail" }
 
-// row is a row of mails as far as its bytes depend on it.
+// row holds the columns of mails from which its bytes are made.
 type row struct {
 	UID           id.Mail
 	CreatedAt     time.Time
@@ -62,7 +62,7 @@ const insertMail = `
 	                   time_zone, sender, data, secret, has_secret, message_id, give_up_at, next_attempt_at)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())`
 
-// Queue stores a mail in the caller's transaction; it is sent after the commit.
+// Queue stores a mail in the caller's transaction. It is sent after the commit.
 func (m *Mailer) Queue(ctx context.Context, tx database.Tx, msg Message) (id.Mail, error) {
 	uids, err := m.QueueAll(ctx, tx, []Message{msg})
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Mailer) Queue(ctx context.Context, tx database.Tx, msg Message) (id.Mai
 	return uids[0], nil
 }
 
-// QueueAll stores many mails in three round trips; their uids come in the order of msgs.
+// QueueAll stores many mails in three round trips. It returns their uids in the order of msgs.
 func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) ([]id.Mail, error) {
 	if len(msgs) == 0 {
 		return nil, nil
@@ -91,7 +91,7 @@ func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) (
 		}
 		batch.Queue(insertMail, r.UID, r.CreatedAt, r.Template, r.Reference, r.Recipient, r.RecipientName, r.ReplyTo,
 			r.ReplyToName, r.Locale, r.TimeZone, r.Sender, r.Data, r.Secret, r.HasSecret, r.MessageID, r.GiveUpAt)
-		uids[i], send[i] = r.UID, sendArgs{r.UID.String()}
+		uids[i], send[i] = r.UID, sendJob{r.UID.String()}
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return nil, fmt.Errorf("queue mail: %w", err)
@@ -102,8 +102,8 @@ func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) (
 	return uids, nil
 }
 
-// Cancel withdraws, in the caller's transaction, the queued mails about reference, and erases what failed ones still
-// hold. A mail just being sent may still arrive.
+// Cancel cancels the queued mails about reference and erases the content of failed ones, in the caller's transaction. A
+// mail that is being sent may still arrive.
 func (m *Mailer) Cancel(ctx context.Context, tx database.Tx, reference string) error {
 	_, err := tx.Exec(ctx, `
 		UPDATE mails
@@ -117,8 +117,7 @@ func (m *Mailer) Cancel(ctx context.Context, tx database.Tx, reference string) e
 	return nil
 }
 
-// Erase forgets, in the caller's transaction, what failed mails about the references say: what they are about has ended. Those
-// still queued go out, or fail, as they are.
+// Erase erases the content of failed mails about the references, in the caller's transaction. Queued mails are still sent.
 func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string) error {
 	_, err := tx.Exec(ctx, `UPDATE mails SET data = '{}' WHERE reference = ANY ($1) AND reference <> '' AND state = 'failed'`, references)
 	if err != nil {
@@ -127,7 +126,7 @@ func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string)
 	return nil
 }
 
-// Filter narrows List; zero members do not.
+// Filter selects mails for List. A zero field does not restrict.
 type Filter struct {
 	State string // one of the states
 	To    string // address, compared without case
@@ -150,8 +149,8 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 		LIMIT $3`, f.State, f.To, f.Limit)
 }
 
-// Retry makes a queued mail's next attempt now, and queues a failed one again. It returns ErrNotFound; ErrFinished when
-// the mail was sent or cancelled; ErrNoSecret when a failed mail had a link, which is erased then; ErrErased after Erase or Cancel.
+// Retry makes a queued mail due now and queues a failed one again. Errors: ErrNotFound, ErrFinished when the mail was sent
+// or cancelled, ErrNoSecret when a failed mail had a link, which was erased, ErrErased after Erase or Cancel.
 func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		var state string
@@ -164,7 +163,7 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 			return fmt.Errorf("retry mail: %w", err)
 		case state == Failed && hasSecret:
 			return ErrNoSecret
-		case state == Failed && empty: // no template goes without data
+		case state == Failed && empty: // every template needs data
 			return ErrErased
 		case state != Queued && state != Failed:
 			return ErrFinished
@@ -176,12 +175,12 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 		if err != nil {
 			return fmt.Errorf("retry mail: %w", err)
 		}
-		// Not Unique: the waiting job of the mail, if there is one, finds nothing left to do.
-		return m.runner.Enqueue(ctx, tx, sendArgs{uid.String()}, jobs.On(queueName))
+		// Not Unique: a job of this mail that is waiting for a later attempt would swallow this one. It finds nothing to do.
+		return m.runner.Enqueue(ctx, tx, sendJob{uid.String()}, jobs.On(queueName))
 	})
 }
 
-// Requeue gives a job to each mail that is overdue and may have lost its own.
+// Requeue enqueues a job for each mail that is overdue, because its job may be lost.
 func (m *Mailer) Requeue(ctx context.Context) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		rows, err := tx.Query(ctx, `
@@ -198,7 +197,7 @@ func (m *Mailer) Requeue(ctx context.Context) error {
 		}
 		send := make([]river.JobArgs, len(uids))
 		for i, uid := range uids {
-			send[i] = sendArgs{uid}
+			send[i] = sendJob{uid}
 		}
 		return m.runner.EnqueueAll(ctx, tx, send, jobs.On(queueName), jobs.Unique())
 	})

@@ -16,20 +16,20 @@ import (
 
 const (
 	maxRetryDelay = 4 * time.Hour
-	maxAnswer     = 500             // runes of a server's answer that are kept
-	settleTimeout = 4 * time.Second // for noting the outcome, also while stopping
+	maxAnswer     = 500             // runes of a server's answer that are stored
+	settleTimeout = 4 * time.Second // for storing the outcome, also during shutdown
 )
 
-// claimed is a mail that this job alone may send until its lease ends.
+// claimed is a mail that this job has leased.
 type claimed struct {
 	row
 	Attempts int
 }
 
-// send is the job of one mail. A row is claimed first, by a lease in the row, so that a job that was given to two
-// servers sends once; the outcome is noted in a statement of its own, since nothing slow happens in a transaction.
-func (m *Mailer) send(ctx context.Context, text string) error {
-	uid, err := id.Parse[id.Mail](text)
+// workSend sends one mail. It leases the row first, so that a job that runs on two servers sends once. The outcome is
+// stored in a separate statement, because no transaction spans slow work.
+func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
+	uid, err := id.Parse[id.Mail](job.UID)
 	if err != nil {
 		return jobs.GiveUp(fmt.Errorf("mail job: %w", err))
 	}
@@ -44,25 +44,25 @@ func (m *Mailer) send(ctx context.Context, text string) error {
 		return nil
 	}
 	answer, sendErr := m.attempt(ctx, c.row)
-	// The outcome must be noted although the server is stopping and ctx may be over.
+	// The outcome must be stored even when ctx is cancelled by a shutdown.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if sendErr == nil {
-		return m.sent(settle, c, answer)
+		return m.markSent(settle, c, answer)
 	}
 	answer = line(sendErr.Error(), maxAnswer)
 	m.log.WarnContext(settle, "mail was not sent", slog.String("mail", c.UID.String()),
 		slog.String("template", c.Template), slog.Int("attempt", c.Attempts), slog.String("answer", answer))
 	if errors.Is(sendErr, ErrPermanent) || !m.now().Before(c.GiveUpAt) {
-		err := m.failed(settle, c, answer)
+		err := m.markFailed(settle, c, answer)
 		if err == nil {
 			m.outcomes.failed.Add(1)
 			return nil
 		}
-		m.log.ErrorContext(settle, "mail failed for good, which could not be noted", slog.String("mail", c.UID.String()),
+		m.log.ErrorContext(settle, "storing the failure of a mail failed", slog.String("mail", c.UID.String()),
 			slog.Any("error", err))
 	}
-	return m.postponed(settle, c, answer)
+	return m.postpone(settle, c, answer)
 }
 
 func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
@@ -75,8 +75,8 @@ func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
 	return m.transport.Send(ctx, e)
 }
 
-// claim leases a mail that is due. It returns nil and a wait when another job holds it or it is not due yet, nil and
-// no wait when there is nothing to send.
+// claim leases a mail that is due. It returns nil and the time to wait when another job has the lease or the mail is not
+// due yet, and nil and 0 when there is nothing to send.
 func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duration, error) {
 	lease := m.options.SendTimeout + 2*settleTimeout
 	rows, err := m.db.Pool.Query(ctx, `
@@ -104,14 +104,14 @@ func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duratio
 	return nil, max(wait, time.Second), err
 }
 
-func (m *Mailer) sent(ctx context.Context, c *claimed, answer string) error {
+func (m *Mailer) markSent(ctx context.Context, c *claimed, answer string) error {
 	_, err := m.db.Pool.Exec(ctx, `
 		UPDATE mails
 		SET state = 'sent', finished_at = $2, last_answer = $3, data = '{}', secret = NULL, next_attempt_at = NULL,
 		    busy_until = NULL
 		WHERE uid = $1 AND state = 'queued'`, c.UID, m.now(), line(answer, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("note that mail was sent: %w", err)
+		return fmt.Errorf("mark mail as sent: %w", err)
 	}
 	m.outcomes.sent.Add(1)
 	m.log.InfoContext(ctx, "mail sent", slog.String("mail", c.UID.String()), slog.String("template", c.Template),
@@ -119,25 +119,25 @@ func (m *Mailer) sent(ctx context.Context, c *claimed, answer string) error {
 	return nil
 }
 
-// postponed notes a temporary failure and comes back later.
-func (m *Mailer) postponed(ctx context.Context, c *claimed, answer string) error {
+// postpone stores a temporary failure and reschedules the job with exponential back-off.
+func (m *Mailer) postpone(ctx context.Context, c *claimed, answer string) error {
 	delay := min(m.options.FirstRetry<<min(c.Attempts-1, 20), maxRetryDelay)
 	_, err := m.db.Pool.Exec(ctx, `
 		UPDATE mails
 		SET last_answer = $2, next_attempt_at = clock_timestamp() + $3::interval, busy_until = NULL
 		WHERE uid = $1 AND state = 'queued'`, c.UID, answer, delay)
 	if err != nil {
-		return fmt.Errorf("note that mail is postponed: %w", err)
+		return fmt.Errorf("postpone mail: %w", err)
 	}
 	m.outcomes.postponed.Add(1)
 	return jobs.Again(delay)
 }
 
-// failed notes a final failure and tells whoever asked to be told, in one transaction. What the mail says is kept only where it can
-// be sent again.
-func (m *Mailer) failed(ctx context.Context, c *claimed, answer string) error {
+// markFailed stores a final failure and calls OnFailed, in one transaction. It keeps the data only of mails that Retry can
+// send again, which are those without a secret.
+func (m *Mailer) markFailed(ctx context.Context, c *claimed, answer string) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
-		list, err := database.All[Mail](ctx, tx, "note that mail failed", `
+		list, err := database.All[Mail](ctx, tx, "mark mail as failed", `
 			UPDATE mails
 			SET state = 'failed', finished_at = $2, last_answer = $3, data = CASE WHEN has_secret THEN '{}' ELSE data END, secret = NULL, next_attempt_at = NULL, busy_until = NULL
 			WHERE uid = $1 AND state = 'queued'
@@ -145,11 +145,11 @@ func (m *Mailer) failed(ctx context.Context, c *claimed, answer string) error {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 || m.options.OnFailed == nil { // no row: cancelled meanwhile
+		if len(list) == 0 || m.options.OnFailed == nil { // no row: cancelled in the meantime
 			return nil
 		}
 		if err := m.options.OnFailed(ctx, tx, list[0]); err != nil {
-			return fmt.Errorf("tell that mail failed: %w", err)
+			return fmt.Errorf("report failed mail: %w", err)
 		}
 		return nil
 	})

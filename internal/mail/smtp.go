@@ -17,7 +17,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// SMTP is the transport to a mail server, one connection a mail.
+// SMTP is the transport to a mail server. Each mail has a connection of its own.
 type SMTP struct {
 	host     string
 	port     int
@@ -35,15 +35,14 @@ const (
 
 var errSMTPURL = errors.New("CONSIGN_SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
 
-// NewSMTP reads the form of CONSIGN_SMTP_URL:
+// NewSMTP parses CONSIGN_SMTP_URL:
 //
 //	smtps://user:password@host:port   TLS from the start, port 465 unless given
 //	smtp://user:password@host:port    STARTTLS, port 587 with a user, else 25
 //
-// User and password are optional, percent-encoded. tls=required, offered or none in the query tells how smtp:// treats
-// STARTTLS. Without it, it is required when there is a password (except to a loopback host) and else used when offered;
-// offered without a password does not check the certificate, which is still better than no encryption. Errors never
-// hold the password.
+// User and password are optional and percent-encoded. The query tls=required, offered or none says how smtp:// uses
+// STARTTLS. The default is required with a password (except to a loopback host), else offered. With offered and without
+// a password the certificate is not verified. Errors never contain the password.
 func NewSMTP(raw string) (*SMTP, error) {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
@@ -88,11 +87,11 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && a.IsLoopback()
 }
 
-// Send delivers one mail. A 5xx answer to sender, recipient or message is permanent; everything before those, such as a
-// refused login, is the operator's to mend and therefore temporary.
+// Send delivers one mail. A 5xx answer to sender, recipient or message is permanent. An earlier error, such as a failed
+// login, is temporary, because the operator can correct it.
 func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) {
-	// The library leaves a connection open when the greeting or the login fails, and ignores ctx once it is connected:
-	// ending this one closes it in both cases.
+	// The library leaves the connection open when the greeting or the login fails, and ignores ctx after connecting.
+	// Cancelling this context closes the connection in both cases.
 	ctx, closeConnection := context.WithCancel(ctx)
 	defer closeConnection()
 	dialer, err := s.client(func(dialing context.Context, network, address string) (net.Conn, error) {
@@ -109,7 +108,7 @@ func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) 
 	if err != nil {
 		return "", fmt.Errorf("connect to %s: %w", net.JoinHostPort(s.host, strconv.Itoa(s.port)), err)
 	}
-	client.SkipSMTPUTF8(ascii(e.From) && ascii(e.To)) // asked for without need, it makes later servers refuse the mail
+	client.SkipSMTPUTF8(ascii(e.From) && ascii(e.To)) // servers further on may reject a mail that needlessly asks for SMTPUTF8
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := client.UpdateDeadline(time.Until(deadline)); err != nil {
 			return "", err
@@ -119,7 +118,7 @@ func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) 
 	if err != nil {
 		return "", err
 	}
-	// The mail is taken. What follows does not matter, and must not keep that from being noted.
+	// The mail is accepted. A slow or failing QUIT must not delay or undo that.
 	_ = client.UpdateDeadline(farewellTimeout)
 	_ = client.Quit()
 	return answer, nil
@@ -149,7 +148,7 @@ func (s *SMTP) client(dial gomail.DialContextFunc) (*gomail.Client, error) {
 	return gomail.NewClient(s.host, options...)
 }
 
-// converse hands over one message.
+// converse sends one message.
 func converse(client *smtp.Client, e Envelope) (string, error) {
 	if err := client.Mail("<" + e.From + ">"); err != nil {
 		return "", refusal(err)
@@ -173,7 +172,7 @@ func converse(client *smtp.Client, e Envelope) (string, error) {
 	return "250", nil
 }
 
-// refusal puts a server's answer in its own words and marks 5xx as permanent, except those that ask for a login or TLS
+// refusal returns a server's error answer as an error. 5xx is permanent, except the codes that ask for a login or TLS
 // (RFC 4954).
 func refusal(err error) error {
 	var answer *textproto.Error
@@ -192,10 +191,10 @@ type refused struct {
 	permanent bool
 }
 
-// Error is what the server said.
+// Error returns the server's answer.
 func (r refused) Error() string { return fmt.Sprintf("%d %s", r.answer.Code, r.answer.Msg) }
 
-// Is makes a permanent refusal an ErrPermanent.
+// Is reports that a permanent refusal is an ErrPermanent.
 func (r refused) Is(target error) bool { return r.permanent && target == ErrPermanent }
 
 func ascii(s string) bool {

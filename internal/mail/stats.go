@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// outcomes count the attempts of this process.
+// outcomes counts the attempts of this process.
 type outcomes struct{ sent, postponed, failed atomic.Int64 }
 
-// Outcomes are how the attempts of this process to send a mail have ended since its start: handed over, to be repeated
-// after a temporary failure, given up for good.
+// Outcomes counts the attempts of this process by result: sent, postponed after a temporary failure, failed for good.
 type Outcomes struct{ Sent, Postponed, Failed int64 }
 
-// Outcomes returns the present numbers.
+// Outcomes returns the counts since the start of the process.
 func (m *Mailer) Outcomes() Outcomes {
 	return Outcomes{Sent: m.outcomes.sent.Load(), Postponed: m.outcomes.postponed.Load(), Failed: m.outcomes.failed.Load()}
 }
 
-// Waiting is how much the installation still has to send.
+// Waiting describes the queue of the installation.
 type Waiting struct {
 	Queued    int64         // mails, whether due or not
-	OldestDue time.Duration // how long the mail that has been due for longest has been; 0 when none is
+	OldestDue time.Duration // time since the oldest due mail became due; 0 when none is due
 }
 
-// Waiting returns the present numbers. It takes one statement.
+// Waiting returns the state of the queue, read with one statement.
 func (m *Mailer) Waiting(ctx context.Context) (Waiting, error) {
 	var w Waiting
 	err := m.db.Pool.QueryRow(ctx, `

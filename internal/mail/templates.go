@@ -1,10 +1,10 @@
 package mail
 
-// The kinds of mail. Message.Data holds the keys listed with each; a key in brackets may be missing. Times are
-// time.Time (or RFC 3339 text), counts and sizes integers, all else strings. Values marked secret belong in
-// Message.Secret, never in Data: they are sealed in the row and blanked when the mail is done with.
+// The templates. Message.Data holds the keys listed with each; a key in brackets may be missing. Times are time.Time (or
+// RFC 3339 text), counts and sizes are integers, everything else is a string. Values marked secret belong in
+// Message.Secret, never in Data: they are sealed in the row and erased when the mail is finished.
 //
-// Every template copes with absent keys, so that a mail is never lost over its wording.
+// No template fails because of a missing key.
 const (
 	// VerifyEmail asks to confirm an address: address, expiresAt; secret link.
 	VerifyEmail = "verify-email"
@@ -14,9 +14,9 @@ const (
 	AddressAdded = "address-added"
 	// PasswordChanged tells that the password was changed or reset: at, [clientAddress].
 	PasswordChanged = "password-changed"
-	// FactorAdded tells that an authenticator is in use now: type (totp or recovery), [name], at, [clientAddress].
+	// FactorAdded tells that an authenticator was added: type (totp or recovery), [name], at, [clientAddress].
 	FactorAdded = "factor-added"
-	// FactorRemoved tells that an authenticator is gone: type (totp or recovery), [name], at, [clientAddress].
+	// FactorRemoved tells that an authenticator was removed: type (totp or recovery), [name], at, [clientAddress].
 	FactorRemoved = "factor-removed"
 	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
 	Invitation = "invitation"
@@ -27,7 +27,7 @@ const (
 	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
 	// files ([]File, MaxFiles of them at most), fileCount, totalBytes. It has no link, no subject and no message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
-	// TransferAccessed tells a sender of the first access: [recipient] (none: whoever had the link), [subject], at.
+	// TransferAccessed tells a sender of the first access: [recipient] (missing: opened by the link alone), [subject], at.
 	TransferAccessed = "transfer-accessed"
 	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender, [subject], fileCount,
 	// totalBytes, expiresAt, protection; [secret link]. Hides what TransferDelivered hides.
@@ -39,7 +39,7 @@ const (
 	// VanityLinkCleared tells an owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
 	// [link] to the mailbox page.
 	VanityLinkCleared = "vanity-link-cleared"
-	// TestMail is what `consign mail test` sends: at.
+	// TestMail is sent by `consign mail test`: at.
 	TestMail = "test"
 )
 

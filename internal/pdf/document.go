@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// document lays out everything, then adds to each page what depends on their number.
+// document lays out all pages, then adds the header and footer, which need the number of pages.
 func (l *layout) document(doc Document) {
 	l.opening(doc)
 	l.blocks(doc.Preamble, "")
@@ -55,10 +55,10 @@ func (l *layout) opening(doc Document) {
 	l.space(4)
 }
 
-// heading sets the heading of a section, with its number if it has one, and enters it into the table of contents.
+// heading sets the heading of a section, with its number if not empty, and adds it to the table of contents.
 func (l *layout) heading(entryText, text, number string) {
 	l.space(10)
-	l.need(l.leading(heading) + 4 + 2*l.leading(body)) // does not end a page
+	l.need(l.leading(heading) + 4 + 2*l.leading(body)) // keeps the heading on the page of its first two lines
 	p := l.current()
 	p.contents = append(p.contents, entry{text: strings.TrimSpace(entryText), y: l.y})
 	x := left
@@ -69,8 +69,8 @@ func (l *layout) heading(entryText, text, number string) {
 	l.y += 4
 }
 
-// blocks sets paragraphs and lists. With a prefix such as "3." the paragraphs are numbered 3.1, 3.2 … and all is
-// indented; a list that follows a paragraph belongs to it.
+// blocks sets paragraphs and lists. With a prefix such as "3." paragraphs are numbered 3.1, 3.2 … and everything is
+// indented. A list belongs to the paragraph before it.
 func (l *layout) blocks(blocks []Block, prefix string) {
 	x := left
 	if prefix != "" {
@@ -85,7 +85,7 @@ func (l *layout) blocks(blocks []Block, prefix string) {
 				label = prefix + strconv.Itoa(paragraph)
 			}
 			if len(b.Items) > 0 {
-				l.need(2*l.leading(body) + 4) // the words before a list do not end a page
+				l.need(2*l.leading(body) + 4) // keeps the introduction on the page of its list
 			}
 			l.paragraph(b.Text, body, x, label, left)
 			l.space(4)
@@ -102,7 +102,7 @@ func (l *layout) blocks(blocks []Block, prefix string) {
 	}
 }
 
-// letters counts a, b … z, aa, ab …
+// letters returns the i-th label of a, b … z, aa, ab …
 func letters(i int) string {
 	if i < 26 {
 		return string(rune('a' + i))
@@ -122,7 +122,7 @@ func (l *layout) closing(doc Document) {
 	l.columns(len(doc.Signatures), func(p *page, i int, x, y float64) float64 {
 		y = l.block(p, doc.Signatures[i].Party, strong, x, y)
 		for _, label := range doc.Signatures[i].Labels {
-			y += 30 // room to write
+			y += 30 // space for the signature
 			p.rule(x, y, column)
 			y = l.block(p, label, small, x, y+2)
 		}
@@ -130,7 +130,7 @@ func (l *layout) closing(doc Document) {
 	})
 }
 
-// margins adds header, footer and number to a page.
+// margins adds header, footer and page number to a page.
 func (l *layout) margins(p *page, doc Document, number int) {
 	if doc.Header != "" {
 		p.set(l.cut(doc.Header, small, right-left, 1)[0], small, left, headerLine)

@@ -9,7 +9,7 @@ import (
 
 var day = time.Date(2026, 3, 9, 8, 30, 0, 0, time.UTC)
 
-// words are what a test document says in one language.
+// words holds the texts of a test document in one language.
 type words struct {
 	title, subtitle, dateLine, header, footer, pageNumber string
 	parties                                               []pdf.Party
@@ -19,7 +19,7 @@ type words struct {
 	signature                                             []string
 }
 
-// agreement makes a document with everything that the model has.
+// agreement returns a document that uses every member.
 func agreement(locale string) pdf.Document {
 	w := languages[locale]
 	doc := pdf.Document{
@@ -34,7 +34,7 @@ func agreement(locale string) pdf.Document {
 	return doc
 }
 
-// several repeats sections until a document has more than a page.
+// several repeats sections until a document has more than one page.
 func several(times int, sections ...pdf.Section) []pdf.Section {
 	var all []pdf.Section
 	for range times {
@@ -128,7 +128,7 @@ var languages = map[string]words{
 	},
 }
 
-// long has more pages than digits of a page number are few.
+// long is a document whose page numbers have different numbers of digits.
 func long() pdf.Document {
 	doc := agreement("en_US")
 	doc.Sections = nil

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// The files are read where they lie in the program: an embed.FS would copy six megabytes of them.
+// Variables of type []byte avoid the copy of six megabytes that an embed.FS would make.
 var (
 	//go:embed fonts/DejaVuSans.ttf
 	latinFile []byte
@@ -32,16 +32,16 @@ type face struct {
 	font *sfnt.Font // safe for concurrent use with a buffer for each user
 }
 
-// fonts are the faces, by what they are for.
+// fonts holds the faces by script.
 type fonts struct {
 	latin     *face // Latin, Cyrillic, Greek …
 	latinBold *face
 	han       *face // ideographs and kana; it has no Latin letter
-	hangul    *face // Hangul, and Latin that goes with it
+	hangul    *face // Hangul, and Latin in the same style
 }
 
-// embedded are the faces, read for the first document: that takes a megabyte of memory, which few servers ever need. A file
-// that is no font shows in every test of the package.
+// embedded returns the faces, parsed for the first document. Parsing takes a megabyte of memory, which most servers never
+// need. An invalid font file panics in every test of the package.
 var embedded = sync.OnceValue(func() *fonts {
 	var f fonts
 	for _, built := range []struct {
@@ -61,13 +61,13 @@ var embedded = sync.OnceValue(func() *fonts {
 	return &f
 })
 
-// choice is a face for a style; emboldened ones have no bold file and are drawn with a stroke.
+// choice is a face for a style. An emboldened face has no bold file and is drawn with a stroke.
 type choice struct {
 	face       *face
 	emboldened bool
 }
 
-// preferences lists the faces in the order in which a locale wants them asked.
+// preferences returns the faces in the order in which a locale looks characters up.
 func (f *fonts) preferences(locale string, bold bool) []choice {
 	latin, han, hangul := []choice{{f.latin, bold}}, choice{f.han, bold}, choice{f.hangul, bold}
 	if bold {
@@ -85,14 +85,14 @@ func language(locale string) string {
 	return strings.ToLower(l)
 }
 
-// glyph is a character in the face that prints it.
+// glyph is a character with its face.
 type glyph struct {
 	r     rune
 	in    choice
 	width float64 // in ems
 }
 
-// finder looks characters up; it belongs to one goroutine.
+// finder looks characters up, with a cache. It is not safe for concurrent use.
 type finder struct {
 	prefer map[bool][]choice // by bold
 	found  map[found]glyph
@@ -111,7 +111,7 @@ func newFinder(f *fonts, locale string) *finder {
 	}
 }
 
-// find returns the glyph of a character, false if there is none that could be shown as it should.
+// find returns the glyph of a character, or false when it cannot be printed correctly.
 func (f *finder) find(r rune, bold bool) (glyph, bool) {
 	if g, ok := f.found[found{r, bold}]; ok {
 		return g, g.in.face != nil
@@ -138,7 +138,7 @@ func (f *finder) advance(in *face, r rune) (float64, bool) {
 	units := in.font.UnitsPerEm()
 	outline, err := in.font.LoadGlyph(&f.buffer, index, fixed.I(int(units)), nil)
 	if err != nil || len(outline) == 0 && !unicode.IsSpace(r) {
-		return 0, false // NanumSquare lists thousands of ideographs and syllables that it leaves blank
+		return 0, false // NanumSquare has blank glyphs for thousands of ideographs and syllables
 	}
 	width, err := in.font.GlyphAdvance(&f.buffer, index, fixed.I(int(units)), font.HintingNone)
 	if err != nil {
@@ -147,8 +147,8 @@ func (f *finder) advance(in *face, r rune) (float64, bool) {
 	return float64(width) / 64 / float64(units), true
 }
 
-// printable excludes what a glyph alone does not make right: characters beyond the basic plane, which the PDF library
-// cannot write, controls, and scripts that run from right to left.
+// printable excludes characters beyond the basic plane, which the PDF library cannot write, control characters, and
+// scripts written from right to left.
 func printable(r rune) bool {
 	if r > 0xffff || unicode.IsControl(r) || unicode.Is(unicode.Co, r) {
 		return false

@@ -1,6 +1,6 @@
 package pdf
 
-// A4 and what of it is used, in points from the top left corner.
+// A4 and its margins, in points from the top left corner.
 const (
 	millimetre = 72 / 25.4
 
@@ -12,22 +12,22 @@ const (
 	top    = 30 * millimetre
 	bottom = pageHeight - 28*millimetre
 
-	headerLine = 17 * millimetre               // the baseline
-	footerLine = pageHeight - 17*millimetre    // that of the first line
+	headerLine = 17 * millimetre               // baseline
+	footerLine = pageHeight - 17*millimetre    // baseline of the first line
 	numbering  = 34.0                          // width of the column of numbers
-	bullets    = 20.0                          // and of that of bullets and letters
+	bullets    = 20.0                          // width of the column of bullets and letters
 	gutter     = 24.0                          // between two columns
-	column     = (right - left - gutter) / 2.0 // one of two
+	column     = (right - left - gutter) / 2.0 // width of one of two columns
 )
 
-// mark is a piece of a page: a text in one face, or a line if it has none.
+// mark is an element of a page: a text in one face, or a rule when it has no face.
 type mark struct {
-	x, y   float64 // of the baseline's start
+	x, y   float64 // start of the baseline
 	text   string
 	in     choice
 	size   float64
 	grey   bool
-	length float64 // of a line
+	length float64 // of a rule
 }
 
 type page struct {
@@ -35,13 +35,13 @@ type page struct {
 	contents []entry
 }
 
-// entry is a section for the table of contents that viewers show beside the pages.
+// entry is a section in the table of contents (PDF bookmarks).
 type entry struct {
 	text string
 	y    float64
 }
 
-// layout fills pages from top to bottom. The first error stops it from doing anything useful, and is kept.
+// layout fills pages from top to bottom. It stores the first error and does nothing afterwards.
 type layout struct {
 	*typesetter
 	pages []page
@@ -62,21 +62,21 @@ func (l *layout) newPage() {
 
 func (l *layout) atTop() bool { return l.y == top }
 
-// need starts a page unless height points are left on this one.
+// need starts a new page unless height points are left on the current one.
 func (l *layout) need(height float64) {
 	if l.y+height > bottom && !l.atTop() {
 		l.newPage()
 	}
 }
 
-// space leaves white, except at the top of a page.
+// space adds vertical space, except at the top of a page.
 func (l *layout) space(height float64) {
 	if !l.atTop() {
 		l.y += height
 	}
 }
 
-// glyphs shapes a text and notes what cannot be printed.
+// glyphs shapes a text. A character that cannot be printed sets l.err.
 func (l *layout) glyphs(text string, s style) []glyph {
 	if l.err != nil {
 		return nil
@@ -93,7 +93,7 @@ func (l *layout) glyphs(text string, s style) []glyph {
 	return glyphs
 }
 
-// set puts a line on a page, its baseline at y.
+// set puts a line on a page with its baseline at y.
 func (p *page) set(line []glyph, s style, x, y float64) {
 	for from := 0; from < len(line); {
 		to := from
@@ -116,18 +116,18 @@ func (p *page) rule(x, y, length float64) {
 	p.marks = append(p.marks, mark{x: x, y: y, length: length})
 }
 
-// current returns the page that is being filled.
+// current returns the last page.
 func (l *layout) current() *page { return &l.pages[len(l.pages)-1] }
 
-// paragraph sets a text between x and the right margin, with label (a number, a bullet) before its first line. It does
-// not leave a single line of it at the end or the beginning of a page.
+// paragraph sets a text between x and the right margin, with a label (number or bullet) before its first line. It avoids
+// single lines at the end or the beginning of a page (widows and orphans).
 func (l *layout) paragraph(text string, s style, x float64, label string, labelX float64) {
 	lines := s.lines(l.glyphs(text, s), right-x)
 	for i := 0; i < len(lines); {
 		fit := min(int((bottom-l.y)/l.leading(s)+1e-6), len(lines)-i)
 		rest := len(lines) - i - fit
 		if rest == 1 {
-			fit, rest = fit-1, rest+1 // take one along
+			fit, rest = fit-1, rest+1 // move one line to the next page, so that the last is not alone
 		}
 		if rest > 0 && fit < 2 && i == 0 {
 			fit = 0
@@ -149,11 +149,11 @@ func (l *layout) paragraph(text string, s style, x float64, label string, labelX
 	}
 }
 
-// baseline returns where letters stand in a line that begins at l.y.
+// baseline returns the baseline of a line that begins at l.y.
 func (l *layout) baseline(s style) float64 { return l.y + (l.leading(s)+s.size*0.72)/2 }
 
-// columns sets cells side by side, two in a row, each kept on one page. A cell draws itself at x from y and returns
-// where it ends; it is called twice, first on a page that is thrown away.
+// columns sets n cells, two in a row, each on one page. cell draws cell i at x, y and returns its end. It is called twice,
+// the first time on a discarded page to measure the height.
 func (l *layout) columns(n int, cell func(p *page, i int, x, y float64) float64) {
 	for i := 0; i < n; i += 2 {
 		end := cell(&page{}, i, 0, 0)
@@ -168,7 +168,7 @@ func (l *layout) columns(n int, cell func(p *page, i int, x, y float64) float64)
 	}
 }
 
-// block sets lines of a text in a column and returns where they end.
+// block sets a text in a column and returns its end.
 func (l *layout) block(p *page, text string, s style, x, y float64) float64 {
 	for _, line := range s.lines(l.glyphs(text, s), column) {
 		p.set(line, s, x, y+(l.leading(s)+s.size*0.72)/2)
@@ -177,7 +177,7 @@ func (l *layout) block(p *page, text string, s style, x, y float64) float64 {
 	return y
 }
 
-// cut shortens a text to that many lines, with an ellipsis where it ends.
+// cut shortens a text to at most that many lines, with an ellipsis at the end.
 func (l *layout) cut(text string, s style, width float64, most int) [][]glyph {
 	lines := s.lines(l.glyphs(text, s), width)
 	if len(lines) <= most {

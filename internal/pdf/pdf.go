@@ -1,9 +1,8 @@
-// Package pdf turns a Document, which is plain data, into the bytes of a PDF file: A4, set in lines and pages, with
-// numbered sections, signature lines and page numbers. It owns layout and fonts, and knows neither what a document is
-// about nor which language it is in beyond what fonts and line breaks need: every word comes from the caller.
+// Package pdf renders a Document, which is plain data, as an A4 PDF file with numbered sections, signature lines and page
+// numbers. It owns layout and fonts. All text comes from the caller.
 //
-// The same Document gives the same bytes. Fonts are chosen for each character by what they cover, and a character that
-// none of them covers is an error, because a PDF would show an empty box in its place.
+// The same Document gives the same bytes. The font is chosen for each character. A character that no font covers is an
+// error, because the PDF would show an empty box.
 package pdf
 
 import (
@@ -18,18 +17,18 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
-// Document is what is to be printed. All texts are in reading order from left to right; a line feed in one starts a
-// new line. Empty members are left out.
+// Document is the content of a PDF file. Texts are written from left to right; a line feed starts a new line. Empty
+// members are left out.
 type Document struct {
-	Locale     string // such as "de_DE" or "zh-TW": language of the file, preference among fonts, spacing of lines
+	Locale     string // such as "de_DE" or "zh-TW"; sets the language of the file, the order of fonts, and line spacing
 	Title      string // required
 	Subtitle   string
-	DateLine   string    // the date as it is printed under the title, in the document's language
-	Date       time.Time // required: the date that the file says it was created at
-	Author     string    // of the file's metadata; not printed
+	DateLine   string    // printed under the title
+	Date       time.Time // required; creation date in the metadata
+	Author     string    // in the metadata only
 	Header     string    // at the top of every page, cut to one line
 	Footer     string    // at the bottom of every page, cut to two lines
-	PageNumber string    // such as "Page {page} of {pages}", which is also what empty means without its words: "1 / 2"
+	PageNumber string    // such as "Page {page} of {pages}"; empty: "{page} / {pages}"
 
 	Parties          []Party // side by side, two in a row
 	Preamble         []Block // before the first section
@@ -37,36 +36,36 @@ type Document struct {
 	NumberParagraphs bool    // paragraphs of a section are numbered 1.1, 1.2 …
 	Closing          []Block // before the signatures
 	Signatures       []Signature
-	Annexes          []Section // after the signatures, without numbers, each on a page of its own
+	Annexes          []Section // after the signatures, without numbers, each on a new page
 }
 
-// Party is one of those who agree. The first of its lines, the name, is set in bold.
+// Party is a party to the agreement. Its first line, the name, is bold.
 type Party struct {
 	Role  string
 	Lines []string
 }
 
-// Section is a heading and what stands under it. Sections are numbered from 1.
+// Section is a heading with its blocks. Sections are numbered from 1.
 type Section struct {
 	Heading string
 	Blocks  []Block
 }
 
-// Block is a paragraph, a list, or a paragraph that leads into a list.
+// Block is a paragraph, a list, or a paragraph followed by its list.
 type Block struct {
 	Text     string
 	Items    []string
-	Lettered bool // items are (a), (b) … and can be cited; otherwise they have bullets
+	Lettered bool // items are (a), (b) …; otherwise they have bullets
 }
 
-// Signature is a column of lines to write on, with what belongs there under each.
+// Signature is a column of lines to write on, with a label under each.
 type Signature struct {
 	Party  string
 	Labels []string
 }
 
-// GlyphError is a text with characters that no font can print, or that need what this package does not do: text
-// written from right to left, and control characters.
+// GlyphError is the error for a text with characters that cannot be printed: no font has them, they are written from right
+// to left, or they are control characters.
 type GlyphError struct {
 	Text  string // the paragraph or line that holds them
 	Runes []rune // each once, in order of appearance
@@ -85,19 +84,19 @@ func (e *GlyphError) Error() string {
 	return fmt.Sprintf("no font prints %s in %q", strings.Join(names, ", "), text)
 }
 
-// The reasons for which a Document is refused without looking at its fonts.
+// Errors of an invalid Document.
 var (
 	ErrNoTitle  = errors.New("the document has no title")
 	ErrNoDate   = errors.New("the document has no date")
 	ErrEncoding = errors.New("a text of the document is not UTF-8")
 )
 
-// Options bounds a Renderer.
+// Options limits a Renderer.
 type Options struct {
 	MaxParallel int // documents rendered at once; 0: all cores but one, at least one
 }
 
-// Renderer renders documents, few at a time. It is safe for concurrent use.
+// Renderer renders documents. It limits the documents rendered at once, and is safe for concurrent use.
 type Renderer struct {
 	semaphore *ratelimit.Semaphore
 }
@@ -110,14 +109,14 @@ func New(o Options) *Renderer {
 	return &Renderer{semaphore: ratelimit.NewSemaphore(o.MaxParallel)}
 }
 
-// Missing returns the characters of text that cannot be printed, each once, for a check before anything is stored.
+// Missing returns the characters of text that cannot be printed, each once. It is for checks before a text is stored.
 func (r *Renderer) Missing(text string) []rune {
 	_, missing := newTypesetter(embedded(), "").shape(text, body)
 	return missing
 }
 
-// Render returns the PDF file of doc. Errors: ErrNoTitle, ErrNoDate, ErrEncoding, *GlyphError, and that of ctx when it
-// ends before the turn comes.
+// Render returns the PDF file of doc. Errors: ErrNoTitle, ErrNoDate, ErrEncoding, *GlyphError, and the error of ctx when
+// it ends while waiting for the semaphore.
 func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	switch {
 	case strings.TrimSpace(doc.Title) == "":
@@ -127,7 +126,7 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	}
 	release, err := r.semaphore.Acquire(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("wait for a turn to render a document: %w", err)
+		return nil, fmt.Errorf("wait to render a document: %w", err)
 	}
 	defer release()
 	l := newLayout(newTypesetter(embedded(), doc.Locale))
@@ -142,5 +141,5 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	return file, nil
 }
 
-// validText reports whether a text can be looked at rune by rune.
+// validText reports whether a text is UTF-8.
 func validText(s string) bool { return utf8.ValidString(s) }

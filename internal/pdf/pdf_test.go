@@ -30,7 +30,7 @@ func render(t testing.TB, doc pdf.Document) []byte {
 	return file
 }
 
-// Every word of a document can be read from the file, in order, in an embedded glyph that is not blank.
+// Every word of a document is in the file, in order, in embedded glyphs that are not blank.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	for locale := range languages {
@@ -114,7 +114,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// The zone in which the same moment is given makes no difference.
+// The time zone of Date does not change the file.
 func TestZone(t *testing.T) {
 	t.Parallel()
 	doc := agreement("en_US")
@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // The smallest document is one page with a title.
-func TestLittle(t *testing.T) {
+func TestSmallestDocument(t *testing.T) {
 	t.Parallel()
 	o := open(t, render(t, pdf.Document{Title: "Title", Date: day}))
 	if len(o.pages) != 1 || o.text() != "Title1/1" {
@@ -235,7 +235,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Whatever the length of what is before them, the signatures of both are on one page.
+// Both signatures are on one page, whatever the length of the text before them.
 func TestSignaturesStayTogether(t *testing.T) {
 	t.Parallel()
 	for n := range 40 {
@@ -257,8 +257,8 @@ func TestSignaturesStayTogether(t *testing.T) {
 	}
 }
 
-// A paragraph leaves neither its first nor its last line alone on a page.
-func TestNoLonelyLines(t *testing.T) {
+// Neither the first nor the last line of a paragraph is alone on a page.
+func TestNoWidowsAndOrphans(t *testing.T) {
 	t.Parallel()
 	for n := range 12 {
 		doc := pdf.Document{Title: "x", Date: day}

@@ -16,14 +16,14 @@ import (
 	"golang.org/x/image/math/fixed"
 )
 
-// printed is a text as a page of a file shows it.
+// printed is a text on a page of a file.
 type printed struct {
 	text string
 	font string // of the page's resources
 	x, y float64
 }
 
-// opened is a PDF file taken apart, as far as the files of this package go.
+// opened is a parsed PDF file. The parser knows only what this package writes.
 type opened struct {
 	objects map[int][]byte
 	pages   [][]printed
@@ -43,7 +43,7 @@ func open(t testing.TB, file []byte) *opened {
 		t.Fatal("not a PDF file")
 	}
 	o := &opened{objects: map[int][]byte{}, fonts: map[string]int{}}
-	// Streams may hold what looks like the start of an object, so that only numbers in sequence count.
+	// Streams may contain bytes that look like the start of an object, so only consecutive numbers count.
 	next, from := 0, -1
 	for _, at := range objectStart.FindAllSubmatchIndex(file, -1) {
 		number, _ := strconv.Atoi(string(file[at[2]:at[3]]))
@@ -96,7 +96,7 @@ func (o *opened) stream(t testing.TB, object int) []byte {
 	return content
 }
 
-// texts returns what a content stream prints, in order.
+// texts returns the texts of a content stream, in order.
 func texts(content []byte) []printed {
 	var all []printed
 	font := ""
@@ -135,7 +135,7 @@ func texts(content []byte) []printed {
 	return all
 }
 
-// text returns all that is printed, without white space.
+// text returns the text of the file without white space.
 func (o *opened) text() string {
 	var b strings.Builder
 	for _, page := range o.pages {
@@ -155,7 +155,7 @@ func squeeze(s string) string {
 	}, s)
 }
 
-// checkGlyphs fails for each character that is printed in an embedded font without an outline for it.
+// checkGlyphs fails for each printed character without an outline in its embedded font.
 func (o *opened) checkGlyphs(t testing.TB) {
 	t.Helper()
 	used := map[string]map[rune]bool{}

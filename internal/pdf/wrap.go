@@ -8,14 +8,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// style is how a text is set.
+// style holds the size and look of a text.
 type style struct {
 	size float64 // points
 	bold bool
 	grey bool
 }
 
-// The styles that documents are made of.
+// The styles of documents.
 var (
 	body    = style{size: 10}
 	strong  = style{size: 10, bold: true}
@@ -25,17 +25,17 @@ var (
 	small   = style{size: 8, grey: true}  // header, footer, labels
 )
 
-// typesetter makes lines of texts. It belongs to one goroutine.
+// typesetter breaks texts into lines. It is not safe for concurrent use.
 type typesetter struct {
 	*finder
-	spacing float64 // from one line to the next, in multiples of the size
+	spacing float64 // line height in multiples of the font size
 }
 
 func newTypesetter(f *fonts, locale string) *typesetter {
 	spacing := 1.45
 	switch language(locale) {
 	case "ja", "zh", "ko":
-		spacing = 1.65 // full squares want more white between the lines
+		spacing = 1.65 // full-width characters need more space between lines
 	}
 	return &typesetter{finder: newFinder(f, locale), spacing: spacing}
 }
@@ -48,7 +48,7 @@ func (t *typesetter) leading(s style) float64 {
 	return s.size * t.spacing
 }
 
-// shape returns the glyphs of a text, and the characters that have none.
+// shape returns the glyphs of a text, and the characters that cannot be printed.
 func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune) {
 	for _, r := range norm.NFC.String(text) {
 		switch {
@@ -61,7 +61,7 @@ func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune
 			glyphs = append(glyphs, glyph{r: r})
 			continue
 		case r == '\r', unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f:
-			continue // hyphenation hints, joiners, directions and variants: nothing to print
+			continue // not printed: soft hyphens, joiners, direction marks, variation selectors
 		}
 		g, ok := t.find(r, s.bold)
 		if !ok && !slices.Contains(missing, r) {
@@ -72,7 +72,7 @@ func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune
 	return glyphs, missing
 }
 
-// lines breaks glyphs into lines no wider than width points. A word that is wider alone is broken anywhere.
+// lines breaks glyphs into lines no wider than width points. A word that is wider than a line is broken anywhere.
 func (s style) lines(glyphs []glyph, width float64) [][]glyph {
 	var lines [][]glyph
 	limit := width / s.size
@@ -92,7 +92,7 @@ func (s style) lines(glyphs []glyph, width float64) [][]glyph {
 			if at <= start {
 				at = i
 				for at > start+1 && unicode.Is(unicode.M, glyphs[at].r) {
-					at-- // a mark stays on its letter
+					at-- // combining marks stay with their letter
 				}
 			}
 			lines = append(lines, trim(glyphs[start:at]))
@@ -129,11 +129,11 @@ const (
 	closing = "、。，．・：；？！）〕］｝〉》」』】〗〙〟’”»›,.:;!?)]}%‰°…‥ー゛゜々〻ゝゞヽヾ～·" +
 		"ぁぃぅぇぉっゃゅょゎゕゖァィゥェォッャュョヮヵヶ％"
 	opening = "（〔［｛〈《「『【〖〘〝‘“«‹([{¿¡§№＃￥＄"
-	french  = "»›!?;:%" // follow a space, and still belong to the word before it
+	french  = "»›!?;:%" // no break before them, although a space precedes them in French
 )
 
-// mayBreak reports whether a line may end before glyphs[i]; the line starts at start. It follows the simple rules of
-// UAX #14 and of kinsoku that contracts need, not all of them.
+// mayBreak reports whether a line that starts at start may end before glyphs[i]. It implements the rules of UAX #14 and of
+// kinsoku that contracts need, not all.
 func mayBreak(glyphs []glyph, start, i int) bool {
 	before, after := glyphs[i-1].r, glyphs[i].r
 	switch {
@@ -161,11 +161,11 @@ func isSpace(r rune) bool {
 	return r == ' ' || r == '\u3000' || r == '\u200b' || r >= '\u2000' && r <= '\u200a' && r != '\u2007'
 }
 
-// tied reports whether a character forbids a break on both its sides.
+// tied reports whether a character forbids a break on both sides.
 func tied(r rune) bool { return r == '\u00a0' || r == '\u202f' || r == '\u2007' || r == '\u2011' }
 
-// ideographic reports whether lines may break around a character without a space. Hangul is not: Korean breaks between
-// words.
+// ideographic reports whether lines may break next to a character without a space. Hangul is not ideographic: Korean breaks
+// between words.
 func ideographic(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo) ||
 		r >= 0x3000 && r <= 0x303f || r >= 0xff01 && r <= 0xff60 || r == 'ー' || r == '・'

@@ -50,7 +50,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Whatever the text and width: nothing is lost but spaces, and no line is too wide that could be shorter.
+// For any text and width, only spaces are lost, and no line that can be broken is too wide.
 func FuzzLines(f *testing.F) {
 	for _, w := range languages {
 		f.Add(w.preamble, uint16(90))

@@ -8,10 +8,10 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// embolden is the width of the stroke, in ems, that makes a face without a bold file look bold.
+// embolden is the stroke width in ems that simulates bold.
 const embolden = 0.032
 
-// write makes the file of pages. Nothing in it depends on anything but doc and pages.
+// write returns the PDF file. It depends on doc and pages only.
 func write(doc Document, pages []page) (file []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -45,8 +45,8 @@ func write(doc Document, pages []page) (file []byte, err error) {
 	return out.Bytes(), nil
 }
 
-// addFonts makes the faces that are used known, each from a copy of its own: the library reads metrics by appending to
-// slices of the file, which writes into it.
+// addFonts adds the faces that are used. Each is a copy, because the library writes into the font file: it appends to
+// slices of it.
 func addFonts(f *fpdf.Fpdf, pages []page) {
 	added := map[*face]bool{nil: true}
 	for _, p := range pages {

@@ -22,7 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-// mediaTypes are those of the files we serve; the host's own table could say anything.
+// mediaTypes holds the types of the served files. The table of the operating system is not used: it differs per host.
 var mediaTypes = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -31,32 +31,32 @@ var mediaTypes = map[string]string{
 }
 
 const (
-	kept      = "public, max-age=31536000, immutable" // for addresses that change with the content
-	asked     = "no-cache"
-	brandFile = "brand.css"
+	immutable  = "public, max-age=31536000, immutable" // for paths with a digest
+	revalidate = "no-cache"
+	brandFile  = "brand.css"
 )
 
-// assets are the files that pages load. Their address names a digest of all of them, so that browsers keep them for
-// good and no page ever runs with the script of another version.
+// assets holds the files that pages load. Their path contains a digest of all files, so that browsers may cache them for
+// good and a page never runs a script of another version.
 type assets struct {
 	names  []string
-	brand  []byte        // the file that is not embedded
-	digest func() string // of all, made when the first page is asked for
+	brand  []byte        // content of brandFile, which is not embedded
+	digest func() string // of all files; computed at the first request
 }
 
-// path is where the files are, like /assets/1b2c3d4e/.
+// path returns the path of the files, like /assets/1b2c3d4e5f60/.
 func (a assets) path() string { return "/assets/" + a.digest() + "/" }
 
-// content reads a file, which costs a copy: whoever needs it often keeps it.
+// content returns a copy of a file.
 func (a assets) content(name string) []byte {
 	if name == brandFile {
 		return a.brand
 	}
-	content, _ := files.ReadFile("assets/" + name) // readAssets has found it
+	content, _ := files.ReadFile("assets/" + name) // cannot fail: readAssets has listed it
 	return content
 }
 
-// readAssets finds the embedded files and makes the stylesheet with the configured colour.
+// readAssets lists the embedded files and makes the stylesheet with the configured colour.
 func readAssets(accent string) (assets, error) {
 	a := assets{names: []string{brandFile}}
 	if accent != "" {
@@ -90,7 +90,7 @@ func readAssets(accent string) (assets, error) {
 // handleFiles registers the assets and the OpenAPI documents.
 func (p *Pages) handleFiles() {
 	for _, name := range p.assets.names {
-		serve := file(name, func() []byte { return p.assets.content(name) }, kept)
+		serve := file(name, func() []byte { return p.assets.content(name) }, immutable)
 		p.handle("/assets/{digest}/"+name, func(w http.ResponseWriter, r *http.Request) {
 			if httpapi.Param(r, "digest") != p.assets.digest() {
 				httpapi.WriteError(w, r, fault.ErrNotFound)
@@ -99,19 +99,19 @@ func (p *Pages) handleFiles() {
 			serve(w, r)
 		})
 	}
-	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, asked))
-	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, asked))
+	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, revalidate))
+	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, revalidate))
 }
 
-// file serves content that changes only with the program, compressed where that is understood. It is read when it is first
-// asked for.
+// file serves content that is constant for this binary, with gzip when the client accepts it. It is read at the first
+// request.
 func file(name string, read func() []byte, cache string) http.HandlerFunc {
 	content := sync.OnceValue(read)
 	tag := sync.OnceValue(func() string {
 		sum := sha256.Sum256(content())
 		return base64.RawURLEncoding.EncodeToString(sum[:16])
 	})
-	small := sync.OnceValue(func() []byte { return compress(content()) })
+	compressed := sync.OnceValue(func() []byte { return compress(content()) })
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		secure(h)
@@ -121,8 +121,8 @@ func file(name string, read func() []byte, cache string) http.HandlerFunc {
 		if httpapi.AcceptsGzip(r) && r.Header.Get("Range") == "" {
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+tag()+`-gzip"`)
-			h.Set("Content-Length", strconv.Itoa(len(small()))) // ServeContent leaves it out where there is an encoding
-			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(small()))
+			h.Set("Content-Length", strconv.Itoa(len(compressed()))) // ServeContent omits it with a Content-Encoding
+			http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(compressed()))
 			return
 		}
 		h.Set("ETag", `"`+tag()+`"`)
@@ -130,17 +130,17 @@ func file(name string, read func() []byte, cache string) http.HandlerFunc {
 	}
 }
 
-// compress returns content in the gzip encoding.
+// compress returns content compressed with gzip.
 func compress(content []byte) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write(content) // into memory: neither can fail
+	_, _ = z.Write(content) // writing to memory cannot fail
 	_ = z.Close()
 	return b.Bytes()
 }
 
-// PrefersHTML reports whether a request comes from a browser that shows pages rather than from a client of the API: its
-// Accept header (RFC 9110, 12.5.1) names HTML, and nothing about JSON ranks as high.
+// PrefersHTML reports whether a request comes from a browser, not from a client of the API: its Accept header (RFC 9110,
+// 12.5.1) gives HTML a higher weight than JSON.
 func PrefersHTML(r *http.Request) bool {
 	html, json := 0.0, 0.0
 	for _, field := range r.Header.Values("Accept") {
@@ -157,7 +157,7 @@ func PrefersHTML(r *http.Request) bool {
 	return html > json
 }
 
-// accepted splits one element of an Accept header into what it names and its weight.
+// accepted parses one element of an Accept header into its media type and its weight.
 func accepted(part string) (name string, weight float64) {
 	name, parameters, _ := strings.Cut(part, ";")
 	weight = 1

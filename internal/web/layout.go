@@ -7,7 +7,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// layout is the frame of a page. It is made of elements rather than of a template, as are mails: see html in package mail.
+// layout returns the frame of a page. The markup is Go code (gomponents), which escapes text and lets the compiler check fields.
 func (v view) layout() g.Node {
 	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer),
 		v.head(),
@@ -40,7 +40,7 @@ func (v view) head() g.Node {
 		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile)),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
 		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),
-		h.Script(h.Type("application/json"), h.ID("words"), g.Raw(v.Words)),
+		h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations)),
 	)
 }
 
@@ -51,7 +51,7 @@ func (v view) heading() string {
 	return v.Title
 }
 
-// mark is the picture beside the product's name.
+// mark returns the logo beside the product's name.
 func mark() g.Node {
 	path := func(d string) g.Node { return g.El("path", g.Attr("d", d)) }
 	return h.SVG(h.Class("mark"), g.Attr("viewBox", "0 0 32 32"), h.Aria("hidden", "true"),
@@ -65,14 +65,14 @@ func (v view) foot() g.Node {
 		}))),
 		h.Span(h.ID("legal")),
 		h.A(h.Href("/api/"), g.Text(v.T("API reference"))),
-		g.If(v.Support != "", outward(v.Support, v.T("Support"))),
-		g.If(v.Provider != "", outward(v.ProviderURL, v.Provider)),
+		g.If(v.Support != "", externalLink(v.Support, v.T("Support"))),
+		g.If(v.Provider != "", externalLink(v.ProviderURL, v.Provider)),
 	)
 }
 
-// outward is a link to an address from the settings. Elements take any address, and some schemes are code: text that
-// leads nowhere is what is left of those.
-func outward(address, text string) g.Node {
+// externalLink returns a link to an address from the settings. gomponents does not check schemes, so an address such as
+// javascript: becomes text without a link.
+func externalLink(address, text string) g.Node {
 	for _, scheme := range []string{"https://", "http://", "mailto:"} {
 		if strings.HasPrefix(address, scheme) {
 			return h.A(h.Href(address), g.Text(text))

@@ -14,7 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// document is an OpenAPI document as the reference shows it: operations by tag, in the order of the document.
+// document is an OpenAPI document as shown on the reference page: operations by tag, in the order of the document.
 type document struct {
 	File, Title, Description, Server string
 	Tags                             []tag
@@ -48,8 +48,8 @@ type member struct {
 	Required                bool
 }
 
-// handleReference registers the page that shows the OpenAPI documents. It needs no script, and what it shows is what the
-// server embeds, rendered when somebody asks for the first time.
+// handleReference registers the page that shows the OpenAPI documents. The server renders it from the embedded documents
+// at the first request.
 func (p *Pages) handleReference() {
 	e := entry{
 		pattern: "/api/",
@@ -65,7 +65,7 @@ func (p *Pages) handleReference() {
 	}
 }
 
-// renderReference returns the page's own part, ready to be sent.
+// renderReference returns the content of the page, rendered once.
 func renderReference() (g.Node, error) {
 	var documents []document
 	for _, source := range []struct {
@@ -80,11 +80,11 @@ func renderReference() (g.Node, error) {
 		documents = append(documents, d)
 	}
 	var body strings.Builder
-	_ = reference(documents).Render(&body) // into memory: cannot fail
+	_ = reference(documents).Render(&body) // writing to memory cannot fail
 	return g.Raw(body.String()), nil
 }
 
-// tree is a YAML mapping with references resolved when they are asked for.
+// tree is a YAML mapping. It resolves $ref on access.
 type tree struct {
 	root map[string]any
 	node map[string]any
@@ -181,7 +181,7 @@ func (d *document) addPath(item tree, path string) {
 	}
 }
 
-// auth names what an operation accepts, as its security says.
+// auth returns the security schemes of an operation.
 func (t tree) auth() string {
 	list, ok := t.node["security"].([]any)
 	if !ok {
@@ -195,7 +195,7 @@ func (t tree) auth() string {
 	return strings.Trim(strings.Join(names, " | "), " |")
 }
 
-// content names the schema of a body and shows its example.
+// content returns the name of a body's schema and its example.
 func (t tree) content() (schema, example string) {
 	media := t.at("content")
 	for _, name := range sortedKeys(media.node) {
@@ -222,7 +222,7 @@ func (t tree) responses() []response {
 	return list
 }
 
-// typeOf tells a schema in a few words: the name of a referenced one, or its type.
+// typeOf describes a schema in short: the name of a referenced schema, or the type.
 func (t tree) typeOf(name string) string {
 	raw, _ := t.node[name].(map[string]any)
 	if ref, ok := raw["$ref"].(string); ok {
@@ -260,14 +260,14 @@ func (t tree) schema(name string) schema {
 	return s
 }
 
-// pretty writes an example as a client sends or gets it: JSON, or a text as it is.
+// pretty formats an example as on the wire: indented JSON, or a string as it is.
 func pretty(v any) string {
 	if s, ok := v.(string); ok {
 		return strings.TrimSpace(s)
 	}
 	var text strings.Builder
 	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // the page escapes what it shows
+	e.SetEscapeHTML(false) // the page escapes it
 	e.SetIndent("", "  ")
 	if err := e.Encode(v); err != nil {
 		return scalar(v)

@@ -10,7 +10,7 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// reference shows the documents below each other, with a table of contents.
+// reference returns the documents one after the other, with a table of contents.
 func reference(documents []document) g.Node {
 	return h.Div(h.Class("reference"), h.Lang("en"),
 		h.Nav(h.Class("toc"), h.Aria("label", "APIs"), g.Map(documents, document.contents)),
@@ -92,7 +92,7 @@ var (
 	strong   = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// markdown shows the little of CommonMark that the documents use: paragraphs, code and strong words.
+// markdown renders the part of CommonMark that the documents use: paragraphs, code spans and strong text.
 func markdown(text string) g.Node {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

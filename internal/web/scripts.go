@@ -11,23 +11,23 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// script is what the module of a page needs: the modules it imports, also by way of others, and the sentences of all.
+// script describes the module of a page with everything that it imports, directly or indirectly.
 type script struct {
-	modules   []string // in the order of first mention
-	sentences []string // msgids
+	modules   []string // imported modules in the order of their first import
+	sentences []string // msgids of all modules
 }
 
-// module is one embedded ES module: what it imports itself, and the sentences it speaks.
+// module describes one embedded ES module: its own imports and sentences.
 type module struct {
 	imports   []string
 	sentences []string // msgids
 }
 
-// readModules reads all embedded modules, those of others included.
+// readModules reads all embedded modules, including assets/vendor.
 func readModules(a assets) (map[string]module, error) {
 	imported := regexp.MustCompile(`(?m)\bfrom ?"(\.\.?/[^"]+)"|^import "(\.\.?/[^"]+)"`)
-	// The calls T("…"), F("…", …) and N("…", "…", …) of scripts. The test of package i18n reads them alike.
-	spoken := regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
+	// The calls T("…"), F("…", …) and N("…", "…", …). The test of package i18n finds them by the same rule.
+	translated := regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
 	modules := map[string]module{}
 	for _, name := range a.names {
 		if path.Ext(name) != ".js" {
@@ -35,7 +35,7 @@ func readModules(a assets) (map[string]module, error) {
 		}
 		var m module
 		source := a.content(name)
-		for _, found := range spoken.FindAllSubmatch(source, -1) {
+		for _, found := range translated.FindAllSubmatch(source, -1) {
 			sentence, err := strconv.Unquote(string(found[1]))
 			if err != nil {
 				return nil, fmt.Errorf("read sentence %s of %s: %w", found[1], name, err)
@@ -50,14 +50,14 @@ func readModules(a assets) (map[string]module, error) {
 	return modules, nil
 }
 
-// readScripts reads what the module of each page needs.
+// readScripts returns the script of each page.
 func readScripts(a assets) (map[string]script, error) {
 	modules, err := readModules(a)
 	if err != nil {
 		return nil, err
 	}
 	scripts := map[string]script{}
-	for _, e := range append(entries(), missing) {
+	for _, e := range append(slices.Clone(entries), missing) {
 		if scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func readScripts(a assets) (map[string]script, error) {
 	return scripts, nil
 }
 
-// scriptOf follows the imports of a module. It fails when one does not exist.
+// scriptOf follows the imports of a module. It fails when an imported module does not exist.
 func scriptOf(modules map[string]module, name string) (script, error) {
 	var s script
 	var follow func(name string) error
@@ -94,19 +94,19 @@ func scriptOf(modules map[string]module, name string) (script, error) {
 	return s, nil
 }
 
-// wordsOf are the translations of sentences: msgid to its text, or to the list of its plural forms. What is the same in
-// both languages is left out: a script that finds nothing shows the msgid.
-func wordsOf(catalog *i18n.Catalog, locale string, sentences []string) map[string]any {
-	words := map[string]any{}
+// translations returns the translations of sentences: msgid to its text, or to the list of its plural forms. A sentence
+// that is the same in both languages is left out, because scripts fall back to the msgid.
+func translations(catalog *i18n.Catalog, locale string, sentences []string) map[string]any {
+	found := map[string]any{}
 	for _, sentence := range sentences {
 		switch forms := catalog.Forms(locale, sentence); {
 		case len(forms) > 1:
-			words[sentence] = forms
+			found[sentence] = forms
 		case len(forms) == 1 && forms[0] != sentence:
-			words[sentence] = forms[0]
+			found[sentence] = forms[0]
 		}
 	}
-	return words
+	return found
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

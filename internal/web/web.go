@@ -1,9 +1,9 @@
-// Package web owns the pages at the root of each host (contract 8): a web client made of plain ES modules, its
-// stylesheet, and the OpenAPI documents with a page that shows them. The server's part is small: it renders the frame of
-// a page in the visitor's language and hands the client its sentences; the client talks to the public REST API like any
-// other client. The pages hold no state and touch no database, and opening one never consumes the key in its path.
+// Package web serves the pages at the root of each host (contract 8): the web client, which is plain ES modules and a
+// stylesheet, the OpenAPI documents, and a page that shows them. The server renders the frame of a page in the visitor's
+// language and embeds the translations that its scripts need. Everything else the client gets from the public REST APIs.
+// The package has no state and uses no database. Opening a page never consumes the key in its path.
 //
-// It does not own what the calls do, nor the answers to unknown API paths; app mounts Patterns beside both APIs.
+// app mounts Patterns beside both APIs and answers unknown API paths.
 package web
 
 import (
@@ -27,38 +27,38 @@ import (
 //go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/vendor/*.js
 var files embed.FS
 
-// policy lets a page load only what lies beside it and talk only to its own host; nothing inline runs, and no script
-// can make markup from strings. Pictures may also come from memory: QR codes (data) and avatars (blob).
+// policy is the Content-Security-Policy. Pages load from and talk to their own host only. Inline scripts do not run, and
+// scripts cannot make markup from strings. Images may also be QR codes (data:) and avatars (blob:).
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// localeCookie holds the locale that somebody chose at the foot of a page; the client sets it.
+// localeCookie holds the locale that a visitor chose in the footer. The client sets it.
 const localeCookie = "locale"
 
-// Options is what the pages show and where their scripts call.
+// Options configures the pages.
 type Options struct {
-	ProductName      string // heads every page
-	ProviderName     string // stands at the foot; empty: nothing
-	ProviderURL      string // where ProviderName leads; empty: nowhere
-	SupportContact   string // email address or URL at the foot; empty: none
-	AccentColor      string // #rrggbb; empty: the stylesheet's own
+	ProductName      string // in the header of every page
+	ProviderName     string // in the footer; empty: none
+	ProviderURL      string // link of ProviderName; empty: no link
+	SupportContact   string // email address or URL in the footer; empty: none
+	AccentColor      string // #rrggbb; empty: the default of the stylesheet
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
 	Catalog          *i18n.Catalog
-	Now              func() time.Time // the clock by which tokens are issued
+	Now              func() time.Time // the clock that token expiry is compared with
 	Log              *slog.Logger
 }
 
-// Pages serves everything of the package.
+// Pages serves the pages, their assets and the OpenAPI documents.
 type Pages struct {
 	options  Options
 	assets   assets
-	scripts  func() (map[string]script, error) // by the name of a page's module; read when the first page is asked for
+	scripts  func() (map[string]script, error) // by the name of a page's module; read at the first request
 	mux      *chi.Mux
 	patterns []string
 }
 
-// New prepares the pages. It fails when an embedded file is damaged or AccentColor is not a colour.
+// New returns the Pages. It fails when an embedded file is damaged or AccentColor is not a colour.
 func New(o Options) (*Pages, error) {
 	p := &Pages{options: o, mux: chi.NewMux()}
 	var err error
@@ -66,7 +66,7 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets) })
-	for _, e := range entries() {
+	for _, e := range entries {
 		p.handle(e.pattern, p.page(e))
 	}
 	p.handleFiles()
@@ -74,14 +74,13 @@ func New(o Options) (*Pages, error) {
 	return p, nil
 }
 
-// Patterns lists the paths that the pages answer, in the notation of chi. Each takes GET and HEAD, and answers other
-// methods with 405.
+// Patterns returns the chi patterns of all paths. Each takes GET and HEAD and answers 405 to other methods.
 func (p *Pages) Patterns() []string { return p.patterns }
 
 // ServeHTTP answers a request for one of Patterns.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// NotFound answers with a page that nothing is there, and leads the link of a page that ends in a slash to that page. It is for
+// NotFound serves the "page not found" page. A page's path with trailing slashes is redirected to the page. It is for
 // browsers: see PrefersHTML.
 func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimRight(r.URL.EscapedPath(), "/")
@@ -95,7 +94,7 @@ func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
 	p.render(w, r, http.StatusNotFound, missing)
 }
 
-// handle registers h for a pattern of chi, with whose eyes app looks at the path too: net/http would redirect what it finds untidy.
+// handle registers h for a chi pattern. It uses chi like app does, because http.ServeMux redirects paths such as /m/.. .
 func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 	p.patterns = append(p.patterns, pattern)
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -110,7 +109,7 @@ func (p *Pages) handle(pattern string, h http.HandlerFunc) {
 
 func (p *Pages) page(e entry) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !utf8.ValidString(httpapi.Param(r, "key")) { // no key, and nothing that a script could decode
+		if !utf8.ValidString(httpapi.Param(r, "key")) { // not a key: scripts could not decode it
 			p.NotFound(w, r)
 			return
 		}
@@ -118,7 +117,7 @@ func (p *Pages) page(e entry) http.HandlerFunc {
 	}
 }
 
-// locale is the language of a visitor: chosen at the foot of a page, or what the browser asks for.
+// locale returns the visitor's locale: from the cookie, or from Accept-Language.
 func (p *Pages) locale(r *http.Request) string {
 	if c, err := r.Cookie(localeCookie); err == nil && i18n.Supported(c.Value) {
 		return c.Value
@@ -126,7 +125,7 @@ func (p *Pages) locale(r *http.Request) string {
 	return p.options.Catalog.Match(r.Header.Get("Accept-Language"))
 }
 
-// render answers with a page in the visitor's language.
+// render serves a page in the visitor's language.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e entry) {
 	locale := p.locale(r)
 	v, err := p.view(e, locale)
@@ -153,11 +152,11 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e ent
 		return
 	}
 	if _, err := w.Write(content); err != nil {
-		p.options.Log.DebugContext(r.Context(), "page not taken", "error", err)
+		p.options.Log.DebugContext(r.Context(), "writing a page failed", "error", err)
 	}
 }
 
-// secure sets the headers that every answer of the package carries.
+// secure sets the security headers of every response.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

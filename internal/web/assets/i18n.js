@@ -8,7 +8,7 @@ export const locale = root.dataset.locale ?? "en_US";
 export const language = locale.replace("_", "-");
 
 /** @type {Record<string, string | string[]>} */
-const translations = JSON.parse(document.getElementById("words")?.textContent || "{}") ?? {};
+const translations = JSON.parse(document.getElementById("translations")?.textContent || "{}") ?? {};
 
 /** Index of the plural form by language, as in the Plural-Forms header of the .po files. @type {Record<string, (n: number) => number>} */
 const plurals = {

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Lengths, in runes, at which what people wrote is cut in places that are ours.
+// Lengths in runes to which text written by people is shortened.
 const (
 	maxName    = 120   // names of persons, mailboxes, organizations
 	maxSubject = 200   // subject of a mail
@@ -15,13 +15,13 @@ const (
 	maxFile    = 1024  // a file name
 )
 
-// line makes one line of text that a person or a server wrote: control and format characters (line ends, bidi
-// overrides) become spaces, runs of spaces one.
+// line returns untrusted text as one line: it replaces control and format characters (line ends, bidi overrides) by
+// spaces, collapses runs of spaces, and shortens to limit runes.
 func line(s string, limit int) string {
 	return cut(strings.Join(strings.Fields(strings.Map(visible, s)), " "), limit)
 }
 
-// block does the same for text of many lines and keeps these.
+// block does the same for text of several lines and keeps the lines.
 func block(s string, limit int) string {
 	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
 	for i, l := range lines {
@@ -30,7 +30,7 @@ func block(s string, limit int) string {
 	return cut(strings.Trim(strings.Join(lines, "\n"), "\n"), limit)
 }
 
-// visible replaces what must not be taken literally. Joiners belong to words of some scripts and to emoji.
+// visible replaces invisible characters by spaces. It keeps joiners, which some scripts and emoji need.
 func visible(r rune) rune {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	switch {
@@ -53,15 +53,15 @@ func cut(s string, limit int) string {
 	return string(runes[:limit-1]) + "…"
 }
 
-// inert keeps mail programs from making a link of text a stranger chose, such as a file name: an invisible space goes
-// where programs look for an address. Text without one stays as it is.
+// inert keeps mail programs from making a link of untrusted text such as a file name. It puts a zero-width space where
+// they detect an address.
 func inert(s string) string {
 	return inertReplacer.Replace(s)
 }
 
 var inertReplacer = strings.NewReplacer("://", ":\u200b//", "www.", "www\u200b.", "WWW.", "WWW\u200b.")
 
-// pieces splits text where mail programs look for an address; the HTML page sets a break opportunity after each.
+// pieces splits text after the characters by which mail programs detect an address.
 func pieces(s string) []string {
 	var list []string
 	start := 0
@@ -74,8 +74,8 @@ func pieces(s string) []string {
 	return append(list, s[start:])
 }
 
-// values reads what a domain put into Message.Data, decoded from JSON; absent and strange values are zero, since a mail
-// with a gap is better than none.
+// values is Message.Data decoded from JSON. Missing values and values of another type are zero: an incomplete mail is
+// better than none.
 type values map[string]any
 
 func decodeValues(encoded []byte) (values, error) {
@@ -89,7 +89,7 @@ func (v values) text(key string) string {
 	return s
 }
 
-// line returns a value as one line a stranger may have chosen.
+// line returns an untrusted value as one line.
 func (v values) line(key string) string { return inert(line(v.text(key), maxName)) }
 
 func (v values) number(key string) int64 {
