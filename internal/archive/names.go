@@ -9,20 +9,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxSegment is how many bytes file systems let a file or folder name have.
+// maxSegment is the maximum length of a file or folder name in bytes on common file systems.
 const maxSegment = 255
 
-// maxDepth is how many segments a path keeps: a name of nothing but folders would fill memory with them.
+// maxDepth is how many segments a path keeps. It bounds the memory for a name of many folders.
 const maxDepth = 64
 
-// Unnamed is what a name is called of which cleaning leaves nothing.
+// Unnamed is the name of a file whose name cleaning leaves empty.
 const Unnamed = "file"
 
-// Names turns the names of files, which may be anything, into paths that can be unpacked side by side below any folder
-// and never outside of it (contract 4.16). Backslashes separate as slashes do; empty segments, those of nothing but dots
-// and blanks, and drive letters are dropped; names that Windows reserves get an underscore in front; segments are cut to
-// what file systems take, folders deeper than anybody nests them are left out; and what would meet another file, whatever the case or
-// form of its letters, is numbered. The work grows with the length of the names alone.
+// Names returns unique, safe paths for files of any names, to unpack below one folder (contract 4.16). Backslashes separate
+// like slashes. Empty segments, segments of only dots and blanks, and drive letters are dropped. Names that Windows reserves
+// get an underscore in front. Segments are cut to maxSegment and paths to maxDepth. A name that equals another one after
+// folding gets a number. The cost is linear in the length of the names.
 func Names(names []string) []string {
 	t := tree{entries: map[spot]int{}, next: map[spot]int{}}
 	out := make([]string, len(names))
@@ -32,13 +31,13 @@ func Names(names []string) []string {
 	return out
 }
 
-// FileName is the last segment of a cleaned name: what a single file is saved under.
+// FileName returns the last segment of a cleaned name, to save a single file under.
 func FileName(name string) string {
 	s := segments(name)
 	return s[len(s)-1]
 }
 
-// segments returns the parts of a name that are left after cleaning, at least one.
+// segments returns the parts of a cleaned name, at least one.
 func segments(name string) []string {
 	var out []string
 	for part := range strings.SplitSeq(strings.ReplaceAll(name, `\`, "/"), "/") {
@@ -67,7 +66,7 @@ func segments(name string) []string {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// reserved reports whether Windows takes a name for a device, whatever its extension.
+// reserved reports whether Windows reserves the name for a device, with any extension.
 func reserved(segment string) bool {
 	base, _, _ := strings.Cut(segment, ".")
 	base = strings.ToUpper(strings.TrimRight(base, " "))
@@ -82,7 +81,7 @@ func reserved(segment string) bool {
 	return ok && utf8.RuneCountInString(digit) == 1 && strings.Contains("0123456789¹²³", digit)
 }
 
-// split parts a segment into what is numbered or cut, and an extension that stays.
+// split splits a segment into a stem, which is numbered or cut, and an extension, which is kept.
 func split(segment string) (base, extension string) {
 	extension = path.Ext(segment)
 	base = strings.TrimSuffix(segment, extension)
@@ -105,13 +104,13 @@ func shorten(segment string, limit int) string {
 	return base[:end] + extension
 }
 
-// tree is what has been placed so far. Folders have numbers; the root's is 0.
+// tree holds the paths assigned so far. Folders have numbers; the root is 0.
 type tree struct {
-	entries map[spot]int // a folder's number, or file
-	next    map[spot]int // the number to try next, by what is numbered
+	entries map[spot]int // number of the folder, or file
+	next    map[spot]int // next number to try, by the name to number
 }
 
-// spot is a folded name in a folder.
+// spot is a folded name within a folder.
 type spot struct {
 	folder int
 	name   string
@@ -119,7 +118,7 @@ type spot struct {
 
 const file = -1
 
-// place finds a path for a file, as near as possible to what its segments say, which it overwrites.
+// place assigns a path to a file. It changes the segments as little as possible, in place.
 func (t *tree) place(parts []string) string {
 	folder, last := 0, len(parts)-1
 	for i := range parts[:last] {
@@ -136,8 +135,8 @@ func (t *tree) place(parts []string) string {
 	return strings.Join(parts, "/")
 }
 
-// free is part, with a number where that is taken in a folder. Numbers are tried from the last one on that was found for the same name,
-// as far as a number of so many digits leaves room for it: names that end alike are as many as there are files.
+// free returns part, with a number when that name is taken in the folder. Numbers start behind the last one found for the same
+// name, with as many digits as there is room for. So many files of one name do not cost quadratic time.
 func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spot) {
 	at := spot{folder, fold(part)}
 	if !taken(at) {
@@ -150,7 +149,7 @@ func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spo
 		for n := max(from, t.next[numbered]); n < to; n++ {
 			name := cut + " (" + strconv.Itoa(n) + ")" + extension
 			if at.name = fold(name); !taken(at) {
-				t.next[numbered] = n // a folder may come by again; a file moves it on when it does
+				t.next[numbered] = n // a folder may come again and share its number; a file takes the next
 				return name, at
 			}
 		}
@@ -158,8 +157,8 @@ func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spo
 	}
 }
 
-// fold is what two names have in common that some file system takes for the same: case and composition of letters, and
-// blanks and dots at the end.
+// fold maps names that a file system may treat as equal to the same string: case, composition of letters, and trailing blanks
+// and dots.
 func fold(name string) string {
 	return strings.TrimRight(norm.NFC.String(strings.ToLower(norm.NFC.String(name))), ". ")
 }

@@ -1,8 +1,8 @@
-// Package archive owns how many files become one zip: their names in it, and its bytes, which are computed rather than
-// collected. A stored zip is known before its files are read: every offset, and the size of the whole. So it can be
-// served with a length, and in ranges, out of constant memory.
+// Package archive builds zip archives of stored files: safe names, and bytes computed on demand. Without compression every
+// offset and the total size are known before a file is read. So an archive is served with a length and in ranges, in constant
+// memory.
 //
-// It knows neither transfers nor HTTP. Where the bytes of a file come from is the caller's business.
+// It knows neither transfers nor HTTP. The caller opens the files.
 package archive
 
 import (
@@ -14,10 +14,9 @@ import (
 	"time"
 )
 
-// File is one entry. CRC32 (IEEE) and Size must be those of the bytes that it will be opened to: they are written before
-// the bytes are read.
+// File is one entry. Size and CRC32 (IEEE) must match the file's bytes, because they are written before them.
 type File struct {
-	Name  string // as Names gives it
+	Name  string // as returned by Names
 	Size  int64
 	CRC32 uint32
 }
@@ -26,12 +25,12 @@ type File struct {
 type Zip struct {
 	files     []File
 	modified  time.Time
-	locals    []int64 // offset of each file's header, and of the directory
-	directory []int64 // offset of each file's entry in the directory, and of its end
-	tail      []byte  // what follows the directory
+	locals    []int64 // offsets of the local headers, then of the directory
+	directory []int64 // offsets of the directory entries, then of their end
+	tail      []byte  // bytes after the directory
 }
 
-// The parts of the format (PKWARE APPNOTE 6.3.10): signatures, fixed lengths, and the values that say "look in zip64".
+// Constants of the format (PKWARE APPNOTE 6.3.10): signatures, lengths, and the values that refer to the zip64 fields.
 const (
 	localSignature     = 0x04034b50
 	directorySignature = 0x02014b50
@@ -54,7 +53,7 @@ const (
 	plainFile  = 0o100644 << 16 // external attributes
 )
 
-// New lays out an archive of files, all of them dated modified.
+// New returns the layout of an archive of files, all with the same modification time.
 func New(files []File, modified time.Time) *Zip {
 	z := &Zip{files: files, modified: modified.UTC(), locals: make([]int64, len(files)+1), directory: make([]int64, len(files)+1)}
 	at := int64(0)
@@ -72,7 +71,7 @@ func New(files []File, modified time.Time) *Zip {
 	return z
 }
 
-// Size is the number of bytes of the whole archive.
+// Size returns the size of the archive in bytes.
 func (z *Zip) Size() int64 { return z.directory[len(z.files)] + int64(len(z.tail)) }
 
 func (f File) large() bool { return f.Size >= max32 }
@@ -89,7 +88,7 @@ func (f File) entrySize(local int64) int64 {
 	return int64(directoryLength + len(f.Name) + timeLength + zip64Size(f, local))
 }
 
-// zip64Size is the length of the extra field of an entry in the directory.
+// zip64Size returns the length of the zip64 extra field of a directory entry.
 func zip64Size(f File, local int64) int {
 	n := 0
 	if f.large() {
@@ -106,7 +105,7 @@ func zip64Size(f File, local int64) int {
 
 var le = binary.LittleEndian
 
-// local is the header before a file's bytes.
+// local returns the header before a file's bytes.
 func (z *Zip) local(i int) []byte {
 	f := z.files[i]
 	b := make([]byte, 0, f.localSize())
@@ -128,7 +127,7 @@ func (z *Zip) local(i int) []byte {
 	return z.timestamp(b)
 }
 
-// entry is a file's entry in the directory.
+// entry returns a file's entry in the directory.
 func (z *Zip) entry(i int) []byte {
 	f, local := z.files[i], z.locals[i]
 	zip64 := zip64Size(f, local)
@@ -156,7 +155,7 @@ func (z *Zip) entry(i int) []byte {
 	return z.timestamp(b)
 }
 
-// common are the fields that header and entry share: versions to sizes.
+// common appends the fields that header and entry share: versions to sizes.
 func (z *Zip) common(b []byte, f File) []byte {
 	needed := uint16(version)
 	if f.large() {
@@ -174,22 +173,22 @@ func (z *Zip) common(b []byte, f File) []byte {
 	return le.AppendUint32(b, size)
 }
 
-// timestamp is the time in UTC, which the older fields cannot say.
+// timestamp appends the time in UTC, which the older fields cannot express.
 func (z *Zip) timestamp(b []byte) []byte {
 	b = le.AppendUint16(b, 0x5455)
 	b = le.AppendUint16(b, 5)
-	b = append(b, 1) // only the time of the last change
+	b = append(b, 1) // modification time only
 	return le.AppendUint32(b, uint32(z.modified.Unix()))
 }
 
-// end is what closes the directory.
+// end returns the records after the directory.
 func (z *Zip) end() []byte {
 	n := len(z.files)
 	start, stop := z.locals[n], z.directory[n]
 	var b []byte
 	if n >= max16 || start >= max32 || stop-start >= max32 {
 		b = le.AppendUint32(b, end64Signature)
-		b = le.AppendUint64(b, 44) // of this record, from here on
+		b = le.AppendUint64(b, 44) // length of the rest of this record
 		b = le.AppendUint16(b, madeByUnix)
 		b = le.AppendUint16(b, version64)
 		b = append(b, 0, 0, 0, 0, 0, 0, 0, 0) // disks
@@ -211,18 +210,18 @@ func (z *Zip) end() []byte {
 	return append(b, 0, 0) // comment
 }
 
-// Reader reads the archive's bytes from anywhere. It is used by one goroutine and must be closed.
+// Reader reads the archive's bytes at any position. One goroutine uses it and closes it.
 type Reader struct {
 	z    *Zip
 	open func(i int) (io.ReadSeekCloser, error)
 	at   int64
 
-	file    io.ReadSeekCloser // the file that is open
-	opened  int               // which one
+	file    io.ReadSeekCloser // the open file, nil: none
+	opened  int               // its index
 	filePos int64
 }
 
-// Open returns a Reader at the start of the archive. It opens one file at a time with open, when it comes to its bytes.
+// Open returns a Reader at the start of the archive. The Reader calls open for one file at a time, when it reaches it.
 func (z *Zip) Open(open func(i int) (io.ReadSeekCloser, error)) *Reader {
 	return &Reader{z: z, open: open}
 }
@@ -244,7 +243,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read implements io.Reader. It fills p as far as the archive goes: files may be small, and headers are.
+// Read implements io.Reader. It fills p unless the archive ends: files may be small, and headers are.
 func (r *Reader) Read(p []byte) (n int, err error) {
 	if r.at >= r.z.Size() {
 		return 0, io.EOF
@@ -258,7 +257,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// part reads from the one part of the archive that the position lies in.
+// part reads from the part of the archive at the present position.
 func (r *Reader) part(p []byte) (int, error) {
 	z := r.z
 	n := len(z.files)
@@ -285,7 +284,7 @@ func (r *Reader) part(p []byte) (int, error) {
 	return got, nil
 }
 
-// content brings the file of entry i to a position.
+// content seeks in the file of entry i, which it opens if needed.
 func (r *Reader) content(i int, at int64) error {
 	if r.file == nil || r.opened != i {
 		if err := r.Close(); err != nil {
@@ -306,7 +305,7 @@ func (r *Reader) content(i int, at int64) error {
 	return nil
 }
 
-// Close closes the file that is open.
+// Close closes the open file, if any.
 func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil

@@ -2,8 +2,7 @@ package blob
 
 import "fmt"
 
-// AppendFinished is what a Store's Append does where the object is finished with size bytes: its caller lost track of it.
-// Errors: ErrGap, ErrFinished.
+// AppendFinished implements Store.Append for an object that is finished with size bytes. Errors: ErrGap, ErrFinished.
 func AppendFinished(key Key, offset, size int64) (Writer, error) {
 	switch {
 	case offset == size:
@@ -15,13 +14,13 @@ func AppendFinished(key Key, offset, size int64) (Writer, error) {
 	}
 }
 
-// finishedWriter is the Writer of an object to which nothing is missing.
+// finishedWriter is the Writer of a complete object.
 type finishedWriter struct {
 	key  Key
 	size int64
 }
 
-// Write refuses to change the object.
+// Write refuses any byte. Errors: ErrFinished.
 func (w *finishedWriter) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -29,7 +28,7 @@ func (w *finishedWriter) Write(p []byte) (int, error) {
 	return 0, fmt.Errorf("write blob %s: %w", w.key, ErrFinished)
 }
 
-// Sync has nothing to do: Finish made the bytes durable.
+// Sync returns the size; Finish has made the bytes durable.
 func (w *finishedWriter) Sync() (int64, error) { return w.size, nil }
 
 // Close implements Writer.

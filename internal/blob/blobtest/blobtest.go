@@ -1,5 +1,5 @@
-// Package blobtest is the conformance suite of package blob: what every Store has to pass, on disk or in a bucket.
-// What a particular kind of crash leaves behind is tested beside the store that can crash that way.
+// Package blobtest is the conformance suite of package blob for every Store. Crashes that are particular to a store are tested
+// in the store's package.
 package blobtest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Run tests stores. fresh prepares empty storage for one test and returns a function that opens a store on it; every
-// call of that function stands for a new process that finds what the last one left.
+// Run tests a store. fresh prepares empty storage for one test and returns a function that opens a store on it; each call of
+// that function stands for a new process.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() blob.Store)) {
 	tests := []struct {
 		name string
@@ -59,13 +59,13 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() blob.Store)) {
 	}
 }
 
-// suite is a store under test with the checks that most tests share.
+// suite is a store under test, with common checks.
 type suite struct {
 	blob.Store
 	open func() blob.Store
 }
 
-// restart goes on with a store that a new process opened.
+// restart opens the store as a new process would.
 func (s *suite) restart() { s.Store = s.open() }
 
 // write appends data at offset, syncs and closes.
@@ -86,7 +86,7 @@ func (s *suite) write(t testing.TB, key blob.Key, offset, size int64, data []byt
 	}
 }
 
-// finish finishes and checks that reading returns data.
+// finish finishes the object and checks that reading returns data.
 func (s *suite) finish(t testing.TB, key blob.Key, data []byte) {
 	t.Helper()
 	if err := s.Finish(context.Background(), key, int64(len(data))); err != nil {
@@ -126,7 +126,7 @@ func (s *suite) wantNothing(t testing.TB, key blob.Key) {
 	wantError(t, "Open", err, blob.ErrNotFound)
 }
 
-// wantList compares what List shows with want, in any order and apart from modification times, which must be recent.
+// wantList compares the result of List with want, in any order. Modification times must be recent.
 func (s *suite) wantList(t testing.TB, want ...blob.Info) {
 	t.Helper()
 	var got []blob.Info

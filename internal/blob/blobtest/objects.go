@@ -145,7 +145,7 @@ func testFinishWithoutSync(t *testing.T, s *suite) {
 	s.finish(t, key, data)
 }
 
-// testFinishAfterCut is an object whose last request turned out wrong and was taken back, with nothing after it.
+// testFinishAfterCut finishes an object whose last request was rolled back.
 func testFinishAfterCut(t *testing.T, s *suite) {
 	key, data := newKey(), content(11, 500)
 	s.write(t, key, 0, 0, data)
@@ -259,7 +259,7 @@ func testDeleteWhileReading(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	s.wantNothing(t, key)
-	// A bucket may end the reader here instead; what it must not do is hand out anything else.
+	// A bucket may end the reader here instead, but it must not return other bytes.
 	rest, err := io.ReadAll(r)
 	if err == nil && !bytes.Equal(append(head, rest...), data) {
 		t.Fatalf("read %d wrong bytes after Delete", len(rest))

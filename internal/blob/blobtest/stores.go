@@ -180,7 +180,7 @@ func testCancelledContext(t *testing.T, s *suite) {
 	}
 	defer w.Close()
 	cancel()
-	// A client that hangs up ends its request's context; what it sent is kept all the same.
+	// A client that disconnects cancels its request's context. The bytes it sent are kept.
 	if _, err := w.Write(data); err != nil {
 		t.Fatalf("Write: %v", err)
 	}

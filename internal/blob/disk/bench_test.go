@@ -29,8 +29,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// BenchmarkAppend compares uploads through the store, one and four at a time, with the smallest program that does the
-// same. Neither should be below 0.90 of Bare.
+// BenchmarkAppend compares uploads through the store, one and four at a time, with a minimal program that does the same.
+// Neither should be below 0.90 of Bare.
 func BenchmarkAppend(b *testing.B) {
 	for _, parallel := range []int{1, 4} {
 		b.Run(fmt.Sprintf("Bare/%d", parallel), func(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// bench times run for several objects at once, and cleans up between rounds.
+// bench times run for several objects in parallel, and cleans up between rounds.
 func bench(b *testing.B, parallel int, run func(i int, buffer []byte) error, clean func(i int) error) {
 	b.Helper()
 	b.SetBytes(benchSize * int64(parallel))
@@ -99,7 +99,7 @@ func upload(s *disk.Store, key blob.Key, buffer []byte) error {
 	return s.Finish(context.Background(), key, benchSize)
 }
 
-// BenchmarkSmall is an object of one byte, where fsyncs are all there is.
+// BenchmarkSmall stores an object of one byte: it measures fsyncs only.
 func BenchmarkSmall(b *testing.B) {
 	s := open(b, b.TempDir(), disk.OS())
 	i := 0

@@ -15,9 +15,9 @@ import (
 	"github.com/consign-dev/consign/internal/blob/powercut"
 )
 
-// promise is what a caller knows about one object, as its database row would hold it.
+// promise is what a caller knows about one object, as its database row does.
 type promise struct {
-	data     string // the object, once it is complete
+	data     string // the object, once complete
 	acked    int    // bytes that a Sync reported
 	finished bool
 	deleting bool // Delete was called
@@ -27,10 +27,10 @@ type promise struct {
 // book is what the caller knows about all objects.
 type book map[blob.Key]promise
 
-// step is one thing a caller does, and can do again after a crash in the middle of it.
+// step is one operation of a caller, which it can repeat after a crash.
 type step func(s *disk.Store, b book) error
 
-// extend appends up to end of the object, as one request would.
+// extend appends up to end of the object, as one request.
 func extend(key blob.Key, data string, end int) step {
 	return func(s *disk.Store, b book) error {
 		p := b[key]
@@ -44,7 +44,7 @@ func extend(key blob.Key, data string, end int) step {
 	}
 }
 
-// stray sends bytes that the caller does not acknowledge, because their digest was wrong, say.
+// stray writes bytes that the caller does not acknowledge, for example because of a wrong digest.
 func stray(key blob.Key, data string, synced bool) step {
 	return func(s *disk.Store, b book) error {
 		_, err := send(s, key, b[key].acked, data, synced)
@@ -94,7 +94,7 @@ func remove(key blob.Key) step {
 	}
 }
 
-// work passes every fsync of the store, each in a situation in which something depends on it.
+// work reaches every fsync of the store in a situation that depends on it.
 var work = [][]step{
 	{ // an upload in two requests
 		extend("upload-aaaa", "abcdef", 3), extend("upload-aaaa", "abcdef", 6), finish("upload-aaaa", "abcdef"),
@@ -106,7 +106,7 @@ var work = [][]step{
 		extend("cut-aabb", "jklmno", 2), stray("cut-aabb", "XYZ", true), extend("cut-aabb", "jklmno", 4),
 		extend("cut-aabb", "jklmno", 6), finish("cut-aabb", "jklmno"),
 	},
-	{ // bytes beyond the acknowledged offset, taken back with nothing in their place
+	{ // bytes beyond the acknowledged offset, rolled back without others in their place
 		extend("back-bbbb", "pq", 2), stray("back-bbbb", "XYZ", true), stray("back-bbbb", "", false), finish("back-bbbb", "pq"),
 	},
 	{ // nothing at all
@@ -120,7 +120,7 @@ var work = [][]step{
 
 const root = "/data/objects"
 
-// carryOut opens the store and does steps from one on, until the power goes. It returns the step that failed.
+// carryOut opens the store and does the steps from one on until the power fails. It returns the step that failed.
 func carryOut(d *powercut.Disk, steps []step, from int, b book) (int, error) {
 	s, err := disk.New(root, d)
 	if err != nil {
@@ -134,7 +134,7 @@ func carryOut(d *powercut.Disk, steps []step, from int, b book) (int, error) {
 	return len(steps), nil
 }
 
-// fates are the ways in which the power goes at each moment: those worth trying always, then some at random.
+// fates are the outcomes of a power cut to try at each moment: fixed ones, then random ones.
 func fates(random uint64) []powercut.Fate {
 	f := []powercut.Fate{powercut.Nothing, powercut.NamesOnly, powercut.ContentOnly, powercut.Garbage}
 	for seed := range random {
@@ -143,8 +143,8 @@ func fates(random uint64) []powercut.Fate {
 	return f
 }
 
-// explore cuts the power at every moment of the work, and also kills the process at every moment, lets the next one
-// go on, and cuts the power at every moment of that. It returns the first promise that was broken.
+// explore cuts the power at every moment of the work. It also kills the process at every moment, lets the next process
+// continue, and cuts the power at every moment of that. It returns the first broken promise.
 func explore(steps []step, skip func(powercut.Sync) bool) error {
 	for n := 1; ; n++ {
 		first, b := powercut.New(powercut.Options{CutAfter: n, SkipSync: skip}), book{}
@@ -181,8 +181,7 @@ func judge(when string, d *powercut.Disk, b book, fates []powercut.Fate, skip fu
 	return nil
 }
 
-// verify checks that the disk keeps every promise, goes on with everything as a caller would, and checks again after
-// another cut.
+// verify checks that the disk keeps every promise, continues all objects as a caller would, and checks again after another cut.
 func verify(d *powercut.Disk, b book) error {
 	s, err := disk.New(root, d)
 	if err != nil {
@@ -205,14 +204,14 @@ func verify(d *powercut.Disk, b book) error {
 	return nil
 }
 
-// resume brings an object to the end its caller had in mind.
+// resume completes an object as its caller intended.
 func resume(s *disk.Store, key blob.Key, p promise) error {
 	ctx := context.Background()
 	if p.deleting {
 		return s.Delete(ctx, key)
 	}
 	_, err := send(s, key, p.acked, p.data[p.acked:], true)
-	if errors.Is(err, blob.ErrFinished) { // a Finish that was cut short came through, and must have been complete
+	if errors.Is(err, blob.ErrFinished) { // the interrupted Finish was complete
 		err = nil
 	}
 	if err != nil {
@@ -221,7 +220,7 @@ func resume(s *disk.Store, key blob.Key, p promise) error {
 	return s.Finish(ctx, key, int64(len(p.data)))
 }
 
-// checkKept checks the promises; with all, everything that is not deleted has to be finished.
+// checkKept checks the promises; with all, every object that is not deleted must be finished.
 func checkKept(s *disk.Store, b book, all bool) error {
 	listed := map[blob.Key][]bool{}
 	if err := s.List(context.Background(), func(i blob.Info) error {

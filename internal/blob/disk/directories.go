@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// maxKnown bounds how many leaf directories are remembered; beyond it they are synced anew, which costs time only.
+// maxKnown limits how many leaf directories are cached. Others are only synced again.
 const maxKnown = 1 << 14
 
-// directories makes the fan-out directories and remembers which of them are durable. That a directory exists proves
-// nothing: the process that made it may have died before its fsync.
+// directories creates the fan-out directories and caches which of them are durable. An existing directory may not be durable:
+// the process that created it may have died before its fsync.
 type directories struct {
 	mu      sync.Mutex
 	durable map[string]struct{}
 }
 
-// make creates the two levels that end in leaf, under a directory that exists, and makes them durable.
+// make creates the two levels that end in leaf, below an existing directory, and makes them durable.
 func (d *directories) make(fsys FS, leaf string) error {
 	d.mu.Lock()
 	_, known := d.durable[leaf]
@@ -42,14 +42,14 @@ func (d *directories) make(fsys FS, leaf string) error {
 	return nil
 }
 
-// forget makes the next call for leaf look at the disk again.
+// forget removes leaf from the cache.
 func (d *directories) forget(leaf string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.durable, leaf)
 }
 
-// makeTree creates dir and whatever is missing above it, and makes each of them durable before the next below.
+// makeTree creates dir and its missing parents, and makes each durable before the next below.
 func makeTree(fsys FS, dir string) error {
 	parent := filepath.Dir(dir)
 	if parent == dir {
@@ -57,8 +57,8 @@ func makeTree(fsys FS, dir string) error {
 	}
 	_, err := fsys.Stat(dir)
 	if err == nil {
-		// It is synced all the same, since its maker may have died. An administrator may have made it in a place
-		// that we are not allowed to open; then it is not ours to care for.
+		// It is synced although it exists, because its creator may have died. An administrator may have created it in a
+		// directory that this process may not open; that one is skipped.
 		if err := fsys.SyncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}

@@ -3,9 +3,9 @@
 //	uploads/<key>           unfinished objects, written in place
 //	objects/xx/yy/<key>     finished objects; xxyy are the last four characters of the key
 //
-// Finish renames a file from the first to the second, so both must be on the same file system. The package owns the
-// order of writes, renames and fsyncs that keeps the promises of package blob through a power cut; package powercut
-// simulates one to prove it. It does not judge whether an object is still wanted: foreign files are left alone.
+// Finish renames a file from the first to the second, so both are on the same file system. The order of writes, renames and
+// fsyncs keeps the guarantees of package blob through a power cut; package powercut simulates one to verify it. Foreign files
+// are left alone.
 package disk
 
 import (
@@ -35,8 +35,7 @@ type Store struct {
 
 var _ blob.Store = (*Store)(nil)
 
-// New opens the store in dir, which is created if it is missing. Directories and files are accessible to the
-// process's user only.
+// New opens the store in dir and creates dir if it is missing. Only the process's user can access its files and directories.
 func New(dir string, fsys FS) (*Store, error) {
 	s := &Store{
 		fs:      fsys,
@@ -57,8 +56,8 @@ func New(dir string, fsys FS) (*Store, error) {
 	return s, nil
 }
 
-// Missing reports whether there is no store in dir: neither of its directories exists. The empty directory below a file
-// system that is not mounted looks like that, and New would begin a new store in it.
+// Missing reports whether dir holds no store: neither of its directories exists. An empty mount point of an unmounted file
+// system looks the same, and New would create a new store in it.
 func Missing(dir string, fsys FS) (bool, error) {
 	for _, name := range []string{uploadsDir, objectsDir} {
 		_, err := fsys.Stat(filepath.Join(dir, name))
@@ -96,12 +95,12 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	}
 	return &writer{
 		store: s, key: key, file: file, at: offset, held: offset, size: size, kicked: offset, reserved: offset,
-		// A file met at offset 0 may be the leftover of a process that died before it made the entry durable.
+		// A file opened at offset 0 may be left over by a process that died before it made the directory entry durable.
 		newEntry: offset == 0,
 	}, nil
 }
 
-// cut makes offset the end of the file.
+// cut truncates the file to offset.
 func cut(file File, offset int64) error {
 	held, err := file.Size()
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		held = size
 		if err = s.promote(key, size); errors.Is(err, fs.ErrNotExist) {
-			held, err = s.sizeOf(object) // another call may have been quicker
+			held, err = s.sizeOf(object) // a parallel call has finished it
 		}
 	}
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 	return nil
 }
 
-// promote moves a complete upload among the finished objects; settle makes the move durable.
+// promote renames a complete upload to its finished place; settle makes the rename durable.
 func (s *Store) promote(key blob.Key, size int64) error {
 	file, err := s.fs.OpenWrite(s.uploadPath(key), false)
 	if err != nil {
@@ -167,15 +166,15 @@ func (s *Store) promote(key blob.Key, size int64) error {
 		if err = s.fs.Rename(s.uploadPath(key), object); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		s.fanout.forget(leaf) // somebody may have tidied empty directories away
+		s.fanout.forget(leaf) // an administrator may have removed empty directories
 	}
 	return err
 }
 
-// settle makes a finished object durable as such. All of it is repeated for an object that is found finished: the
-// process that renamed it may have died before its fsyncs.
+// settle makes a finished object durable. It is repeated for an object that is already finished: the process that renamed it
+// may have died before its fsyncs.
 func (s *Store) settle(key blob.Key) error {
-	// The new name first: until it is durable, the old one must not be given up.
+	// First the new name: the old one must not go before the new one is durable.
 	if err := s.fs.SyncDir(filepath.Dir(s.objectPath(key))); err != nil {
 		return err
 	}
@@ -203,7 +202,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	if err := begin(ctx, key); err != nil {
 		return 0, err
 	}
-	// The finished place is asked again at the end, because a Finish may come between the first two.
+	// The finished place is checked twice, because a Finish may happen between the first two checks.
 	for _, name := range []string{s.objectPath(key), s.uploadPath(key), s.objectPath(key)} {
 		held, err := s.sizeOf(name)
 		if err == nil {
@@ -221,8 +220,8 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := begin(ctx, key); err != nil {
 		return err
 	}
-	// In the direction of Finish, so that an object on its way between the two places does not slip through. The
-	// directories are synced even if nothing was there: a process may have died between removal and fsync.
+	// In the order of Finish, so that an object that moves between the two places is found. The directories are synced even
+	// when nothing was there: a process may have died between removal and fsync.
 	for _, name := range []string{s.uploadPath(key), s.objectPath(key)} {
 		if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return s.failed("delete", key, err)
@@ -237,7 +236,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 
 func (s *Store) uploadPath(key blob.Key) string { return filepath.Join(s.uploads, string(key)) }
 
-// objectPath spreads objects by the end of the key, because the beginning of a UUIDv7 is the time.
+// objectPath spreads objects over directories by the end of the key, because a UUIDv7 begins with the time.
 func (s *Store) objectPath(key blob.Key) string {
 	k := string(key)
 	n := len(k)
@@ -252,7 +251,7 @@ func (s *Store) sizeOf(name string) (int64, error) {
 	return info.Size(), nil
 }
 
-// begin is what each call checks before it touches anything.
+// begin checks what every call checks first.
 func begin(ctx context.Context, key blob.Key) error {
 	if err := key.Check(); err != nil {
 		return err
@@ -260,7 +259,7 @@ func begin(ctx context.Context, key blob.Key) error {
 	return ctx.Err()
 }
 
-// failed wraps what the file system said, and translates what callers must be able to tell apart.
+// failed wraps an error of the file system with the error of package blob that callers check for.
 func (s *Store) failed(operation string, key blob.Key, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -274,11 +273,11 @@ func (s *Store) failed(operation string, key blob.Key, err error) error {
 	}
 }
 
-// unreachable is what a file system says that is not there, or was made read-only after an error, and may come back.
+// unreachable holds the errors of a file system that is unmounted, or was remounted read-only after an error.
 var unreachable = []error{syscall.EROFS, syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN}
 
-// away says whether err comes of a file system that is not there. One that was unmounted leaves an empty directory behind: a file
-// that is missing there is not gone, and nobody may conclude so.
+// away reports whether err comes from a file system that is unavailable. An unmounted one leaves an empty directory: a missing
+// file there is not evidence of a deleted object.
 func (s *Store) away(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = s.fs.Stat(s.uploads)

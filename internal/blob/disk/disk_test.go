@@ -25,7 +25,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestConformanceOnPowercut also shows that the simulated file layer behaves like a real one while nothing fails.
+// TestConformanceOnPowercut also shows that the simulated file layer behaves like a real one without faults.
 func TestConformanceOnPowercut(t *testing.T) {
 	t.Parallel()
 	blobtest.Run(t, func(t *testing.T) func() blob.Store {
@@ -149,7 +149,7 @@ func TestListSkipsForeign(t *testing.T) {
 	}
 }
 
-// TestEmptyDirectoriesTidied is an administrator's find -empty -delete below a running server.
+// TestEmptyDirectoriesTidied removes empty directories below a running server, as an administrator may with find.
 func TestEmptyDirectoriesTidied(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestEmptyDirectoriesTidied(t *testing.T) {
 	put(t, s, "aaaaaaaa-1234", "x")
 }
 
-// TestReservedSpace checks that what a client announces does not take space that it never fills.
+// TestReservedSpace checks that an announced size takes no space that is never filled.
 func TestReservedSpace(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

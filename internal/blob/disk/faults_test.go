@@ -48,7 +48,7 @@ func mustClose(t testing.TB, w blob.Writer) {
 	}
 }
 
-// TestAway: a file system that was unmounted, or became read-only, is away. Nothing that it holds counts as gone or deleted.
+// TestAway checks that a file system that is unmounted or read-only is unavailable, and that no object counts as deleted.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -93,7 +93,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// readOnly is a file layer on which nothing can be opened for writing.
+// readOnly is a file layer that refuses to open files for writing.
 type readOnly struct{ disk.FS }
 
 func (readOnly) OpenWrite(name string, _ bool) (disk.File, error) {
@@ -135,7 +135,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFullOnSync is delayed allocation or a quota: the write is taken, and refused when it has to reach the disk.
+// TestFullOnSync simulates delayed allocation or a quota: the write succeeds, and Sync fails.
 func TestFullOnSync(t *testing.T) {
 	t.Parallel()
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
@@ -161,7 +161,7 @@ func TestFullOnSync(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsRemembered: the kernel reports a failed write to one fsync, and the next one succeeds without it.
+// TestFailedSyncIsRemembered checks that a failed write stays failed: the kernel reports it to one fsync only.
 func TestFailedSyncIsRemembered(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"uploads/" + string(key), "uploads"} {
@@ -175,7 +175,7 @@ func TestFailedSyncIsRemembered(t *testing.T) {
 		}})
 		s := open(t, root, d)
 		w := begin(t, s, 0)
-		if name != "uploads" { // that is synced with the first bytes only
+		if name != "uploads" { // it is synced with the first bytes only
 			mustWrite(t, w, "abc")
 			mustSync(t, w, 3)
 		}
@@ -194,7 +194,7 @@ func TestFailedSyncIsRemembered(t *testing.T) {
 			}
 		}
 		mustClose(t, w)
-		// A caller that overlooked the error must not get an object finished whose bytes are lost.
+		// A caller that ignored the error must not get an object finished whose bytes are lost.
 		if err := s.Finish(context.Background(), key, held+3); !errors.Is(err, blob.ErrSize) {
 			t.Fatalf("Finish = %v, want ErrSize", err)
 		}
@@ -212,7 +212,7 @@ func TestFailedSyncIsRemembered(t *testing.T) {
 	}
 }
 
-// TestFailedSyncIsReported goes through every fsync of an object's life: none may fail unnoticed.
+// TestFailedSyncIsReported fails each fsync of an object's life in turn: the caller must see each failure.
 func TestFailedSyncIsReported(t *testing.T) {
 	t.Parallel()
 	life := slices.Concat(work...)

@@ -8,25 +8,25 @@ import (
 	"syscall"
 )
 
-// FS is the file layer below a Store: the operating system's (OS), or one that simulates a power cut. Names are
-// paths, and errors wrap those of io/fs and syscall as the os package's do.
+// FS is the file layer below a Store: the operating system's (OS) or a simulation of power cuts. Names are paths. Errors wrap
+// those of io/fs and syscall, as those of package os do.
 type FS interface {
 	// Mkdir creates one directory, for this user only.
 	Mkdir(name string) error
-	// OpenWrite opens a file for writing without changing it, and creates it empty if that is asked for.
+	// OpenWrite opens a file for writing without changing it. With create, it creates a missing file.
 	OpenWrite(name string, create bool) (File, error)
 	// OpenRead opens a file for reading.
 	OpenRead(name string) (io.ReadSeekCloser, error)
-	// Stat describes a file.
+	// Stat returns a file's attributes.
 	Stat(name string) (fs.FileInfo, error)
-	// Rename moves a file within the file system, replacing what has the new name.
+	// Rename renames a file within the file system and replaces a file of the new name.
 	Rename(from, to string) error
 	// Remove removes a file.
 	Remove(name string) error
-	// Scan calls fn for each entry of a directory, in any order, and stops at its first error. Entries that vanish
-	// meanwhile are passed over.
+	// Scan calls fn for each entry of a directory, in any order, until fn returns an error. It skips entries that vanish
+	// meanwhile.
 	Scan(dir string, fn func(fs.FileInfo) error) error
-	// SyncDir makes creations, renames and removals in a directory durable.
+	// SyncDir makes the creations, renames and removals in a directory durable.
 	SyncDir(dir string) error
 }
 
@@ -36,13 +36,13 @@ type File interface {
 	io.Closer
 	// Size returns the file's length in bytes.
 	Size() (int64, error)
-	// Truncate sets the length, and releases space reserved beyond it.
+	// Truncate sets the length and releases space reserved beyond it.
 	Truncate(size int64) error
-	// Sync makes content and length durable; the file's name is up to SyncDir.
+	// Sync makes content and length durable, but not the file's name; see SyncDir.
 	Sync() error
-	// Reserve sets space aside without changing the length.
+	// Reserve allocates space without changing the length.
 	Reserve(offset, length int64) error
-	// Writeback starts moving a range to the disk and does not wait. It promises nothing.
+	// Writeback starts writing a range to the disk and does not wait. It guarantees nothing.
 	Writeback(offset, length int64)
 }
 
@@ -51,7 +51,7 @@ func OS() FS { return osFS{} }
 
 type osFS struct{}
 
-// batch is how many directory entries are read at a time.
+// batch is how many directory entries are read at once.
 const batch = 256
 
 func (osFS) Mkdir(name string) error { return os.Mkdir(name, 0o700) }
@@ -116,14 +116,14 @@ func (osFS) SyncDir(dir string) error {
 	}
 	defer d.Close()
 	err = d.Sync()
-	// Some network and FUSE file systems have no fsync for directories, and no other way to ask for it either.
+	// Some network and FUSE file systems support no fsync of directories.
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
 	return err
 }
 
-// osFile adds to an *os.File what the os package does not have.
+// osFile adds methods of File that *os.File lacks.
 type osFile struct{ *os.File }
 
 func (f osFile) Size() (int64, error) {

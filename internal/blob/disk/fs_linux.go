@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reserve allocates blocks and keeps the length (fallocate(2), FALLOC_FL_KEEP_SIZE).
+// Reserve allocates blocks without changing the length (fallocate(2), FALLOC_FL_KEEP_SIZE).
 func (f osFile) Reserve(offset, length int64) error {
 	for {
 		err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, offset, length)
@@ -16,8 +16,8 @@ func (f osFile) Reserve(offset, length int64) error {
 	}
 }
 
-// Writeback starts asynchronous writeout of dirty pages (sync_file_range(2)); where that is unsupported, fsync does
-// all the work.
+// Writeback starts asynchronous writeout of dirty pages (sync_file_range(2)). Where that is unsupported, fsync writes all of
+// them.
 func (f osFile) Writeback(offset, length int64) {
 	_ = unix.SyncFileRange(int(f.Fd()), offset, length, unix.SYNC_FILE_RANGE_WRITE)
 }

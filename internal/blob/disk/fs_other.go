@@ -2,8 +2,8 @@
 
 package disk
 
-// Reserve does nothing: a reservation only makes writing quicker.
+// Reserve does nothing: reserving only makes writing faster.
 func (osFile) Reserve(int64, int64) error { return nil }
 
-// Writeback does nothing: fsync does all the work.
+// Writeback does nothing: fsync writes everything.
 func (osFile) Writeback(int64, int64) {}

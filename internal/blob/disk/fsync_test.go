@@ -15,8 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/blob/powercut"
 )
 
-// site names the fsync that is going on by the lines of package disk that led to it, and by how deep the directory
-// lies, since the fan-out is made in a loop.
+// site identifies an fsync by its call stack within package disk and by the depth of the directory, because the fan-out is
+// created in a loop.
 func site(s powercut.Sync) string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
@@ -32,10 +32,10 @@ func site(s powercut.Sync) string {
 	}
 }
 
-// TestEveryFsyncMatters takes out one fsync at a time, and wants a promise to break each time.
+// TestEveryFsyncMatters skips one fsync at a time and expects a broken promise each time.
 func TestEveryFsyncMatters(t *testing.T) {
 	t.Parallel()
-	sites := map[string][]int{} // and in which work they occur
+	sites := map[string][]int{} // and the work that each occurs in
 	for i, steps := range work {
 		if err := explore(steps, func(s powercut.Sync) bool {
 			if at := site(s); !slices.Contains(sites[at], i) {

@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// List implements blob.Store. Unfinished objects come first, so that one that is finished meanwhile is not missed.
+// List implements blob.Store. Unfinished objects come first, so that an object finished meanwhile is not missed.
 func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
 	if err := s.listKeys(ctx, s.uploads, false, fn); err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
 	})
 }
 
-// listKeys passes on the objects that lie in dir and belong there.
+// listKeys calls fn for the objects whose place is dir.
 func (s *Store) listKeys(ctx context.Context, dir string, finished bool, fn func(blob.Info) error) error {
 	return s.scan(ctx, dir, func(info fs.FileInfo) error {
 		key := blob.Key(info.Name())
@@ -37,13 +37,13 @@ func (s *Store) listKeys(ctx context.Context, dir string, finished bool, fn func
 			return nil
 		}
 		if finished && filepath.Dir(s.objectPath(key)) != dir {
-			return nil // reading it by its key would not find it
+			return nil // Open would not find it under its key
 		}
 		return fn(blob.Info{Key: key, Size: info.Size(), Modified: info.ModTime(), Finished: finished})
 	})
 }
 
-// scan calls fn for each entry of dir; a directory that is gone by now has none.
+// scan calls fn for each entry of dir. A missing directory has none.
 func (s *Store) scan(ctx context.Context, dir string, fn func(fs.FileInfo) error) error {
 	var stopped error
 	err := s.fs.Scan(dir, func(info fs.FileInfo) error {

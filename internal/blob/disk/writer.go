@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// reserveAhead is how much space is reserved at a time. Reserving the whole object at once would let a stranger
-	// who announces 50 GB and sends one byte fill the disk.
+	// reserveAhead is how much space is reserved at a time. If the whole object were reserved at once, a stranger could
+	// announce 50 GB, send one byte and fill the disk.
 	reserveAhead = 16 << 20
-	// writebackEvery is how much is written before the kernel is asked to start moving it to the disk, so that the
-	// fsync at the end finds little left to do (BenchmarkAppend: 1.2 to 1.5 times the throughput of a bare copy).
+	// writebackEvery is how many bytes are written between calls of Writeback, so that the final fsync has little to do
+	// (BenchmarkAppend: 1.2 to 1.5 times the throughput of a bare copy).
 	writebackEvery = 8 << 20
 )
 
@@ -20,17 +20,17 @@ type writer struct {
 	store    *Store
 	key      blob.Key
 	file     File
-	at       int64 // where the next byte goes
+	at       int64 // offset of the next byte
 	held     int64 // bytes known to be durable
-	size     int64 // bytes expected in the end, 0 = unknown
+	size     int64 // expected final size; 0: unknown
 	reserved int64 // end of the reserved space
-	kicked   int64 // end of what was handed to early writeback
-	newEntry bool  // the directory entry is not known to be durable
-	err      error // the first failure of Sync: the kernel forgets it, so we must not
+	kicked   int64 // end of the range passed to Writeback
+	newEntry bool  // the directory entry may not be durable
+	err      error // first failure of Sync; the kernel reports it only once
 }
 
-// Write implements io.Writer. The writer is no io.ReaderFrom on purpose: io.CopyBuffer would ignore its buffer and use one of
-// 32 KiB, which costs two to three times the processor time of 256 KiB.
+// Write implements io.Writer. The writer deliberately is no io.ReaderFrom: io.CopyBuffer would then use a buffer of 32 KiB
+// instead of its own, which costs two to three times the processor time of 256 KiB.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -48,8 +48,8 @@ func (w *writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// reserve sees to it that space up to end is reserved, as far as the announced size goes. A failure is no matter
-// here: if the space is really needed, the write will say so.
+// reserve reserves space up to end, within the announced size. It ignores failures: if the space is needed, the write
+// fails.
 func (w *writer) reserve(end int64) {
 	if end <= w.reserved || w.reserved >= w.size {
 		return
@@ -57,9 +57,9 @@ func (w *writer) reserve(end int64) {
 	n := min(max(reserveAhead, end-w.reserved), w.size-w.reserved)
 	err := w.file.Reserve(w.reserved, n)
 	if err != nil {
-		w.size = 0 // do without from here on
+		w.size = 0 // do not try again
 		if !errors.Is(err, errors.ErrUnsupported) {
-			_ = w.file.Truncate(w.at) // a disk that is nearly full may have given a part, which others need now
+			_ = w.file.Truncate(w.at) // a nearly full disk may have allocated a part of it
 		}
 		return
 	}
@@ -86,15 +86,15 @@ func (w *writer) Sync() (int64, error) {
 	return w.held, nil
 }
 
-// Close implements blob.Writer. It gives back space that was reserved and not used, and after a failed Sync cuts off
-// what the kernel may have lost, so that no later fsync can seem to vouch for it.
+// Close implements blob.Writer. It releases reserved space that was not used. After a failed Sync it cuts off the bytes that
+// the kernel may have lost, so that no later fsync seems to confirm them.
 func (w *writer) Close() error {
 	end := w.at
 	if w.err != nil {
 		end = w.held
 	}
 	if w.reserved > end || w.err != nil {
-		// Failing that, the next Append cuts, and until then the space stays reserved.
+		// If that fails, the next Append truncates; until then the space stays reserved.
 		_ = w.file.Truncate(end)
 	}
 	if err := w.file.Close(); err != nil {

@@ -7,29 +7,28 @@ import (
 	"slices"
 )
 
-// Outcome is what a power cut does to one operation that no fsync had covered.
+// Outcome is what a power cut does to an operation that no fsync has covered.
 type Outcome int
 
 // The outcomes.
 const (
-	Lost    Outcome = iota // as if it had never been
-	Kept                   // it reached the disk all the same
-	Garbled                // a write changed the length, and other bytes stand where its own should; a name is Kept
+	Lost    Outcome = iota // as if it had never happened
+	Kept                   // it reached the disk
+	Garbled                // of a write: the length changed and the bytes are garbage; of a name: like Kept
 )
 
-// Op tells a Fate what it decides about.
+// Op describes the operation that a Fate decides about.
 type Op struct {
-	Name bool // a change of a directory entry, as against one of a file's content or length
+	Name bool // a change of a directory entry, not of a file
 }
 
-// Fate decides about each operation that no fsync had covered, in the order of their execution within one file or
-// directory.
+// Fate decides about each operation that no fsync has covered, in the order of execution within one file or directory.
 type Fate func(Op) Outcome
 
-// Nothing lets only what was fsynced survive.
+// Nothing keeps only what was fsynced.
 func Nothing(Op) Outcome { return Lost }
 
-// NamesOnly lets all directory entries survive, and of content only what was fsynced.
+// NamesOnly keeps all directory entries, and the content that was fsynced.
 func NamesOnly(op Op) Outcome {
 	if op.Name {
 		return Kept
@@ -37,7 +36,7 @@ func NamesOnly(op Op) Outcome {
 	return Lost
 }
 
-// ContentOnly lets all content survive, and of directory entries only those that were fsynced.
+// ContentOnly keeps all content, and the directory entries that were fsynced.
 func ContentOnly(op Op) Outcome {
 	if op.Name {
 		return Lost
@@ -45,7 +44,7 @@ func ContentOnly(op Op) Outcome {
 	return Kept
 }
 
-// Garbage is NamesOnly with every write garbled, as after a length reached the disk before its data.
+// Garbage is NamesOnly with every write garbled, as when a length reaches the disk before its data.
 func Garbage(op Op) Outcome {
 	if op.Name {
 		return Kept
@@ -53,14 +52,14 @@ func Garbage(op Op) Outcome {
 	return Garbled
 }
 
-// Random gives each operation one of the three outcomes; the same seed decides the same way.
+// Random gives each operation one of the three outcomes, determined by the seed.
 func Random(seed uint64) Fate {
 	r := rand.New(rand.NewPCG(seed, seed))
 	return func(Op) Outcome { return Outcome(r.IntN(3)) }
 }
 
-// Crash cuts the power and returns the disk that the next start finds. The Disk itself stays as it is, so that one
-// moment can be cut in several ways; files opened before belong to it and not to the disk returned.
+// Crash cuts the power and returns the disk that the next start finds. The Disk itself is unchanged, so that one moment can be
+// cut in several ways. Files opened before belong to it and not to the returned disk.
 func (d *Disk) Crash(fate Fate, o Options) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,8 +67,8 @@ func (d *Disk) Crash(fate Fate, o Options) *Disk {
 	return d.copied(&c, o)
 }
 
-// Restart returns the disk as the next process finds it after kill -9: everything is visible, and what was not
-// fsynced is as uncertain as before. The Disk itself stays as it is.
+// Restart returns the disk as the next process finds it after kill -9: everything is visible, and what was not fsynced is still
+// uncertain. The Disk itself is unchanged.
 func (d *Disk) Restart(o Options) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +83,7 @@ func (d *Disk) copied(c *copier, o Options) *Disk {
 	return next
 }
 
-// size is the content a process can reach from n; a file with two names counts once.
+// size returns the bytes that a process can reach from n; a file with two names counts once.
 func (n *node) size(seen map[*node]bool) int64 {
 	if seen[n] {
 		return 0
@@ -97,7 +96,7 @@ func (n *node) size(seen map[*node]bool) int64 {
 	return size
 }
 
-// copier copies a tree, either as it is or, with a fate, as it survives.
+// copier copies a tree, either unchanged or, with a fate, as it survives.
 type copier struct {
 	fate     Fate
 	nodes    map[*node]*node // a file may have two names
@@ -134,7 +133,7 @@ func (c *copier) node(n *node) *node {
 
 func (c *copier) entries(from map[string]*node) map[string]*node {
 	to := make(map[string]*node, len(from))
-	for _, name := range slices.Sorted(maps.Keys(from)) { // in order, so that a seed decides the same way each time
+	for _, name := range slices.Sorted(maps.Keys(from)) { // sorted, so that a seed always decides the same
 		to[name] = c.node(from[name])
 	}
 	return to
@@ -164,7 +163,7 @@ func (c *copier) survivingEntries(n, next *node) {
 	next.kept = c.entries(kept)
 }
 
-// survives decides about a directory entry once; an old name goes only if the new one survives.
+// survives decides about a directory entry once; an old name is lost only if the new one survives.
 func (c *copier) survives(l *link) bool {
 	if l.durable {
 		return true

@@ -31,7 +31,7 @@ func (d *Disk) find(op, name string) (*node, error) {
 	return n, nil
 }
 
-// parent returns the directory that name is, or would be, an entry of.
+// parent returns the directory of an entry that may not exist yet.
 func (d *Disk) parent(op, name string) (*node, string, error) {
 	n, err := d.find(op, path.Dir(name))
 	if err == nil && !n.isDir {
@@ -85,7 +85,7 @@ func (d *Disk) OpenWrite(name string, create bool) (disk.File, error) {
 	return &file{disk: d, name: name, node: n}, nil
 }
 
-// OpenRead implements disk.FS. The reader sees the content at this moment.
+// OpenRead implements disk.FS. The reader sees the content of this moment.
 func (d *Disk) OpenRead(name string) (io.ReadSeekCloser, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +140,7 @@ func (d *Disk) Rename(from, to string) error {
 	return nil
 }
 
-// Remove implements disk.FS; directories stay.
+// Remove implements disk.FS for files only.
 func (d *Disk) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +163,7 @@ func (d *Disk) Remove(name string) error {
 	return nil
 }
 
-// Scan implements disk.FS. Entries come in order of their names, as they were at the start.
+// Scan implements disk.FS. Entries come sorted by name, as of the start.
 func (d *Disk) Scan(dir string, fn func(fs.FileInfo) error) error {
 	d.mu.Lock()
 	n, err := d.find("open", dir)
@@ -280,7 +280,7 @@ func (f *file) Sync() error {
 // Reserve implements disk.File as a file system without fallocate does.
 func (f *file) Reserve(int64, int64) error { return errors.ErrUnsupported }
 
-// Writeback implements disk.File, which promises nothing.
+// Writeback implements disk.File and does nothing.
 func (f *file) Writeback(int64, int64) {}
 
 // Close implements io.Closer.

@@ -1,12 +1,12 @@
-// Package powercut simulates a file layer that loses power. It owns a model of what POSIX leaves open: content and
-// length of a file are certain only once the file was fsynced, and a name is certain only once its directory was.
-// Everything else may survive a cut, or not, or as garbage, in any combination. The model is stricter than common
-// file systems, where an fsync often carries neighbours along, so that code which passes relies on no such luck.
+// Package powercut simulates a file layer that loses power. It models what POSIX leaves open: content and length of a file are
+// certain only after an fsync of the file, and a name only after an fsync of its directory. Everything else may survive a cut,
+// be lost or become garbage, in any combination. The model is stricter than common file systems, where an fsync often covers
+// neighbours, so that code which passes does not depend on that.
 //
-// One thing is granted, as every file system with a journal grants it: a rename does not lose the file. Its old name
-// goes only when its new name is there to stay.
+// It makes one guarantee, as every file system with a journal does: a rename does not lose the file. The old name is lost only
+// when the new name survives.
 //
-// A Disk is a disk.FS for tests and lives in memory. It knows nothing of blobs.
+// A Disk is a disk.FS in memory, for tests. It knows nothing of blobs.
 package powercut
 
 import (
@@ -18,26 +18,25 @@ import (
 	"github.com/consign-dev/consign/internal/blob/disk"
 )
 
-// ErrCut is what every operation fails with once the power is gone.
+// ErrCut is the error of every operation after the power cut.
 var ErrCut = errors.New("the power is cut")
 
-// Sync describes an fsync to the hooks of Options.
+// Sync describes an fsync for the hooks of Options.
 type Sync struct {
 	Name string
 	Dir  bool // of a directory
 }
 
-// Options say what goes wrong. The zero value is a disk on which nothing does.
+// Options select the faults. The zero value is a disk without faults.
 type Options struct {
-	// CutAfter is the number of changing operations (also fsyncs) that succeed before the power goes; 0 means that
-	// it stays.
+	// CutAfter is the number of changing operations, fsyncs included, that succeed before the power cut; 0 means no cut.
 	CutAfter int
-	// SkipSync picks fsyncs that report success and do nothing.
+	// SkipSync selects fsyncs that report success and do nothing.
 	SkipSync func(Sync) bool
-	// FailSync picks fsyncs that fail with the error returned. As on Linux, what they should have written counts as
-	// written from then on, and is lost.
+	// FailSync selects fsyncs that fail with the returned error. As on Linux, the bytes they should have written count as
+	// written afterwards, and are lost.
 	FailSync func(Sync) error
-	// Capacity is how many bytes of content fit; beyond it, writes are cut short by ENOSPC. 0 means any number.
+	// Capacity is how many bytes of content fit; further writes are cut short with ENOSPC. 0 means no limit.
 	Capacity int64
 	// Now is the clock for modification times; nil means time.Now.
 	Now func() time.Time
@@ -69,7 +68,7 @@ func (d *Disk) Steps() int {
 	return d.steps
 }
 
-// node is a file or a directory: how processes see it now, how it is certain to survive, and what lies between.
+// node is a file or a directory: its state for processes, its durable state, and the changes between them.
 type node struct {
 	modified time.Time
 
@@ -83,17 +82,17 @@ type node struct {
 	links   []*link
 }
 
-// change is a write that is not durable yet, or, with data nil, a truncation to offset.
+// change is a write that is not durable yet or, with nil data, a truncation to offset.
 type change struct {
 	offset int64
 	data   []byte
 }
 
-// link is a change to a directory that is not durable yet: name now means target, or nothing if target is nil.
+// link is a change of a directory that is not durable yet: name now refers to target, or to nothing if target is nil.
 type link struct {
 	name    string
 	target  *node
-	after   *link // the new name in whose favour this one is given up
+	after   *link // the new name of a rename, for the link of its old name
 	durable bool
 }
 
@@ -101,7 +100,7 @@ func newDirectory() *node {
 	return &node{isDir: true, entries: map[string]*node{}, kept: map[string]*node{}}
 }
 
-// set changes an entry of a directory, for now only as processes see it.
+// set changes an entry of a directory in its state for processes.
 func (n *node) set(name string, target *node, after *link) *link {
 	l := &link{name: name, target: target, after: after}
 	n.links = append(n.links, l)

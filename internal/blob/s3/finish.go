@@ -29,14 +29,14 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 		if err == nil {
 			return nil
 		}
-		// Somebody else may have been quicker, and what was there a moment ago is gone.
+		// A parallel call has finished the object and removed what this one was reading.
 		if !missing(err) || try == 2 {
 			return failed("finish", key, err)
 		}
 	}
 }
 
-// tidy removes what a Finish may have left that was cut short. That is not worth a failure: Delete does it, too.
+// tidy removes leftovers of an interrupted Finish. It ignores failures: Delete removes them, too.
 func (s *Store) tidy(ctx context.Context, key blob.Key) {
 	if records, err := s.records(ctx, key); err == nil && len(records) > 0 {
 		_ = s.abortUploads(ctx, key)
@@ -44,7 +44,7 @@ func (s *Store) tidy(ctx context.Context, key blob.Key) {
 	}
 }
 
-// complete makes the finished object of parts and tail; missing(err) if they are not there.
+// complete makes the finished object from parts and tail; missing(err) when they do not exist.
 func (s *Store) complete(ctx context.Context, key blob.Key, size int64) error {
 	records, err := s.records(ctx, key)
 	if err != nil {
@@ -79,13 +79,13 @@ func (s *Store) complete(ctx context.Context, key blob.Key, size int64) error {
 		return err
 	}
 	if last.upload != "" && last.parts == 0 {
-		_ = s.abortUploads(ctx, key) // it was cut back to less than a part
+		_ = s.abortUploads(ctx, key) // a restart has cut it back to less than one part
 	}
 	s.forget(ctx, records)
 	return nil
 }
 
-// assemble makes the finished object of what a record counts.
+// assemble makes the finished object from the parts and tail of a record.
 func (s *Store) assemble(ctx context.Context, key blob.Key, r record) error {
 	tail, err := s.spools.make()
 	if err != nil {

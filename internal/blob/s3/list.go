@@ -11,10 +11,10 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// List implements blob.Store. A multipart upload that no record speaks of, left by a process that died in the moment
-// between the two, is an unfinished object of no bytes.
+// List implements blob.Store. A multipart upload without a record is an unfinished object of no bytes: its process died
+// between creating the upload and writing the record.
 func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
-	// In the direction of Finish, so that no object slips through between.
+	// In the order of Finish, so that no object is missed between the two.
 	unfinished := map[blob.Key]string{} // kind of the newest record
 	if err := s.listRecords(ctx, unfinished, fn); err != nil {
 		return fmt.Errorf("list blobs: %w", err)
@@ -37,12 +37,12 @@ func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
 	return ctx.Err()
 }
 
-// all lists S3 objects in the order of their names.
+// all lists S3 objects ordered by name.
 func (s *Store) all(ctx context.Context, prefix string) func(func(minio.ObjectInfo) bool) {
 	return s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true})
 }
 
-// keyOf reads the key from the name of a finished object.
+// keyOf parses the key from the name of a finished object.
 func (s *Store) keyOf(name string) (blob.Key, bool) {
 	key := blob.Key(strings.TrimPrefix(name, s.prefix+objectsPrefix))
 	return key, key.Check() == nil
@@ -69,7 +69,7 @@ func (s *Store) listRecords(ctx context.Context, unfinished map[blob.Key]string,
 				return err
 			}
 		}
-		// The records of a key come one after the other, the newest last.
+		// The records of a key are adjacent, the newest last.
 		current = blob.Info{Key: key, Size: r.held, Modified: r.modified}
 		unfinished[key] = r.kind
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// Options say which bucket to use, and as whom.
+// Options select the bucket and the credentials.
 type Options struct {
 	Bucket    string
-	Prefix    string   // of all names in the bucket: empty, or ending in a slash
+	Prefix    string   // prefix of all names in the bucket: empty, or ending in a slash
 	Endpoint  *url.URL // scheme and host of the service
-	Region    string   // empty: the service is asked
+	Region    string   // empty: asked from the service
 	AccessKey string   // empty: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, else the role of the machine or container
 	SecretKey string
 
-	SpoolDir string           // where parts are collected until they are sent; empty: the system's directory for temporary files
+	SpoolDir string           // directory for parts until they are sent; empty: the system's temporary directory
 	Now      func() time.Time // nil: time.Now
 }
 
-// Parse reads a storage URL: s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME. Everything but the bucket may be
-// left out; without an endpoint the service is Amazon's. Errors never repeat the URL, which holds a secret.
+// Parse parses a storage URL: s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME. Only the bucket is required; the
+// default endpoint is Amazon's. Errors never contain the URL, which holds a secret.
 func Parse(storageURL string) (Options, error) {
 	u, err := url.Parse(storageURL)
 	if err != nil {
@@ -70,7 +70,7 @@ func Parse(storageURL string) (Options, error) {
 
 func (o Options) secure() bool { return o.Endpoint.Scheme == "https" }
 
-// credentials are those of the URL, or what the environment gives, which then may also change while we run.
+// credentials returns those of the URL, or a provider for those of the environment, which may rotate.
 func (o Options) credentials() *credentials.Credentials {
 	if o.AccessKey != "" {
 		return credentials.NewStaticV4(o.AccessKey, o.SecretKey, "")

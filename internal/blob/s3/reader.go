@@ -11,10 +11,10 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// maxBreaks is how often in a row a download may break off without a byte in between.
+// maxBreaks is how many consecutive interruptions without a byte a download survives.
 const maxBreaks = 3
 
-// reader reads a finished object with a request for everything from where it stands, made by the first Read.
+// reader reads a finished object. Its first Read requests everything from the present position.
 type reader struct {
 	store  *Store
 	key    blob.Key
@@ -23,7 +23,7 @@ type reader struct {
 	size   int64
 	etag   string
 	at     int64
-	body   io.ReadCloser // stands at at; nil: not asked for
+	body   io.ReadCloser // response at position at; nil: no request
 }
 
 func (s *Store) newReader(ctx context.Context, key blob.Key, o minio.ObjectInfo) *reader {
@@ -31,7 +31,7 @@ func (s *Store) newReader(ctx context.Context, key blob.Key, o minio.ObjectInfo)
 	return &reader{store: s, key: key, ctx: ctx, cancel: cancel, size: o.Size, etag: o.ETag}
 }
 
-// Read implements io.Reader. What breaks off is asked for again from there.
+// Read implements io.Reader. After an interruption it requests the rest.
 func (r *reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -65,7 +65,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return 0, failed("read", r.key, err)
 }
 
-// ask requests the bytes from at on, of the very object that was opened.
+// ask requests the bytes from at on, of the version of the object that was opened.
 func (r *reader) ask() error {
 	var o minio.GetObjectOptions
 	if r.at > 0 {

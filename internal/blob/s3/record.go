@@ -16,13 +16,13 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// record is what one Sync made durable. As an S3 object it is called
+// record is what one Sync made durable. As an S3 object its name is
 //
 //	uploads/<key>/<generation>-<sequence>-<held>.<kind>
 //
-// The generation is a writer's and rises from writer to writer, the sequence counts a writer's records: the record that
-// sorts last is the one that counts, even if a request of a former writer, which everybody took for dead, arrives late.
-// The last but one is kept as well: it has the bytes to go back by one Sync, which a caller does that crashed before it
+// The generation increases from writer to writer, the sequence counts a writer's records. The record that sorts last is the
+// valid one, even if a delayed request of an earlier writer arrives later. The last but one is kept, too: a caller that
+// crashed before it saved what the last Sync reported goes back by one Sync.
 // could note what the last one told it.
 type record struct {
 	name       string
@@ -32,20 +32,20 @@ type record struct {
 	kind       string
 	modified   time.Time
 
-	// From the metadata, which fill reads.
-	upload   string // of the multipart upload; empty while there is none
+	// From the metadata, set by fill.
+	upload   string // id of the multipart upload; empty: none
 	partSize int64
-	parts    int64 // whole parts that are part of the object
+	parts    int64 // whole parts of the object
 	digest   string
 }
 
 const (
-	kindPart    = "part"    // the body is the tail behind the parts
-	kindCutting = "cutting" // see restart: the bytes are still elsewhere, there is no tail
-	kindCut     = "cut"     // the same as kindPart, but objects/<key> is not a finished object if it exists
+	kindPart    = "part"    // the body is the tail after the parts
+	kindCutting = "cutting" // a restart is in progress: the bytes are still elsewhere, and there is no tail
+	kindCut     = "cut"     // like kindPart, but an object at objects/<key> is not finished
 )
 
-// The names of a record's metadata.
+// Names of a record's metadata.
 const (
 	metaUpload   = "Consign-Upload"
 	metaPartSize = "Consign-Part-Size"
@@ -57,7 +57,7 @@ func recordName(generation int64, sequence int, held int64, kind string) string 
 	return fmt.Sprintf("%015d-%09d-%d.%s", generation, sequence, held, kind)
 }
 
-// parseRecord reads the name of an S3 object below a key's prefix; ok is false for anything that is no record.
+// parseRecord parses the name of an S3 object below a key's prefix; ok is false when it is no record.
 func parseRecord(o minio.ObjectInfo) (key blob.Key, r record, ok bool) {
 	dir, base, ok := cutLast(o.Key, "/")
 	if !ok {
@@ -91,7 +91,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// records lists the records of a key, the one that counts last.
+// records returns the records of a key, the valid one last.
 func (s *Store) records(ctx context.Context, key blob.Key) ([]record, error) {
 	var list []record
 	for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.recordsPrefix(key), Recursive: true}) {
@@ -108,7 +108,7 @@ func (s *Store) records(ctx context.Context, key blob.Key) ([]record, error) {
 
 func newest(records []record) record { return records[len(records)-1] }
 
-// fill reads a record's metadata.
+// fill sets the fields from a record's metadata.
 func (s *Store) fill(ctx context.Context, r *record) error {
 	o, err := s.core.StatObject(ctx, s.bucket, r.name, minio.StatObjectOptions{})
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Store) fill(ctx context.Context, r *record) error {
 	r.partSize, errs[0] = strconv.ParseInt(meta(o, metaPartSize), 10, 64)
 	r.parts, errs[1] = strconv.ParseInt(meta(o, metaParts), 10, 64)
 	if err := errors.Join(errs[:]...); err != nil {
-		return fmt.Errorf("record %s: metadata are not ours: %w", r.name, err)
+		return fmt.Errorf("record %s: metadata are malformed: %w", r.name, err)
 	}
 	tail := r.held - r.parts*r.partSize
 	if r.partSize <= 0 || r.kind != kindCutting && (tail != o.Size || tail < 0 || tail > r.partSize) {
@@ -129,7 +129,7 @@ func (s *Store) fill(ctx context.Context, r *record) error {
 	return nil
 }
 
-// meta looks a value up without regard to the letters' case, which services change.
+// meta returns a value without regard to case, which services change.
 func meta(o minio.ObjectInfo, name string) string {
 	for k, v := range o.UserMetadata {
 		if strings.EqualFold(k, name) {
@@ -145,15 +145,15 @@ func (r record) metadata() map[string]string {
 	}
 }
 
-// forget removes records, as far as that is possible: what is left is passed over, and goes with the object.
+// forget removes records. It ignores failures: what remains is skipped, and removed with the object.
 func (s *Store) forget(ctx context.Context, records []record) {
 	for _, r := range records {
 		_ = s.remove(ctx, r.name)
 	}
 }
 
-// digest is a running hash over the ETags of an upload's parts. A record holds it, so that a part which somebody
-// overwrote after the record was made does not become part of the object unnoticed.
+// digest is a running hash over the ETags of an upload's parts. A record holds it, so that a part that was overwritten after
+// the record was written is detected.
 type digest [sha256.Size]byte
 
 func (d digest) add(etag string) digest {
@@ -169,7 +169,7 @@ func parseDigest(s string) (d digest, err error) {
 	return d, nil
 }
 
-// etags lists the ETags of the parts that a record counts, and checks that they are the ones it was made with.
+// etags returns the ETags of the parts of a record, and checks them against the record's digest.
 func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, error) {
 	var list []string
 	var d digest

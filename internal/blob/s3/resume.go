@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// resume makes a writer that goes on at offset of an unfinished object, and sees to it that nothing beyond counts.
+// resume returns a writer that continues an unfinished object at offset, and makes all bytes beyond offset invalid.
 func (s *Store) resume(ctx context.Context, key blob.Key, offset, size int64) (_ *writer, err error) {
 	records, err := s.records(ctx, key)
 	if err != nil {
@@ -23,7 +23,7 @@ func (s *Store) resume(ctx context.Context, key blob.Key, offset, size int64) (_
 	}
 	defer func() {
 		if err != nil {
-			w.err = err // so that Close makes no record
+			w.err = err // so that Close writes no record
 			_ = w.Close()
 		}
 	}()
@@ -42,7 +42,7 @@ func (s *Store) resume(ctx context.Context, key blob.Key, offset, size int64) (_
 		return nil, err
 	}
 	records[len(records)-1] = last
-	w.last, w.old = &last, records[:len(records)-1] // the last but one stays until there is another
+	w.last, w.old = &last, records[:len(records)-1] // the last but one stays until there is a newer one
 	found, err := w.takeUp(ctx, records, offset)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (s *Store) resume(ctx context.Context, key blob.Key, offset, size int64) (_
 	return w, nil
 }
 
-// takeUp brings the writer to offset from what the last two records hold. It says false when offset lies inside a part
-// that neither of them has the bytes of.
+// takeUp sets the writer to offset from the last two records. It returns false when offset is inside a part of which neither
+// record has the bytes.
 func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bool, error) {
 	last := newest(records)
 	if last.kind == kindCutting {
@@ -79,7 +79,7 @@ func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bo
 				return false, err
 			}
 		}
-		// A part that is exactly full may still be in the tail: then it is sent anew.
+		// A full part may still be in the tail; then it is sent again.
 		begin := r.parts * r.partSize
 		sameUpload := r.upload == last.upload || r.parts == 0
 		if r.kind == kindCutting || !sameUpload || r.partSize != last.partSize || r.parts > whole || offset > r.held || begin+w.partSize < offset {
@@ -107,7 +107,7 @@ func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bo
 	return true, nil
 }
 
-// copyTail takes the first n bytes of a record's tail into the spool.
+// copyTail copies the first n bytes of a record's tail into the spool.
 func (w *writer) copyTail(ctx context.Context, r record, n int64) error {
 	w.at = w.start + n
 	return w.store.fetch(ctx, w.spool, r.name, n)
@@ -134,10 +134,10 @@ func (s *Store) fetch(ctx context.Context, to io.Writer, name string, n int64) e
 	return err
 }
 
-// restart goes back to an offset inside a part that is no longer at hand: of an unfinished multipart upload S3 gives
-// nothing back. So the upload is completed as far as that part, read, and sent again as another one. Meanwhile there is
-// something at objects/<key> that is not a finished object; the kind of the newest record says so. No caller of ours goes
-// back further than one Sync, so the time this takes matters little.
+// restart goes back to an offset inside a part whose bytes are no longer in the spool. S3 returns no bytes of an unfinished
+// multipart upload. So the upload is completed up to that part, read, and sent again as another upload. Meanwhile
+// objects/<key> exists and is not a finished object; the kind of the newest record says so. Callers go back at most one Sync,
+// so this is rare and may take time.
 func (w *writer) restart(ctx context.Context, from record, offset int64) error {
 	s := w.store
 	if from.kind != kindCutting {
@@ -174,7 +174,7 @@ func (w *writer) restart(ctx context.Context, from record, offset int64) error {
 	return w.record(offset, kindPart)
 }
 
-// announce notes that a restart begins, and from what.
+// announce writes the record of a restart from the given position.
 func (w *writer) announce(from record, offset int64) error {
 	d, err := parseDigest(from.digest)
 	if err != nil {
@@ -184,7 +184,7 @@ func (w *writer) announce(from record, offset int64) error {
 	return w.record(offset, kindCutting)
 }
 
-// completeParts completes an upload as far as the part that has the byte before offset.
+// completeParts completes an upload up to the part with the byte before offset.
 func (s *Store) completeParts(ctx context.Context, key blob.Key, from record, offset int64) error {
 	etags, err := s.etags(ctx, key, from)
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Store) completeParts(ctx context.Context, key blob.Key, from record, of
 	return s.completeUpload(ctx, key, from.upload, etags[:n], minio.CompletePart{})
 }
 
-// completeUpload makes an object of whole parts and, if it has a number, a last one.
+// completeUpload completes an upload from whole parts and, if it has a number, a last one.
 func (s *Store) completeUpload(ctx context.Context, key blob.Key, upload string, etags []string, last minio.CompletePart) error {
 	parts := make([]minio.CompletePart, 0, len(etags)+1)
 	for i, etag := range etags {

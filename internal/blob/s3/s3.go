@@ -1,15 +1,14 @@
 // Package s3 keeps blobs in a bucket of an S3 service:
 //
 //	objects/<key>              a finished object, and before that the destination of its multipart upload
-//	uploads/<key>/<record>     what an unfinished object's last Syncs made durable, see record
+//	uploads/<key>/<record>     what the last Syncs of an unfinished object made durable, see record
 //
-// An unfinished object is a multipart upload of parts of equal size, plus a record whose body is the tail that fills no
-// part yet and whose name and metadata say which parts count. A record is one PUT, so that what Sync reported is whole or
-// not there, and whichever process comes next needs nothing of the one before: what that had on its disk, or did not say
-// in a record, is not part of the object.
+// An unfinished object is a multipart upload of parts of equal size, plus a record. The record's body is the tail, which does
+// not fill a part yet; its name and metadata say which parts count. A record is one PUT, so what Sync reported exists whole
+// or not at all. The next process needs only records: bytes in a local spool or without a record are not part of the object.
 //
-// The package owns how the promises of package blob are kept by a service that can neither append nor cut. It hands out
-// no presigned URLs: all bytes flow through Consign.
+// So the package keeps the guarantees of package blob on a service that can neither append nor truncate. It creates no
+// presigned URLs: all bytes pass through Consign.
 package s3
 
 import (
@@ -33,15 +32,15 @@ const (
 	uploadsPrefix = "uploads/"
 
 	mebibyte    = 1 << 20
-	minPartSize = 5 * mebibyte // the least that S3 takes for any part but the last
-	maxParts    = 10_000       // the most that S3 takes
+	minPartSize = 5 * mebibyte // minimum of S3 for any part but the last
+	maxParts    = 10_000       // maximum of S3
 
-	startWithin = 15 * time.Second // for the first word of the service
-	maxRetries  = 5                // of one request, on trouble that may pass
+	startWithin = 15 * time.Second // until the service's first byte of an answer
+	maxRetries  = 5                // of one request, after transient failures
 )
 
-// Store is a blob.Store in a bucket. Several processes may use one bucket, which must not keep former versions: what is
-// deleted would stay.
+// Store is a blob.Store in a bucket. Several processes may use one bucket. The bucket must not keep versions, or deleted
+// objects would remain.
 type Store struct {
 	core    *minio.Core
 	bucket  string
@@ -53,7 +52,7 @@ type Store struct {
 
 var _ blob.Store = (*Store)(nil)
 
-// New opens the bucket that o names, which must exist.
+// New opens the bucket of o, which must exist.
 func New(ctx context.Context, o Options) (*Store, error) {
 	transport, err := minio.DefaultTransport(o.secure())
 	if err != nil {
@@ -85,7 +84,7 @@ func New(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Empty reports whether nothing lies where the store has its objects, as in a bucket that is another than before.
+// Empty reports whether the bucket holds none of the store's objects, as when another bucket is configured than before.
 func (s *Store) Empty(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -117,7 +116,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	return w, nil
 }
 
-// Open implements blob.Store. The Reader asks for bytes as they are read, from wherever Seek last went.
+// Open implements blob.Store. The Reader requests bytes as they are read, from the position of the last Seek.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 	if err := begin(ctx, key); err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	if err := begin(ctx, key); err != nil {
 		return 0, err
 	}
-	// The finished place is asked again at the end, because a Finish may come between the first two.
+	// The finished place is checked twice, because a Finish may happen between the first two checks.
 	object, err := s.finished(ctx, key)
 	if missing(err) {
 		var records []record
@@ -151,7 +150,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	return object.Size, nil
 }
 
-// Delete implements blob.Store. It also aborts multipart uploads that no record speaks of.
+// Delete implements blob.Store. It also aborts multipart uploads without a record.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := begin(ctx, key); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := s.abortUploads(ctx, key); err != nil {
 		return failed("delete", key, err)
 	}
-	// In the direction of Finish; and the records last, because they alone show what a Delete has left that was cut short.
+	// In the order of Finish. The records go last: only they show what an interrupted Delete has left.
 	if err := s.remove(ctx, s.objectName(key)); err != nil {
 		return failed("delete", key, err)
 	}
@@ -175,13 +174,13 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	return nil
 }
 
-// finished tells of the finished object; missing(err) when there is none.
+// finished returns the attributes of the finished object; missing(err) when there is none.
 func (s *Store) finished(ctx context.Context, key blob.Key) (minio.ObjectInfo, error) {
 	object, err := s.core.StatObject(ctx, s.bucket, s.objectName(key), minio.StatObjectOptions{})
 	if err != nil {
 		return minio.ObjectInfo{}, err
 	}
-	// What restart leaves there for a while is whole parts, and nearly nothing else is.
+	// A restart leaves only whole parts there for a while, and few finished objects have such a size.
 	if object.Size > 0 && object.Size%mebibyte == 0 {
 		records, err := s.records(ctx, key)
 		if err != nil {
@@ -194,7 +193,7 @@ func (s *Store) finished(ctx context.Context, key blob.Key) (minio.ObjectInfo, e
 	return object, nil
 }
 
-// abortUploads ends the key's multipart uploads, of which there is one at most unless a process died.
+// abortUploads aborts the key's multipart uploads. There is at most one unless a process died.
 func (s *Store) abortUploads(ctx context.Context, key blob.Key) error {
 	var found []minio.ObjectMultipartInfo
 	err := s.multipartUploads(ctx, s.objectName(key), func(u minio.ObjectMultipartInfo) error {
@@ -205,7 +204,7 @@ func (s *Store) abortUploads(ctx context.Context, key blob.Key) error {
 		return err
 	}
 	for _, u := range found {
-		if u.Key != s.objectName(key) { // a longer key
+		if u.Key != s.objectName(key) { // of a longer key
 			continue
 		}
 		if err := s.core.AbortMultipartUpload(ctx, s.bucket, u.Key, u.UploadID); err != nil && !missing(err) {
@@ -235,7 +234,7 @@ func (s *Store) multipartUploads(ctx context.Context, prefix string, fn func(min
 	}
 }
 
-// remove deletes one S3 object, which need not exist.
+// remove deletes one S3 object. It is idempotent.
 func (s *Store) remove(ctx context.Context, name string) error {
 	err := s.core.RemoveObject(ctx, s.bucket, name, minio.RemoveObjectOptions{})
 	if missing(err) {
@@ -249,13 +248,13 @@ func (s *Store) recordsPrefix(key blob.Key) string {
 	return s.prefix + uploadsPrefix + string(key) + "/"
 }
 
-// partSize is how large the parts of an object of size bytes are; 0 means unknown.
+// partSize returns the size of the parts of an object of size bytes; 0 means unknown.
 func (s *Store) partSize(size int64) int64 {
 	needed := (size + maxParts - 1) / maxParts
 	return max(s.minPart, (needed+mebibyte-1)/mebibyte*mebibyte)
 }
 
-// begin is what each call checks before it asks the service anything.
+// begin checks what every call checks first.
 func begin(ctx context.Context, key blob.Key) error {
 	if err := key.Check(); err != nil {
 		return err
@@ -263,10 +262,10 @@ func begin(ctx context.Context, key blob.Key) error {
 	return ctx.Err()
 }
 
-// errNothing is what missing recognizes of our own making.
+// errNothing is this package's own error that missing recognizes.
 var errNothing = errors.New("nothing is held")
 
-// missing reports whether an error says that something is not there.
+// missing reports whether an error means that something does not exist.
 func missing(err error) bool {
 	if err == nil {
 		return false
@@ -281,14 +280,14 @@ func missing(err error) bool {
 	return false
 }
 
-// response is what the service said, or nothing where the error is not its.
+// response returns the service's answer, empty when err is not one.
 func response(err error) minio.ErrorResponse {
 	var r minio.ErrorResponse
 	_ = errors.As(err, &r)
 	return r
 }
 
-// failed wraps what the service said, and translates what callers must be able to tell apart.
+// failed wraps an error of the service with the error of package blob that callers check for.
 func failed(operation string, key blob.Key, err error) error {
 	for _, known := range []error{blob.ErrNotFound, blob.ErrGap, blob.ErrSize, blob.ErrFinished, blob.ErrFull, blob.ErrAway} {
 		if errors.Is(err, known) {
@@ -307,17 +306,17 @@ func failed(operation string, key blob.Key, err error) error {
 	}
 }
 
-// full reports whether the service, or the disk under the spools, has no room left.
+// full reports whether the service, or the disk of the spools, is full.
 func full(err error) bool {
 	r := response(err)
 	return spoolFull(err) || r.StatusCode == 507 || strings.Contains(r.Code, "QuotaExceeded") || strings.Contains(r.Code, "StorageFull")
 }
 
-// conflict reports whether another request got in the way, so that trying again makes sense.
+// conflict reports whether a parallel request was in the way and a retry makes sense.
 func conflict(err error) bool { return response(err).StatusCode == 409 }
 
-// away reports whether the service could not be reached or could not do its work, no longer lets us in or has the bucket no longer
-// (keys, policies, names: the operator puts it right, and uploads go on), or whether no spool can be made or written.
+// away reports whether the storage is unavailable: the service is unreachable or failing, it refuses the keys or lacks the
+// bucket (the operator repairs that, and uploads continue), or no spool can be created or written.
 func away(err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

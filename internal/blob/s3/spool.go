@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// spools makes the files in which parts are collected. They have no name, hold nothing that anybody relies on, and end
+// spools creates the files in which parts are collected. They have no name, hold no bytes that anybody relies on, and vanish
 // with the process.
 type spools struct{ dir string }
 
-// prepare makes the directory and sees that files can be made in it.
+// prepare creates the directory and checks that files can be created in it.
 func (s spools) prepare() error {
 	if s.dir != "" {
 		if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -31,28 +31,28 @@ func (s spools) make() (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := os.Remove(f.Name()) != nil // Windows does not remove what is open
+	kept := os.Remove(f.Name()) != nil // Windows does not remove open files
 	return &spool{file: f, kept: kept}, nil
 }
 
-// spool is the beginning of a part.
+// spool collects the bytes of a part.
 type spool struct {
 	file *os.File
 	size int64
 	kept bool
 }
 
-// Write appends.
+// Write appends p.
 func (s *spool) Write(p []byte) (int, error) {
 	n, err := s.file.WriteAt(p, s.size)
 	s.size += int64(n)
 	return n, err
 }
 
-// reader reads the first n bytes. It can seek, so that a request can be made again.
+// reader reads the first n bytes. It can seek, so that a request can be retried.
 func (s *spool) reader(n int64) *io.SectionReader { return io.NewSectionReader(s.file, 0, n) }
 
-// reset forgets the content; the space is used for the next.
+// reset empties the spool for reuse.
 func (s *spool) reset() { s.size = 0 }
 
 func (s *spool) free() {
@@ -62,7 +62,7 @@ func (s *spool) free() {
 	}
 }
 
-// spoolFull reports whether an error says that the disk under the spools is full.
+// spoolFull reports whether an error means that the disk of the spools is full.
 func spoolFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	maxSending = 3               // parts of one writer on their way at once
-	patience   = 2 * time.Minute // for one request and its repetitions, besides a second a MiB
+	maxSending = 3               // parts that one writer sends concurrently
+	patience   = 2 * time.Minute // timeout of one request with its retries, plus 1 s per MiB
 
-	emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // SHA-256 of nothing
+	emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // SHA-256 of no bytes
 )
 
-// writer appends to an unfinished object. Bytes go into a spool until it is a part, and parts are sent while the next
-// one fills. Nothing of that is part of the object before a record says so.
+// writer appends to an unfinished object. Bytes go into a spool until it has a whole part. Parts are sent while the next one
+// fills. Bytes become part of the object only with a record.
 type writer struct {
 	store *Store
 	key   blob.Key
-	ctx   context.Context // outlives the call to Append, whose context says nothing about ours
+	ctx   context.Context // outlives the call of Append, whose context does not apply to the writer
 
-	upload   string // empty until the first part is full
+	upload   string // id; empty until the first part is full
 	partSize int64
-	start    int64 // of the part being filled
-	at       int64 // where the next byte goes
+	start    int64 // offset of the part being filled
+	at       int64 // offset of the next byte
 	parts    digest
-	settled  int64 // parts that the digest covers
+	settled  int64 // parts in digest
 	spool    *spool
 	sending  []*sending // oldest first
 	spare    []*spool
@@ -37,15 +37,15 @@ type writer struct {
 	generation int64
 	sequence   int
 	held       int64    // bytes known to be durable
-	recorded   bool     // there is a record that says so
-	last       *record  // the newest one
-	old        []record // older ones, to be removed with the next
+	recorded   bool     // there is a record of held
+	last       *record  // newest record
+	old        []record // older records, to remove with the next one
 
-	restarting bool  // restart makes no record before it has all bytes
-	err        error // the first failure
+	restarting bool  // a restart writes no record before it has all bytes
+	err        error // first failure
 }
 
-// sending is a part on its way.
+// sending is a part being sent.
 type sending struct {
 	spool *spool
 	done  chan struct{}
@@ -63,7 +63,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		if room == 0 {
 			switch err := w.send(); {
 			case spoolFull(err):
-				return n, failed("write", w.key, err) // the full part can still be kept as a tail
+				return n, failed("write", w.key, err) // the full part can still be saved as a tail
 			case err != nil:
 				return n, w.fail("write", err)
 			}
@@ -74,13 +74,13 @@ func (w *writer) Write(p []byte) (n int, err error) {
 		w.at += int64(taken)
 		p = p[taken:]
 		if err != nil {
-			return n, failed("write", w.key, err) // what was taken can be kept
+			return n, failed("write", w.key, err) // the bytes taken can be saved
 		}
 	}
 	return n, nil
 }
 
-// send sends the full part on its way.
+// send starts sending the full part.
 func (w *writer) send() error {
 	number := w.start/w.partSize + 1
 	if number > maxParts {
@@ -111,11 +111,11 @@ func (w *writer) send() error {
 	return nil
 }
 
-// begin begins the multipart upload and notes its name in a record, so that it can be found.
+// begin creates the multipart upload and saves its id in a record, so that it can be found again.
 func (w *writer) begin() error {
 	ctx, cancel := w.bounded(0)
 	defer cancel()
-	if err := w.store.abortUploads(ctx, w.key); err != nil { // one that was begun and not noted
+	if err := w.store.abortUploads(ctx, w.key); err != nil { // one that was created without a record
 		return err
 	}
 	upload, err := w.store.core.NewMultipartUpload(ctx, w.store.bucket, w.store.objectName(w.key), minio.PutObjectOptions{})
@@ -129,7 +129,7 @@ func (w *writer) begin() error {
 	return w.record(w.held, kindPart)
 }
 
-// settle waits for the oldest part on its way.
+// settle waits for the oldest part being sent.
 func (w *writer) settle() error {
 	s := w.sending[0]
 	w.sending = w.sending[1:]
@@ -172,7 +172,7 @@ func (w *writer) Sync() (int64, error) {
 	return w.held, nil
 }
 
-// record makes the first held bytes of the object durable: those of settled parts, and the tail, which the spool has.
+// record makes the first held bytes of the object durable: those of settled parts, and the tail in the spool.
 func (w *writer) record(held int64, kind string) error {
 	r := record{
 		name:       w.store.recordsPrefix(w.key) + recordName(w.generation, w.sequence, held, kind),
@@ -199,8 +199,8 @@ func (w *writer) record(held int64, kind string) error {
 	return nil
 }
 
-// Close implements blob.Writer. It lets the store have what was written since the last Sync, because Finish may ask for
-// it; whether that succeeds, nobody was promised.
+// Close implements blob.Writer. It also sends the bytes written since the last Sync, because Finish may need them. A failure
+// does not matter: no Sync has reported them.
 func (w *writer) Close() error {
 	if w.spool == nil {
 		return nil
@@ -221,19 +221,19 @@ func (w *writer) Close() error {
 	return err
 }
 
-// fail remembers the first failure: bytes may be missing behind it.
+// fail saves the first failure: bytes after it may be missing.
 func (w *writer) fail(operation string, err error) error {
 	w.err = failed(operation, w.key, err)
 	return w.err
 }
 
-// bounded is the context of a request that moves size bytes.
+// bounded returns the context of a request that moves size bytes.
 func (w *writer) bounded(size int64) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(w.ctx, patience+time.Duration(size/mebibyte)*time.Second)
 }
 
-// A service may refuse what another request gets in the way of and ask to try again (409: OperationAborted, or a directory that versitygw
-// removes while something is stored in it).
+// A service may refuse a request because of a parallel one and ask for a retry (409: OperationAborted, or a directory that
+// versitygw removes while an object is stored in it).
 const (
 	putTries = 5
 	putPause = 20 * time.Millisecond // after the first try, longer after each
@@ -244,7 +244,7 @@ func (s *Store) put(ctx context.Context, name string, from *spool, n int64, meta
 	o := minio.PutObjectOptions{UserMetadata: metadata}
 	var sum string
 	if n == 0 {
-		// A body of signed chunks is not empty even if its content is, which some services trip over.
+		// An empty body in signed chunks is not empty on the wire, which some services reject.
 		o.DisableContentSha256, sum = true, emptySum
 	}
 	for try := 1; ; try++ {
