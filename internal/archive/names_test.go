@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 		{[]string{"-rf", "~", "12:30", "*?"}, []string{"-rf", "~", "12:30", "*?"}},
 	} {
 		got := archive.Names(c.in)
-		// What Windows trims makes two names one; which of them is numbered how is not the point.
+		// Windows trims these to one name; which one gets the number does not matter.
 		if c.in[0] == "a.txt" {
 			checkUnpackable(t, got)
 			continue
@@ -46,7 +46,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// checkUnpackable fails when two names meet, one is a folder of another, or one leads out.
+// checkUnpackable fails when two paths are equal, one is a folder of another, or one leads out.
 func checkUnpackable(t *testing.T, names []string) {
 	t.Helper()
 	key := func(s string) string {
@@ -93,9 +93,9 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// TestManyNames gives the names of as many files as a transfer can have, as somebody chooses them who wants the server to be busy: who
-// has the link of the archive makes it go over them as often as it is asked for.
-func TestManyNames(t *testing.T) { // not parallel: it looks at the whole process's memory
+// TestManyNames uses as many files as a transfer can have, with names chosen to be expensive. The holder of the archive's link
+// can make the server process them as often as requests are allowed.
+func TestManyNames(t *testing.T) { // not parallel: it measures the memory of the process
 	for what, c := range map[string]struct {
 		name func(i int) string
 		last string

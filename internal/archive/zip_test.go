@@ -24,7 +24,7 @@ type memory struct {
 
 func (m memory) Close() error { *m.closed++; return nil }
 
-// pack makes an archive of contents in memory. opened and closed count the files.
+// pack returns an archive of contents in memory. opened and closed count the files.
 func pack(contents [][]byte) (z *archive.Zip, r *archive.Reader, opened, closed *int) {
 	files := make([]archive.File, len(contents))
 	for i, c := range contents {
@@ -66,7 +66,7 @@ func TestZip(t *testing.T) {
 			t.Errorf("%+v", f.FileHeader)
 		}
 	}
-	// The reader reads the same from anywhere, in pieces of any size.
+	// The Reader reads the same bytes at any position, in pieces of any size.
 	if err := iotest.TestReader(z.Open(func(i int) (io.ReadSeekCloser, error) { return memory{bytes.NewReader(contents[i]), closed}, nil }), raw); err != nil {
 		t.Error(err)
 	}
@@ -84,7 +84,7 @@ func TestEmptyZip(t *testing.T) {
 	}
 }
 
-// zeroes is a file of nothing but zeroes.
+// zeroes is a file of zero bytes.
 type zeroes struct{ at, size int64 }
 
 func (z *zeroes) Read(p []byte) (int, error) {
@@ -100,7 +100,7 @@ func (z *zeroes) Read(p []byte) (int, error) {
 func (z *zeroes) Seek(offset int64, _ int) (int64, error) { z.at = offset; return offset, nil }
 func (z *zeroes) Close() error                            { return nil }
 
-// at makes an io.ReaderAt of a Reader.
+// at returns an io.ReaderAt of a Reader.
 type at struct{ *archive.Reader }
 
 func (a at) ReadAt(p []byte, off int64) (int, error) {
@@ -110,7 +110,7 @@ func (a at) ReadAt(p []byte, off int64) (int, error) {
 	return io.ReadFull(a, p)
 }
 
-// TestZip64 lays out what does not fit the first zip format: files over 4 GiB, offsets beyond it, over 65,535 entries.
+// TestZip64 uses what exceeds the original zip format: files over 4 GiB, offsets beyond it, over 65,535 entries.
 func TestZip64(t *testing.T) {
 	t.Parallel()
 	for name, sizes := range map[string][]int64{

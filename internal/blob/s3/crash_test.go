@@ -32,15 +32,15 @@ func random(seed byte, n int) []byte {
 
 func newKey() blob.Key { return blob.ObjectKey(id.New[id.Object]()) }
 
-// wall stands between a store and the service and falls shut after some requests: what a store does then is what
-// remains of a process that died. The last request may or may not have reached the service.
+// wall is a proxy before the service that blocks after some requests. What the store has done then is what remains of a
+// process that died. The last request may or may not have reached the service.
 type wall struct {
 	proxy   *httputil.ReverseProxy
 	left    atomic.Int64
 	reached bool
 }
 
-// newWall returns where to reach a wall in front of the service at to.
+// newWall returns the URL of a wall before the service at to.
 func newWall(t testing.TB, to *url.URL, requests int, reached bool) *url.URL {
 	w := &wall{proxy: httputil.NewSingleHostReverseProxy(to), reached: reached}
 	w.left.Store(int64(requests))
@@ -60,17 +60,17 @@ func (w *wall) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	out.WriteHeader(http.StatusForbidden) // nothing that is tried again
+	out.WriteHeader(http.StatusForbidden) // a status without retries
 }
 
-// caller is what a database row would know of one object.
+// caller is what a database row knows of one object.
 type caller struct {
 	key   blob.Key
-	acked int // bytes that a Sync reported, as far as the row was written
+	acked int // bytes that a Sync reported and the row recorded
 	done  bool
 }
 
-// append sends data at the acknowledged offset, in pieces that Write takes one after the other.
+// append sends data at the acknowledged offset, in pieces of one Write each.
 func (c *caller) append(s *s3.Store, data []byte, noted bool) error {
 	w, err := s.Append(context.Background(), c.key, int64(c.acked), 0)
 	if err != nil {
@@ -91,14 +91,14 @@ func (c *caller) append(s *s3.Store, data []byte, noted bool) error {
 	return err
 }
 
-// upload is a whole life: two requests, one that nobody noted, one that goes back into a part which the store has sent
-// away, and the end.
+// upload is the life of an object: two requests, one that is not acknowledged, one that goes back into a part that was already
+// sent, and the finish.
 func (c *caller) upload(s *s3.Store, data []byte) error {
 	steps := []func() error{
 		func() error { return c.append(s, data[:6*mib], true) },
-		func() error { return c.append(s, random(99, 6*mib), false) }, // noted by nobody
+		func() error { return c.append(s, random(99, 6*mib), false) }, // not acknowledged
 		func() error { return c.append(s, data[6*mib:12*mib], true) },
-		func() error { // a row that is older than the last two Syncs, as a restored backup has it
+		func() error { // an older row than the last two Syncs, as of a restored backup
 			c.acked = 9*mib + 1
 			return c.append(s, nil, true)
 		},
@@ -114,7 +114,7 @@ func (c *caller) upload(s *s3.Store, data []byte) error {
 	return nil
 }
 
-// resume is what the next process does for the same caller.
+// resume does what the next process does for the same caller.
 func (c *caller) resume(s *s3.Store, data []byte) error {
 	held, err := s.Held(context.Background(), c.key)
 	if err != nil && (c.acked > 0 || !errors.Is(err, blob.ErrNotFound)) || held < int64(c.acked) {
@@ -126,7 +126,7 @@ func (c *caller) resume(s *s3.Store, data []byte) error {
 	return s.Finish(context.Background(), c.key, int64(len(data)))
 }
 
-// check sees that the object is as it should be, and nothing else is there.
+// check checks the object, and that nothing else is stored.
 func (c *caller) check(s *s3.Store, data []byte) error {
 	r, err := s.Open(context.Background(), c.key)
 	if err != nil {
@@ -156,14 +156,14 @@ func list(s *s3.Store) (all []blob.Info) {
 	return all
 }
 
-// TestCrash ends the process after each request that an upload makes, answered and unanswered, and goes on with another.
+// TestCrash ends the process after each request of an upload, answered and unanswered, and continues with another process.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	data := random(1, 13*mib+17)
 	for _, reached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reached=%t", reached), func(t *testing.T) {
 			t.Parallel()
-			for n, done := 1, false; !done; n++ { // one request is New's
+			for n, done := 1, false; !done; n++ { // one request is that of New
 				o := options(t)
 				behind := o
 				behind.Endpoint = newWall(t, o.Endpoint, n, reached)

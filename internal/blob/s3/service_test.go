@@ -14,7 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/s3"
 )
 
-// options name a part of the test bucket that nothing else uses. test/s3.sh says where the bucket is.
+// options returns Options for a prefix of the test bucket of its own. test/s3.sh starts the bucket.
 func options(t testing.TB) s3.Options {
 	t.Helper()
 	raw := os.Getenv("TEST_S3_URL")
@@ -39,7 +39,7 @@ func open(t testing.TB, o s3.Options) *s3.Store {
 	return s
 }
 
-// TestStore opens every store with spools of its own: a restart is another replica.
+// TestStore opens every store with its own spools: a restart is another replica.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	blobtest.Run(t, func(t *testing.T) func() blob.Store {

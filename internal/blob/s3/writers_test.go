@@ -20,7 +20,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/s3"
 )
 
-// begun opens a writer at offset that has taken data and synced it unless that is nothing.
+// begun opens a writer at offset and writes and syncs data, unless data is empty.
 func begun(t *testing.T, s *s3.Store, key blob.Key, offset int, data []byte) blob.Writer {
 	t.Helper()
 	w, err := s.Append(t.Context(), key, int64(offset), 0)
@@ -41,13 +41,13 @@ func take(t *testing.T, w blob.Writer, data []byte) {
 	}
 }
 
-// TestDeadWriterWakes lets a writer that everybody took for dead go on after another replica took over.
+// TestDeadWriterWakes lets a stalled writer continue after another replica has taken over.
 func TestDeadWriterWakes(t *testing.T) {
 	t.Parallel()
 	data := random(2, 13*mib)
 	for _, test := range []struct {
 		name  string
-		late  []byte // what the first writer still writes after its 6 MiB
+		late  []byte // what the first writer writes after its 6 MiB
 		whole bool
 	}{
 		{"with its record", data[6*mib : 8*mib], true},
@@ -98,8 +98,8 @@ func TestDeadWriterWakes(t *testing.T) {
 	}
 }
 
-// TestBackOneSync goes back to the Sync before the last, as a caller does that crashed between Sync and its row, and
-// sees that nothing is copied for it.
+// TestBackOneSync goes back to the Sync before the last, as a caller does that crashed between Sync and its row. Nothing is
+// copied for it.
 func TestBackOneSync(t *testing.T) {
 	t.Parallel()
 	o, key := options(t), newKey()
@@ -121,7 +121,7 @@ func TestBackOneSync(t *testing.T) {
 		if &piece[0] == &data[0] {
 			offset = 0
 		}
-		begun(t, s, key, offset, piece) // and ends without a word
+		begun(t, s, key, offset, piece) // and ends without Close
 	}
 	if n := completed.Load(); n != 0 {
 		t.Errorf("%d uploads were completed to go back", n)
@@ -134,7 +134,7 @@ func TestBackOneSync(t *testing.T) {
 	}
 }
 
-// TestLeftovers lists and deletes what a process left that died between beginning an upload and its first record.
+// TestLeftovers lists and deletes what a process leaves that died between creating an upload and its first record.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 12; n++ {
@@ -159,9 +159,9 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestSpools sees that a large object leaves nothing on the local disk and costs little memory.
+// TestSpools checks that a large object leaves nothing on the local disk and takes little memory.
 func TestSpools(t *testing.T) {
-	o, key := options(t), newKey() // not parallel: it looks at the whole process's memory
+	o, key := options(t), newKey() // not parallel: it measures the memory of the process
 	s := open(t, o)
 	w, err := s.Append(t.Context(), key, 0, 200*mib)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestSpools(t *testing.T) {
 	}
 }
 
-// TestSpoolDirectory sees that a directory no file can be made in is refused at the start, not in the first upload.
+// TestSpoolDirectory checks that an unusable directory is refused by New, not by the first upload.
 func TestSpoolDirectory(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -218,7 +218,7 @@ func TestSpoolDirectory(t *testing.T) {
 	}
 }
 
-// refusing gives the way to the service through a server that answers some requests itself, with that status.
+// refusing returns a proxy before the service that answers some requests itself with a status.
 func refusing(t *testing.T, status int, refuses func(*http.Request) bool) s3.Options {
 	t.Helper()
 	o := options(t)
@@ -235,12 +235,12 @@ func refusing(t *testing.T, status int, refuses func(*http.Request) bool) s3.Opt
 	return o
 }
 
-// TestAway sees that a service that cannot be reached is told as such.
+// TestAway checks that an unreachable service is reported as ErrAway.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	var down, gone atomic.Bool
 	o := refusing(t, http.StatusServiceUnavailable, func(*http.Request) bool {
-		if gone.Load() { // a server that is closed instead would leave its port to others, who might answer
+		if gone.Load() { // a closed server would free its port for others
 			panic(http.ErrAbortHandler)
 		}
 		return down.Load()
@@ -269,7 +269,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestNotLetIn sees that keys which the service takes no longer, and spools that cannot be made, interrupt an upload and do not end it.
+// TestNotLetIn checks that rejected keys and an unusable spool directory interrupt an upload and do not end it.
 func TestNotLetIn(t *testing.T) {
 	t.Parallel()
 	var out atomic.Bool
@@ -300,7 +300,7 @@ func TestNotLetIn(t *testing.T) {
 	begun(t, s, key, 3, []byte("def"))
 }
 
-// TestConflict: what another request got in the way of is tried again, some times.
+// TestConflict checks that a request is retried some times when a parallel one was in the way.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	var refusals atomic.Int64

@@ -16,8 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// TestLayoutsAreShared: one layout is made for all who read an archive at once, also when the first could not make it or went, and none
-// is kept when the last has gone.
+// TestLayoutsAreShared: all concurrent readers of an archive share one layout, also when the first reader fails or leaves. The
+// last reader drops it.
 func TestLayoutsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestLayoutsAreShared(t *testing.T) {
 	})
 }
 
-// closing notes that it was closed.
+// closing records that it was closed.
 type closing struct {
 	io.ReadSeeker
 	closed *bool
@@ -75,8 +75,8 @@ func (c closing) Close() error {
 	return nil
 }
 
-// TestArchiveLetsGo: who stops in the middle of an archive leaves neither its layout nor a file behind.
-func TestArchiveLetsGo(t *testing.T) {
+// TestClosedArchiveReleasesEverything: closing a half-read archive releases its layout and its open file.
+func TestClosedArchiveReleasesEverything(t *testing.T) {
 	t.Parallel()
 	released, closed := false, false
 	zip := archive.New([]archive.File{{Name: "plan.pdf", Size: 1000}}, time.Now())
@@ -91,7 +91,7 @@ func TestArchiveLetsGo(t *testing.T) {
 	}
 }
 
-// TestLayoutThatPanics: who cannot make a layout, whatever the reason, does not read it: it is not kept for the others for ever.
+// TestLayoutThatPanics: a panic while computing a layout does not keep it in the cache.
 func TestLayoutThatPanics(t *testing.T) {
 	t.Parallel()
 	l, r := newLayouts(), id.New[id.Reservation]()
@@ -109,8 +109,8 @@ func TestLayoutThatPanics(t *testing.T) {
 	}
 }
 
-// TestLayoutsAreMadeInTurn: different archives wait for each other while they are laid out, which takes memory, and no longer.
-func TestLayoutsAreMadeInTurn(t *testing.T) {
+// TestLayoutsAreComputedInTurn: a semaphore limits how many layouts are computed at once.
+func TestLayoutsAreComputedInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLayouts()

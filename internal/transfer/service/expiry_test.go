@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// slowBucket takes a minute for each deletion, by the clock of whoever asks it to remove something.
+// slowBucket advances the job's clock by one minute per deletion.
 type slowBucket struct {
 	blob.Store
 	deleted int
@@ -25,7 +25,7 @@ func (s *slowBucket) Delete(context.Context, blob.Key) error {
 	return nil
 }
 
-// shortening is a context whose deadline comes nearer while others work.
+// shortening is a context whose deadline comes nearer as other code runs.
 type shortening struct {
 	context.Context
 	left time.Duration
@@ -34,9 +34,9 @@ type shortening struct {
 // Deadline implements context.Context.
 func (s *shortening) Deadline() (time.Time, bool) { return time.Now().Add(s.left), true }
 
-// TestRemovingBytesGoesOn: who takes back thousands of files that lie in a bucket has them removed in as many runs as that takes. None of
-// them fails, and each goes on where the one before stopped.
-func TestRemovingBytesGoesOn(t *testing.T) {
+// TestPurgeContinuesInFurtherRuns: purging thousands of files in a bucket takes several runs. None of them fails, and each
+// continues where the one before stopped.
+func TestPurgeContinuesInFurtherRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT gen_random_uuid(), now() FROM generate_series(1, 25)`)
@@ -47,7 +47,7 @@ func TestRemovingBytesGoesOn(t *testing.T) {
 	for _, left := range []int64{15, 5} {
 		run.left = 10*time.Minute + 10*time.Second
 		if err := files.PurgeBytes(run); !errors.As(err, &again) {
-			t.Errorf("a run that could not remove all ended with %v", err)
+			t.Errorf("a run that could not purge everything ended with %v", err)
 		}
 		if n := w.count(`SELECT count(*) FROM transfer.discarded_objects`); n != left {
 			t.Errorf("%d are noted, not %d", n, left)
@@ -73,8 +73,8 @@ func (s *brokenBucket) Delete(context.Context, blob.Key) error {
 	return nil
 }
 
-// TestRemovingBytesAfterPanic: jobs recover from panics, and the next one removes what is left.
-func TestRemovingBytesAfterPanic(t *testing.T) {
+// TestPurgeAfterPanic: jobs recover from panics, and the next purge removes what is left.
+func TestPurgeAfterPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES (gen_random_uuid(), now())`)
@@ -91,6 +91,6 @@ func TestRemovingBytesAfterPanic(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the next one waits for ever")
+		t.Error("the next purge blocks")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// stored is one confirmed transfer's object with its bytes.
+// stored uploads data to a confirmed transfer and returns the object.
 func (w *world) stored(data []byte) id.Object {
 	w.t.Helper()
 	c, r := w.reserve()
@@ -32,7 +32,7 @@ func (w *world) stored(data []byte) id.Object {
 	return done.Objects[0].UID
 }
 
-// put stores bytes under a key behind the service's back.
+// put writes bytes to the blob store without a row.
 func (w *world) put(o id.Object, data []byte, finish bool) {
 	w.t.Helper()
 	ctx, key := w.t.Context(), blob.ObjectKey(o)
@@ -52,7 +52,7 @@ func (w *world) put(o id.Object, data []byte, finish bool) {
 	}
 }
 
-// fsck is what a check finds, by object.
+// fsck returns what Fsck finds, by object.
 func (w *world) fsck() (map[id.Object]string, content.FsckResult) {
 	w.t.Helper()
 	found := map[id.Object]string{}
@@ -76,9 +76,9 @@ func TestFsck(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", part(random(400), 0, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	w.exec(`UPDATE transfer.objects SET lease_until = NULL`) // or they pass for being written for a second
+	w.exec(`UPDATE transfer.objects SET lease_until = NULL`) // else the lease counts as held for another second
 	if found, result := w.fsck(); len(found) != 0 || result.Objects != 5 || result.Bytes != 103_100 || result.SweepOff {
-		t.Errorf("of what is well: %v %+v", found, result)
+		t.Errorf("findings in an intact store: %v %+v", found, result)
 	}
 	for _, o := range []id.Object{lost, damaged, short} {
 		if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
@@ -112,11 +112,11 @@ func TestFsck(t *testing.T) {
 		}
 	}
 	if _, bad := found[good]; bad {
-		t.Error("the good one is found wanting")
+		t.Error("a finding about the intact object")
 	}
 }
 
-// TestFsckFinishes checks that an object whose server died between the row and the store's finish is whole, as for a download.
+// TestFsckFinishes: fsck finishes an object whose server stopped between the row and the store's Finish, as a download does.
 func TestFsckFinishes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +141,7 @@ func TestFsckFinishes(t *testing.T) {
 	}
 }
 
-// TestSweepStaysOffAfterARestore brings back an older database, and an older store, beside the other's present.
+// TestSweepStaysOffAfterARestore restores an older database beside the present store, and an older store.
 func TestSweepStaysOffAfterARestore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -211,13 +211,13 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	if held(restored) {
 		t.Error("an orphan was left once all was accepted")
 	}
-	// Restored to a moment since the last sweep: only the rows of whole objects are missing.
+	// Restored to a time after the last sweep: only the rows of complete objects are missing.
 	whole := orphan(true)
 	w.advance(8 * 24 * time.Hour)
 	other := orphan(false)
 	sweep()
 	if _, result := w.fsck(); !held(whole) || !held(other) || !result.SweepOff {
-		t.Errorf("bytes of lost rows were removed: %+v", result)
+		t.Errorf("bytes of lost rows were swept: %+v", result)
 	}
 	if err := w.content.AcceptStorage(ctx); err != nil {
 		t.Fatal(err)
@@ -229,22 +229,22 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	}
 }
 
-// readOnly is a store that takes nothing, as a bucket does whose keys may only read.
+// readOnly is a store that refuses writes, as a bucket with read-only keys does.
 type readOnly struct{ blob.Store }
 
 func (readOnly) Append(context.Context, blob.Key, int64, int64) (blob.Writer, error) {
 	return nil, blob.ErrAway
 }
 
-// TestStorageIsUsedOnceItHoldsTheMark: a new server that may not write to its bucket, or dies before it has, leaves it empty. The database
-// must not take it for a storage that has lost its files then: nobody could start the server again with the right keys.
+// TestStorageIsUsedOnceItHoldsTheMark: a new server that cannot write to its bucket leaves it empty. The database must not
+// treat that as a store that lost its files, or nobody could start the server again with the right keys.
 func TestStorageIsUsedOnceItHoldsTheMark(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, step := range []struct {
 		store blob.Store
 		used  bool
-	}{{readOnly{w.blobs}, false}, {w.blobs, true}, {readOnly{w.blobs}, false}} { // at last nothing but the mark was lost
+	}{{readOnly{w.blobs}, false}, {w.blobs, true}, {readOnly{w.blobs}, false}} { // at last only the mark is lost
 		_, files := w.serve(step.store)
 		if err := files.SweepOrphans(t.Context()); (err == nil) != step.used {
 			t.Errorf("the sweep ended with %v", err)
@@ -260,7 +260,7 @@ func TestStorageIsUsedOnceItHoldsTheMark(t *testing.T) {
 	}
 }
 
-// TestSweepAfterACrashInBetween replaces the mark only in part.
+// TestSweepAfterACrashInBetween interrupts the replacement of the mark.
 func TestSweepAfterACrashInBetween(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -290,12 +290,12 @@ func TestSweepAfterACrashInBetween(t *testing.T) {
 	}
 }
 
-// advanceToReal sets the world's clock to the time that files are stamped with.
+// advanceToReal sets the world's clock to real time, which modification times of files have.
 func (w *world) advanceToReal() { w.advance(time.Until(w.now()) * -1) }
 
-// TestUploadStartsOverWhenStorageIsOfAnotherMoment: after a restore a half upload may be gone from the store, or finished in
-// it. Its client is told to send all of it again, the volume is given back, and the upload ends well.
-func TestUploadStartsOverWhenStorageIsOfAnotherMoment(t *testing.T) {
+// TestUploadStartsOverAfterARestore: after a restore an incomplete upload may be gone from the store, or finished in it. Its
+// client is told to send everything again, the volume is released, and the upload succeeds.
+func TestUploadStartsOverAfterARestore(t *testing.T) {
 	t.Parallel()
 	for name, finished := range map[string]bool{"lost": false, "finished": true} {
 		t.Run(name, func(t *testing.T) {

@@ -50,8 +50,8 @@ func TestPersonDeleted(t *testing.T) {
 	}
 }
 
-// TestPersonDeletedWhileTransfersArePurged: a batch of which somebody else takes away a part meanwhile, or all, is not the last one therefore:
-// the address of a person who is gone stays with no transfer.
+// TestPersonDeletedWhileTransfersArePurged: a parallel purge of some or all transfers of a batch does not end the job early:
+// the address of the deleted person remains on no transfer.
 func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -86,8 +86,8 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 	}
 }
 
-// TestForgettingGoesOn: a job that has much to forget stops before its time is over, with what it did kept, and asks for another run.
-func TestForgettingGoesOn(t *testing.T) {
+// TestDeletionContinuesInFurtherRuns: a job with much to delete stops before its deadline, keeps what it has done and asks for another run.
+func TestDeletionContinuesInFurtherRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ann, bob := w.person("ann@example.com").Person, w.person("bob@example.com").Person
@@ -103,7 +103,7 @@ func TestForgettingGoesOn(t *testing.T) {
 	seen := func() int64 { return w.count(`SELECT count(*) FROM transfer.deliveries WHERE hidden_at IS NULL`) }
 	var again *river.JobSnoozeError
 	if err := w.DeletePersonData(short, ann); !errors.As(err, &again) {
-		t.Errorf("250 transfers in too short a time: %v", err)
+		t.Errorf("250 transfers with too little time: %v", err)
 	}
 	if n := seen(); n != 150 {
 		t.Errorf("%d are to be seen after a run for a hundred", n)
@@ -139,14 +139,14 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, 'sales', $2)`, w.free, group)
 	join(bob.Person)
 	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox_group = $1 AND host_organization = $2`, group, org) != 1 {
-		t.Error("a taken link kept those of the organization's groups back")
+		t.Error("a taken link kept the links of the organization's groups from moving")
 	}
 	if link(bob.Person) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
 		t.Error("a taken link was not cleared, or its owner not told")
 	}
 }
 
-// TestManyMailboxesMove: those of an organization follow by a job for each 500 members, and whose link is taken keeps nobody else back.
+// TestManyMailboxesMove: the mailboxes of an organization move with one job per 500 members. A taken link keeps no other from moving.
 func TestManyMailboxesMove(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -183,7 +183,7 @@ func TestManyMailboxesMove(t *testing.T) {
 	}
 }
 
-// TestLastMoveWins: two changes of membership, one soon after the other, whose jobs run at once: the link ends up where the later one leads.
+// TestLastMoveWins: the jobs of two quick changes of membership run in parallel. The link ends up where the later change leads.
 func TestLastMoveWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -211,7 +211,7 @@ func TestLastMoveWins(t *testing.T) {
 	}
 }
 
-// TestMailboxPutWhileItMoves: whoever stores a mailbox while its owner joins an organization does not take the link back.
+// TestMailboxPutWhileItMoves: a PutMailbox while its owner joins an organization does not move the link back.
 func TestMailboxPutWhileItMoves(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

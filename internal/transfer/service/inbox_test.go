@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// fill gives a person n received transfers of one object each, made by the database itself.
+// fill inserts n received transfers of one object each for a person, in SQL.
 func (w *world) fill(p token.Caller, n int) {
 	w.t.Helper()
 	ctx := database.Unhurried(w.t.Context())
@@ -54,8 +54,8 @@ func (w *world) fill(p token.Caller, n int) {
 	}
 }
 
-// TestInboxOfAMillion compares the first page, and one from the middle, of an inbox of a million with those of one of a
-// thousand. It takes some minutes: make test-inbox.
+// TestInboxOfAMillion compares the first page and a page in the middle of an inbox of a million transfers with those of an
+// inbox of a thousand. It takes some minutes: make test-inbox.
 func TestInboxOfAMillion(t *testing.T) {
 	w := newWorld(t)
 	few, many := w.person("few@example.com"), w.person("many@example.com")
@@ -77,7 +77,7 @@ func TestInboxOfAMillion(t *testing.T) {
 	}
 }
 
-// pageTime is the median time of the first pages of somebody's transfers.
+// pageTime returns the median time of the first pages of a person's transfers.
 func (w *world) pageTime(p token.Caller, q service.TransferQuery) time.Duration {
 	w.t.Helper()
 	var times []time.Duration

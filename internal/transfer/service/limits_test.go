@@ -23,7 +23,7 @@ func (w *world) company(volume int64) id.Organization {
 	return o
 }
 
-// member makes a person one of an organization.
+// member makes a person a member of an organization.
 func (w *world) member(c token.Caller, o id.Organization, roles ...string) token.Caller {
 	w.t.Helper()
 	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, now())`, c.Person, o, roles)
@@ -31,7 +31,7 @@ func (w *world) member(c token.Caller, o id.Organization, roles ...string) token
 	return c
 }
 
-// draft begins a person's own drop with n announced files of so many bytes.
+// draft creates a person's own drop with n announced files of size bytes each.
 func (w *world) draft(c token.Caller, n int, size int64) id.Reservation {
 	w.t.Helper()
 	made, err := w.CreateReservation(w.t.Context(), c, service.Metadata{})
@@ -48,7 +48,7 @@ func (w *world) draft(c token.Caller, n int, size int64) id.Reservation {
 	return made.Reservation.UID
 }
 
-// TestOrganizationVolumeIsExactUnderParallelUploads has two members of an organization upload at once, one of whom has a
+// TestOrganizationVolumeIsExactUnderParallelUploads uploads as two members of an organization in parallel, one of whom has a
 // limit of her own.
 func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	t.Parallel()
@@ -104,8 +104,8 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	}
 }
 
-// TestStrangersHashNothing: a reservation to a mailbox takes no password, and whoever sends one all the same, as anybody can, makes
-// the server do no work for it.
+// TestStrangersHashNothing: a reservation for a mailbox takes no password. A stranger who sends one makes the server hash
+// nothing.
 func TestStrangersHashNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestStrangersHashNothing(t *testing.T) {
 	}
 }
 
-// TestNewTransfersAreExactInParallel has 50 reservations begin at once where 20 may.
+// TestNewTransfersAreExactInParallel creates 50 reservations in parallel where 20 are allowed.
 func TestNewTransfersAreExactInParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -150,8 +150,8 @@ func TestNewTransfersAreExactInParallel(t *testing.T) {
 	}
 }
 
-// TestTenThousandFiles attaches, confirms and reads the most files that a reservation takes, in time that grows with their
-// number and no faster.
+// TestTenThousandFiles attaches, confirms and reads the maximum number of files of a reservation, in time linear in their
+// number.
 func TestTenThousandFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -200,12 +200,12 @@ func TestTenThousandFiles(t *testing.T) {
 	fill(ann, made.Reservation.UID)
 }
 
-// confirmWithin is far from the target of 2 s (it takes 0.7 s on a machine of its own), for the race detector and the other
-// tests that run; a confirm of quadratic cost would still take longer.
+// confirmWithin is far above the goal of 2 s (it takes 0.7 s on an idle machine), for the race detector and parallel tests. A
+// confirm of quadratic cost would still exceed it.
 const confirmWithin = 20 * time.Second
 
-// TestOrganizationsAreForgottenWithTheirMailboxes: a stranger who looks at a mailbox between a change of its organization and the word of
-// it leaves no copy behind that shows the old state to the next one.
+// TestOrganizationsAreForgottenWithTheirMailboxes: a stranger who looks at a mailbox between a change of its organization and
+// the notification of it leaves no stale copy in the cache.
 func TestOrganizationsAreForgottenWithTheirMailboxes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -256,8 +256,8 @@ func TestPagesOfTransfers(t *testing.T) {
 	}
 }
 
-// TestEndWhileItIsRead: a list of objects is not passed off as whole when the transfer is taken back in its middle.
-func TestEndWhileItIsRead(t *testing.T) {
+// TestTransferEndsWhileItsObjectsAreRead: a list of objects does not look complete when the transfer is revoked meanwhile.
+func TestTransferEndsWhileItsObjectsAreRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owner := w.mailbox()
@@ -297,7 +297,7 @@ func TestEndWhileItIsRead(t *testing.T) {
 	t.Errorf("%d objects and no error", read)
 }
 
-// TestEndErasesFailedMails: what a mail that nobody took says of a transfer goes with the transfer (contract 4.9).
+// TestEndErasesFailedMails: the content of undeliverable mails about a transfer is erased with the transfer (contract 4.9).
 func TestEndErasesFailedMails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

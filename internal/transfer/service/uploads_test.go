@@ -272,7 +272,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 		overtaking <- err
 	}()
 	w.until(func() bool { return w.count(`SELECT max(writer_epoch) FROM transfer.objects`) == 2 })
-	b.next <- io.ErrUnexpectedEOF // the first tries to keep what it has, and learns that its turn is over
+	b.next <- io.ErrUnexpectedEOF // the first writer flushes and learns that its lease is lost
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
 		t.Errorf("the first writer got %v", err)
 	}
@@ -296,7 +296,7 @@ func (w *world) until(done func() bool) {
 	}
 }
 
-// fullStore refuses bytes after so many.
+// fullStore returns ErrFull after room bytes.
 type fullStore struct {
 	blob.Store
 	room int64
@@ -377,7 +377,7 @@ func (w *world) blobsLeft() int {
 	return n
 }
 
-func TestFilterDropsOtherContent(t *testing.T) {
+func TestFilterDeletesOtherContent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owner := w.mailbox()
@@ -395,13 +395,13 @@ func TestFilterDropsOtherContent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustUpload(w, c, r, "a", part(png[:5], 0, int64(len(png)))) // too few bytes to tell
+	mustUpload(w, c, r, "a", part(png[:5], 0, int64(len(png)))) // too few bytes to sniff
 	mustUpload(w, c, r, "a", part(png[5:], 5, int64(len(png))))
 	if _, err := w.Upload(t.Context(), c, r, "b", whole([]byte("%PDF-1.4\n"))); !errors.Is(err, transfer.ErrMIMEType) {
 		t.Errorf("content of another type: got %v", err)
 	}
 	if _, err := w.Object(t.Context(), c, r, "b"); !errors.Is(err, transfer.ErrNotFound) {
-		t.Errorf("the object was not dropped: %v", err)
+		t.Errorf("the object was not deleted: %v", err)
 	}
 	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != int64(len(png)) {
 		t.Errorf("%d bytes are charged", n)

@@ -11,12 +11,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// TestUploadBesideRemovals: what removes thousands of files holds the volumes, which every upload of the organization needs, not before
-// all that takes long is done.
+// TestUploadBesideRemovals: removing thousands of files locks the volumes, which every upload of the organization needs, only
+// after everything that takes long.
 func TestUploadBesideRemovals(t *testing.T) {
 	t.Parallel()
 	for name, removal := range map[string]struct {
-		hold string // what the removal waits for in the middle of its work
+		hold string // locks that the removal waits for
 		run  func(w *world, stranger token.Caller, r id.Reservation) error
 	}{
 		"a reservation is cancelled": {
@@ -53,7 +53,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			if _, err := w.Upload(ctx, bob, other, "a", whole([]byte("abc"))); err != nil {
-				t.Errorf("somebody else's upload: %v", err)
+				t.Errorf("another person's upload: %v", err)
 			}
 			release()
 			if err := <-done; err != nil {
@@ -66,8 +66,8 @@ func TestUploadBesideRemovals(t *testing.T) {
 	}
 }
 
-// TestMailboxDeletedWithStrangersFiles: whoever deletes a mailbox does not wait until all that strangers have begun on it is removed. It is
-// found no more at once, also if there is a mailbox again, and its volume comes back.
+// TestMailboxDeletedWithStrangersFiles: deleting a mailbox does not wait for the deletion of all reservations on it. The
+// mailbox is gone at once, also when a new one is created, and its volume is released.
 func TestMailboxDeletedWithStrangersFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,7 +75,7 @@ func TestMailboxDeletedWithStrangersFiles(t *testing.T) {
 	stranger, r := w.reserve()
 	w.attach(stranger, r, "a", 3)
 	mustUpload(w, stranger, r, "a", whole([]byte("abc")))
-	release := w.hold(`SELECT FROM transfer.objects FOR UPDATE`) // as a removal has them that takes its time
+	release := w.hold(`SELECT FROM transfer.objects FOR UPDATE`) // like a slow removal
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	if err := w.DeleteMailbox(ctx, ann); err != nil {

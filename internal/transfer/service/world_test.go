@@ -33,8 +33,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// world is the service on a database and a directory of its own. What needs a server is tested over HTTP in
-// transfer/handler; here are the cases in which a test holds the body of an upload in its hands.
+// world is the service with a private database and directory. Tests over HTTP are in transfer/handler. Here are those that
+// control the body of an upload.
 type world struct {
 	*service.Service
 	content *content.Service
@@ -48,7 +48,7 @@ type world struct {
 
 const home = "localhost"
 
-// all reads a list to its end.
+// all collects a stream.
 func all[T any](items iter.Seq2[T, error]) (list []T, err error) {
 	for item, err := range items {
 		if err != nil {
@@ -59,7 +59,7 @@ func all[T any](items iter.Seq2[T, error]) (list []T, err error) {
 	return list, nil
 }
 
-// Confirm is the service's, with all objects.
+// Confirm calls the service and collects all objects.
 func (w *world) Confirm(ctx context.Context, c token.Caller, r id.Reservation) (service.SeenTransfer, error) {
 	t, objects, err := w.Service.Confirm(ctx, c, r)
 	if err != nil {
@@ -69,7 +69,7 @@ func (w *world) Confirm(ctx context.Context, c token.Caller, r id.Reservation) (
 	return service.SeenTransfer{Transfer: t, Objects: list}, err
 }
 
-// page is a page of a person's transfers.
+// page returns a page of a person's transfers.
 func (w *world) page(p token.Caller, q service.TransferQuery) ([]service.SeenTransfer, string, error) {
 	items, next, err := w.Transfers(w.t.Context(), p, q)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *world) page(p token.Caller, q service.TransferQuery) ([]service.SeenTra
 	return list, next, err
 }
 
-// seen is a person's look at a transfer, with all its objects.
+// seen returns a transfer as a person sees it, with all objects.
 func (w *world) seen(p token.Caller, uid id.Transfer) (service.SeenTransfer, error) {
 	t, objects, err := w.Transfer(w.t.Context(), p, uid)
 	if err == nil {
@@ -178,7 +178,7 @@ func (w *world) exec(sql string, args ...any) {
 	}
 }
 
-// count runs a statement that yields one number.
+// count returns the result of a statement that yields one number.
 func (w *world) count(sql string, args ...any) int64 {
 	w.t.Helper()
 	var n int64
@@ -188,7 +188,7 @@ func (w *world) count(sql string, args ...any) int64 {
 	return n
 }
 
-// person adds a person with a verified address and returns them as a caller.
+// person adds a person with a verified address and returns the person as a caller.
 func (w *world) person(email string) token.Caller {
 	w.t.Helper()
 	p := id.New[id.Person]()
@@ -197,7 +197,7 @@ func (w *world) person(email string) token.Caller {
 	return w.at(token.Caller{Kind: token.KindAccess, Person: p, Session: id.New[id.Session](), AuthLevel: 1})
 }
 
-// organization adds an organization at home on a host.
+// organization adds an organization with a host.
 func (w *world) organization(host string) id.Organization {
 	w.t.Helper()
 	org := id.New[id.Organization]()
@@ -207,7 +207,7 @@ func (w *world) organization(host string) id.Organization {
 	return org
 }
 
-// hold takes the locks of a statement until release.
+// hold keeps the locks of a statement until release.
 func (w *world) hold(sql string, args ...any) (release func()) {
 	w.t.Helper()
 	tx, err := w.db.Pool.Begin(w.t.Context())
@@ -222,7 +222,7 @@ func (w *world) hold(sql string, args ...any) (release func()) {
 	return release
 }
 
-// blocked is how many connections wait for a lock of another.
+// blocked returns how many connections wait for a lock.
 func (w *world) blocked() int64 {
 	w.t.Helper()
 	return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
@@ -243,7 +243,7 @@ func (w *world) mailbox() token.Caller {
 	return p
 }
 
-// reserve begins a transfer to Ann's mailbox, with all it needs for being confirmed but files.
+// reserve creates a reservation for Ann's mailbox with everything that a confirm needs except files.
 func (w *world) reserve() (token.Caller, id.Reservation) {
 	w.t.Helper()
 	sender, email := "Stranger", "stranger@example.org"
@@ -261,7 +261,7 @@ func (w *world) attach(c token.Caller, r id.Reservation, clientID string, size i
 	}
 }
 
-// held is how many bytes of the object a are held.
+// held returns how many bytes of the object a are held.
 func (w *world) held(c token.Caller, r id.Reservation) int64 {
 	w.t.Helper()
 	o, err := w.Object(w.t.Context(), c, r, "a")
@@ -271,12 +271,12 @@ func (w *world) held(c token.Caller, r id.Reservation) int64 {
 	return o.Held
 }
 
-// whole is the content of a request that brings an object whole.
+// whole returns a request part with a whole object.
 func whole(data []byte) content.Part {
 	return content.Part{Length: int64(len(data)), Body: &body{Reader: bytes.NewReader(data)}}
 }
 
-// part is the content of a request that brings data from offset of total bytes.
+// part returns a request part with data at offset of total bytes.
 func part(data []byte, offset, total int64) content.Part {
 	c := whole(data)
 	c.Range = &transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
@@ -287,11 +287,11 @@ type body struct{ io.Reader }
 
 func (*body) Interrupt() {}
 
-// slowBody gives what it has, then waits until it is interrupted or told how to go on.
+// slowBody returns its data, then blocks until it is interrupted or gets an error from next.
 type slowBody struct {
 	data    io.Reader
-	waiting chan struct{} // closed when a Read waits
-	next    chan error    // how the waiting Read ends
+	waiting chan struct{} // closed when a Read blocks
+	next    chan error    // error of the blocked Read
 	once    sync.Once
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
-// slowStore is a store whose first Append takes until it is called off.
+// slowStore is a store whose first Append blocks until its context is cancelled.
 type slowStore struct {
 	blob.Store
 	first   sync.Once
-	opening chan struct{} // closed once it waits
+	opening chan struct{} // closed when Append blocks
 }
 
 func (s *slowStore) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
@@ -37,7 +37,7 @@ func (s *slowStore) Append(ctx context.Context, key blob.Key, offset, size int64
 	return s.Store.Append(ctx, key, offset, size)
 }
 
-// TestSecondWriterWinsAtOnce has the second writer come while the first is still on its way to the store.
+// TestSecondWriterWinsAtOnce starts the second writer while the first is still opening the object.
 func TestSecondWriterWinsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,9 +61,9 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRemovingWhatBecomesHeld removes an object while its writer, which has got hold of the row first, makes bytes held: their
-// volume is given back all the same.
-func TestRemovingWhatBecomesHeld(t *testing.T) {
+// TestDeletingAnObjectWhileBytesBecomeHeld deletes an object while its writer, which has locked the row first, saves its
+// progress. The volume of these bytes is released, too.
+func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
@@ -117,9 +117,9 @@ func (w *world) waiting(n int64) {
 	}
 }
 
-// TestLeasesGoByOneClock: replicas whose clocks differ agree on when a writer's lease ends, since Postgres's clock decides.
+// TestLeasesUseTheDatabaseClock: replicas with different clocks agree on the end of a lease, because Postgres's clock decides.
 // Here it is an hour behind this machine's.
-func TestLeasesGoByOneClock(t *testing.T) {
+func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`CREATE SCHEMA skewed`)
@@ -163,15 +163,15 @@ func TestLeasesGoByOneClock(t *testing.T) {
 	}
 }
 
-// TestProgressWhoseAnswerIsLost: Postgres commits that bytes are held, and the connection breaks before it can say so. The writer
-// says so again with its last words, and the bytes are charged once.
+// TestProgressWhoseAnswerIsLost: Postgres commits progress, and the connection breaks before the answer. The writer saves it
+// again when it ends, and the bytes are charged once.
 func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
 	c, r := w.reserve()
 	w.attach(c, r, "first", 1)
-	const size = 65 << 20 // more than a writer keeps to itself
+	const size = 65 << 20 // more than one checkpoint
 	w.attach(c, r, "a", size)
 	deaf := new(atomic.Bool)
 	cfg := w.db.Pool.Config()
@@ -189,7 +189,7 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	defer pool.Close()
 	w.db = &database.DB{Pool: pool}
 	replica, _ := w.serve(w.blobs)
-	if _, err := replica.Upload(t.Context(), c, r, "first", whole([]byte("x"))); err != nil { // the connection knows all statements now
+	if _, err := replica.Upload(t.Context(), c, r, "first", whole([]byte("x"))); err != nil { // the connection has prepared all statements now
 		t.Fatal(err)
 	}
 	in, sent := content.Part{Length: size}, 0
@@ -197,7 +197,7 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 		switch sent += len(p); {
 		case sent > 64<<20:
 			return 0, io.ErrUnexpectedEOF
-		case sent == 64<<20: // the next answer is to the progress
+		case sent == 64<<20: // the next answer is that of the checkpoint
 			deaf.Store(true)
 		}
 		return len(p), nil
@@ -213,7 +213,7 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// deafConn loses one answer when told to, and the connection with it.
+// deafConn drops one answer when told to, and then the connection.
 type deafConn struct {
 	net.Conn
 	deaf *atomic.Bool
