@@ -11,8 +11,8 @@ type MailboxGroup struct {
 	Organization id.Organization
 	Name         string
 	Description  string
-	VanityLink   string // lower case, or empty
-	Members      []GroupMember
+	VanityLink   string        // lower case, or empty
+	Members      []GroupMember `db:"-"`
 }
 
 // GroupMember is a mailbox of a group.

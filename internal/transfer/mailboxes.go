@@ -24,29 +24,37 @@ type Mailbox struct {
 	MaxFileSizeMB  int64
 }
 
-// Owner is what the rules need to know of a mailbox's owner: profile, limits, and the volume used this month.
+// Owner is what the rules need to know of the owner of a mailbox or a transfer.
 type Owner struct {
-	Name               string
-	Email              string // the primary address
-	Locale             string
-	TimeZone           string
-	Host               string // home host
-	Roles              []string
-	Organization       id.Organization // zero: none
-	LimitsOrganization id.Organization // of which the limits apply: Organization, or the free one
+	Account
+	Terms
+}
 
-	ServiceEnabled bool
-	FilterAllowed  bool // the subscription includes MIME filtering
-	ReceiversLimit int32
-	TransferLimit  int     // new-transfer bucket: capacity
-	TransferDrain  float64 // new-transfer bucket: drain rate in tokens a second
+// Account is a person's own part of an Owner: what the directory says, and the volume used this month.
+type Account struct {
+	Name         string          `db:"owner_name"`
+	Email        string          `db:"owner_email"` // the primary address
+	Locale       string          `db:"owner_locale"`
+	TimeZone     string          `db:"owner_time_zone"`
+	Roles        []string        `db:"owner_roles"`
+	Organization id.Organization `db:"owner_organization"` // zero: none
 
-	UploadLimit       int64 // bytes a month; negative: none
-	UploadHeld        int64
-	OrganizationLimit int64 // bytes a month; negative: none
-	OrganizationHeld  int64
+	UploadLimit      int64 // bytes a month; negative: none
+	UploadHeld       int64
+	OrganizationHeld int64
+}
 
-	Adminunit Adminunit
+// Terms are what is the same for every person of an organization, and for all persons without one.
+type Terms struct {
+	LimitsOrganization id.Organization // the organization, or the free one
+	Host               string          // home host
+	ServiceEnabled     bool
+	FilterAllowed      bool // the subscription includes MIME filtering
+	ReceiversLimit     int32
+	TransferLimit      int     // new-transfer bucket: capacity
+	TransferDrain      float64 // new-transfer bucket: drain rate in tokens a second
+	OrganizationLimit  int64   // bytes a month; negative: none
+	Adminunit
 }
 
 // The roles that may keep a mailbox and send (contract 4, PUT /mailbox).

@@ -19,8 +19,8 @@ type Reservation struct {
 	Message              string
 	AnonSender           string
 	AnonEmail            string
-	Locale               string // of the uploader
-	Recipients           []Recipient
+	Locale               string      // of the uploader
+	Recipients           []Recipient `db:"-"`
 	DeliveryNotification bool
 	TTL                  int32 // days
 	Priority             int32 // 0: none
@@ -30,7 +30,7 @@ type Reservation struct {
 	MaxFiles             int32
 	MaxFileSizeMB        int64
 	MaxRecipients        int32
-	VolumeLimitExceeded  bool
+	VolumeLimitExceeded  bool        `db:"-"`
 	Transfer             id.Transfer // set once confirmed
 	CreatedAt            time.Time
 	ExpiresAt            time.Time

@@ -90,7 +90,7 @@ type Transfer struct {
 	Subject     string
 	Message     string
 	Sender      Sender
-	Recipients  []Delivery // bcc recipients: for the sender only
+	Recipients  []Delivery `db:"-"` // bcc recipients: for the sender only
 	Priority    int32      // 0: none
 	Protection  Protection
 	Fields      []byte // JSON object of strings, or nil
@@ -100,7 +100,7 @@ type Transfer struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
-	Link        string    // for the sender of a p2p or drop transfer that has not ended
+	Link        string    `db:"-"` // for the sender of a p2p or drop transfer that has not ended
 }
 
 // Delivery is a transfer's way to one recipient, or to the holders of its link.

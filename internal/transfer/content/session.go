@@ -24,7 +24,7 @@ type session struct {
 	row   postgres.Upload
 	scope postgres.Scope
 	in    Part
-	turn  postgres.Turn
+	turn  postgres.WriterLease
 
 	blob     blob.Writer
 	whole    hash.Hash // SHA-256 of all bytes written, durable or not
@@ -45,7 +45,7 @@ type session struct {
 	deleted   bool      // the object has been deleted
 }
 
-func (s *Service) newSession(u postgres.Upload, t postgres.Turn, sc postgres.Scope, in Part) *session {
+func (s *Service) newSession(u postgres.Upload, t postgres.WriterLease, sc postgres.Scope, in Part) *session {
 	want := partLength(u, in)
 	w := &session{
 		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, turn: t,

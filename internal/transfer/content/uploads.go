@@ -102,7 +102,7 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 
 // beginUpload admits the request, raises the object's writer epoch and reserves the volume. The epoch is 0 for an empty
 // object, which needs no writer.
-func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, t postgres.Turn, err error) {
+func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, t postgres.WriterLease, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if u, err = tx.LockUpload(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
 			return err

@@ -72,7 +72,7 @@ func (l *writerLeases) held(o id.Object) bool {
 
 // awaitLease returns once no other writer touches the object's bytes. A writer of this process closes its done; one of
 // another process has stopped when its lease has expired.
-func (s *Service) awaitLease(ctx context.Context, previous *leaseHolder, u postgres.Upload, t postgres.Turn) error {
+func (s *Service) awaitLease(ctx context.Context, previous *leaseHolder, u postgres.Upload, t postgres.WriterLease) error {
 	if previous != nil {
 		<-previous.done // it has been stopped; waiting even when this request is cancelled keeps the order of writers
 	}

@@ -2,51 +2,38 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-type transferIDRow struct{ UID id.Transfer }
-
-func transferIDs(rows []transferIDRow, err error) ([]id.Transfer, error) {
-	if err != nil {
-		return nil, fmt.Errorf("list transfers: %w", err)
-	}
-	out := make([]id.Transfer, len(rows))
-	for i, r := range rows {
-		out[i] = r.UID
-	}
-	return out, nil
-}
-
-// bounded are the longest due of a table expression due that have ten thousand objects together, or little more: a single one may have as
-// many, and what a transaction has begun others may have to wait for.
+// bounded takes rows of a table expression named due, oldest first, until they have ten thousand objects together. The last one
+// may exceed that, since a single transfer may have as many. It keeps transactions short, because others wait for their locks.
 const bounded = `(SELECT *, sum(object_count) OVER (ORDER BY since, uid) - object_count AS before FROM due) d WHERE before < 10000`
 
 // LockExpiredTransfers returns up to limit transfers whose time is over and that still have their content, as few as bounded takes, locked;
 // others' locks are passed by.
 func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit int) ([]id.Transfer, error) {
-	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH due AS (
 			SELECT uid, object_count, expires_at AS since FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $1
 			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
 		)
-		SELECT uid FROM `+bounded, now, limit)))
+		SELECT uid FROM `+bounded, now, limit)
 }
 
 // EndTransfers erases the content of locked transfers and gives them their final state: bytes are noted for removal, and
 // subject, message, fields, names, digests and passwords go; uids, times, sizes and addresses stay (contract 4.9).
 // Transfers that have ended already are left alone. It returns how many there were.
 func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
-	type endedRow struct {
+	type ended struct {
 		Transfers          int
 		LimitsOrganization id.Organization
 		Held               int64
 	}
-	rows, err := all[endedRow](s.q.Query(ctx, `
+	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
 			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
@@ -65,9 +52,9 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 		)
 		SELECT count(*)::int AS transfers, limits_organization,
 			(SELECT coalesce(sum(held), 0) FROM o WHERE o.limits_organization = t.limits_organization)::bigint AS held
-		FROM t GROUP BY limits_organization`, uuids(uids), string(final), now))
+		FROM t GROUP BY limits_organization`, uids, final, now)
 	if err != nil {
-		return 0, fmt.Errorf("end transfers: %w", err)
+		return 0, err
 	}
 	n, charges := 0, make([]charge, len(rows))
 	for i, r := range rows {
@@ -77,49 +64,37 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	return n, s.giveBack(ctx, charges)
 }
 
-// DeliveriesTo returns a transfer's deliveries to a person that are in that person's sight.
+// DeliveriesTo returns a transfer's deliveries to a person that the person has not hidden.
 func (s *Store) DeliveriesTo(ctx context.Context, t id.Transfer, p id.Person) ([]id.Delivery, error) {
-	type deliveryIDRow struct{ UID id.Delivery }
-	rows, err := all[deliveryIDRow](s.q.Query(ctx, `SELECT uid FROM transfer.deliveries WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p))
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries: %w", err)
-	}
-	out := make([]id.Delivery, len(rows))
-	for i, r := range rows {
-		out[i] = r.UID
-	}
-	return out, nil
+	return database.Scalars[id.Delivery](ctx, s.q, "list deliveries",
+		`SELECT uid FROM transfer.deliveries WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p)
 }
 
 // HideDeliveries takes a locked transfer's deliveries to a person out of that person's sight.
 func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
-	if _, err := s.q.Exec(ctx, `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now); err != nil {
-		return fmt.Errorf("hide delivery: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "hide delivery", `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now)
+	return err
 }
 
 // HideTransfer takes an ended transfer out of its sender's sight.
 func (s *Store) HideTransfer(ctx context.Context, t id.Transfer, now time.Time) error {
-	if _, err := s.q.Exec(ctx, `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t, now); err != nil {
-		return fmt.Errorf("hide transfer: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "hide transfer", `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t, now)
+	return err
 }
 
 // Abandoned returns those of transfers that nobody can reach any more: no sender manages them, and every delivery is
 // hidden.
 func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfer, error) {
-	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		SELECT t.uid FROM transfer.transfers t
 		WHERE t.uid = ANY ($1) AND (NOT t.sender_managed OR t.hidden_at IS NOT NULL)
-			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uuids(uids))))
+			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uids)
 }
 
 // HideDeliveriesOf takes deliveries of up to limit transfers, as few as bounded takes, out of the sight of a person who is gone, and
 // returns the transfers, which it locks first, with those that somebody forgets meanwhile.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
-	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH due AS (
 			SELECT t.uid, t.object_count, f.created_at AS since
 			FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2) f
@@ -131,14 +106,14 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 		), hidden AS (
 			UPDATE transfer.deliveries d SET hidden_at = $3 FROM t WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
 		)
-		SELECT uid FROM found`, p, limit, now)))
+		SELECT uid FROM found`, p, limit, now)
 }
 
 // DisownTransfers parts a person who is gone from up to limit transfers that they sent, and returns how many there were, with those that
 // somebody forgets meanwhile: they stay until they expire, with the name as delivered and without the address. They are locked in the
 // order in which HideDeliveriesOf locks those of a recipient.
-func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (n int, err error) {
-	err = s.q.QueryRow(ctx, `
+func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (int, error) {
+	return database.Scalar[int](ctx, s.q, "disown transfers", nil, `
 		WITH found AS (
 			SELECT ARRAY (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT $2) AS uids
 		), sent AS (
@@ -146,18 +121,13 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (n 
 		), parted AS (
 			UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL FROM sent WHERE t.uid = sent.uid
 		)
-		SELECT cardinality(uids) FROM found`, p, limit).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("disown transfers: %w", err)
-	}
-	return n, nil
+		SELECT cardinality(uids) FROM found`, p, limit)
 }
 
 // PurgeTransfers forgets up to limit transfers that ended before the time given, as few as bounded takes, with everything that hung on them,
 // and returns how many. Objects whose bytes are still to be removed stay noted.
 func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
-	type reservationRow struct{ Reservation id.Reservation }
-	rows, err := all[reservationRow](s.q.Query(ctx, `
+	uids, err := database.Scalars[id.Reservation](ctx, s.q, "purge transfers", `
 		WITH due AS (
 			SELECT uid, reservation, object_count, ended_at AS since FROM transfer.transfers WHERE ended_at < $1
 			ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -168,66 +138,46 @@ func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int)
 		), o AS (
 			DELETE FROM transfer.objects o USING t WHERE o.reservation = t.reservation
 		)
-		SELECT reservation FROM t`, before, limit))
+		SELECT reservation FROM t`, before, limit)
 	if err != nil {
-		return 0, fmt.Errorf("purge transfers: %w", err)
+		return 0, err
 	}
-	uids := make([]id.Reservation, len(rows))
-	for i, r := range rows {
-		uids[i] = r.Reservation
-	}
-	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.reservations WHERE uid = ANY ($1)`, uuids(uids)); err != nil {
-		return 0, fmt.Errorf("purge reservations: %w", err)
-	}
-	return len(rows), nil
+	_, err = database.Exec(ctx, s.q, "purge reservations", `DELETE FROM transfer.reservations WHERE uid = ANY ($1)`, uids)
+	return len(uids), err
 }
 
 // PurgeCounters forgets counts of upload confirmations before a day and one-time keys past their time.
 func (s *Store) PurgeCounters(ctx context.Context, day, keysBefore time.Time) error {
-	_, err := s.q.Exec(ctx, `WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2) DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
-	if err != nil {
-		return fmt.Errorf("purge counters: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "purge counters", `WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2) DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
+	return err
 }
 
-// Expiring is somebody to warn of a transfer that is about to expire: a recipient, or, without Delivery, the sender.
+// Expiring is a warning that a transfer is about to expire, to a recipient or to the sender.
 type Expiring struct {
-	Transfer transfer.Transfer
-	Delivery transfer.Delivery // of the sender, name and address only
-	Link     Link
-	Locale   string
-	TimeZone string
+	transfer.Transfer
+	Recipient transfer.Delivery // for the sender: name and address only
+	Link                        // of the recipient; for the sender only Host
+	Locale    string
+	TimeZone  string
 }
 
 // MarkWarned marks up to limit transfers as warned that expire before the time given and were to live longer than window
 // from the start, and returns them. It locks them; others' locks are passed by.
 func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]id.Transfer, error) {
-	return transferIDs(all[transferIDRow](s.q.Query(ctx, `
+	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		UPDATE transfer.transfers t SET warned_at = $1 FROM (
 			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
 			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
-		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)))
+		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)
 }
 
-// Expiring returns whom to warn of transfers: recipients that have an address and have not hidden it, and senders with
-// an account.
+// Expiring returns the warnings for transfers: to recipients that have an address and have not hidden the transfer, and to
+// senders with an account.
 func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, error) {
-	type expiringRow struct {
-		transferRow
-		Delivery         id.Delivery
-		Person           id.Person
-		Name             *string
-		Email            string
-		DestinationType  *string
-		KeyVersion       *int32
-		KeyHash          []byte
-		Locale, TimeZone *string
-		Host             *string
-	}
-	rows, err := all[expiringRow](s.q.Query(ctx, `
-		SELECT `+transferColumns+`, d.uid AS delivery, d.person, d.name, d.email, d.destination_type, d.key_version, d.key_hash,
-			coalesce(p.locale, sp.locale) AS locale, coalesce(p.time_zone, sp.time_zone) AS time_zone, coalesce(sp.host, o.host, p.host) AS host
+	return database.All[Expiring](ctx, s.q, "find whom to warn", `
+		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.uid AS delivery, d.key_version AS version, d.key_hash,
+			coalesce(sp.host, o.host, p.host, '') AS host, coalesce(p.locale, sp.locale, '') AS locale,
+			coalesce(p.time_zone, sp.time_zone, '') AS time_zone
 		FROM transfer.transfers t
 		JOIN transfer.deliveries d ON d.transfer = t.uid AND d.email IS NOT NULL AND d.hidden_at IS NULL
 		LEFT JOIN directory.persons p ON p.person = d.person
@@ -235,29 +185,14 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		LEFT JOIN directory.organizations o ON o.organization = t.limits_organization
 		WHERE t.uid = ANY ($1)
 		UNION ALL
-		SELECT `+transferColumns+`, NULL, p.person, p.name, p.email, NULL, NULL, NULL, p.locale, p.time_zone, p.host
+		SELECT `+transferColumns+`, json_build_object('Person', p.person, 'Name', p.name, 'Email', p.email), NULL, 0, NULL,
+			coalesce(p.host, ''), p.locale, p.time_zone
 		FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL
-		WHERE t.uid = ANY ($1)`, uuids(uids)))
-	if err != nil {
-		return nil, fmt.Errorf("find whom to warn: %w", err)
-	}
-	out := make([]Expiring, len(rows))
-	for i, r := range rows {
-		out[i] = Expiring{
-			Transfer: r.transfer(),
-			Delivery: transfer.Delivery{UID: r.Delivery, Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(or(r.DestinationType))},
-			Link:     Link{Delivery: r.Delivery, Version: or(r.KeyVersion), KeyHash: r.KeyHash, Host: or(r.Host)},
-			Locale:   or(r.Locale), TimeZone: or(r.TimeZone),
-		}
-	}
-	return out, nil
+		WHERE t.uid = ANY ($1)`, uids)
 }
 
 // DeleteOrganizationData removes an organization's settings and groups.
 func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
-	_, err := s.q.Exec(ctx, `WITH a AS (DELETE FROM transfer.adminunits WHERE organization = $1) DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o)
-	if err != nil {
-		return fmt.Errorf("delete organization's data: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "delete organization's data", `WITH a AS (DELETE FROM transfer.adminunits WHERE organization = $1) DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o)
+	return err
 }

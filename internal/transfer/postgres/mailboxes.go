@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -11,151 +9,83 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// ownerColumns and ownerTables are what an ownerRow holds; $1 is the month. A statement that does not know the person beforehand names
-// the table that leads to it first and then ownerJoins: the planner reorders eight relations (join_collapse_limit), and would else
-// begin with all persons.
+// accountColumns are a transfer.Account; $1 is the month, $2 the volume of persons without organization. A statement that finds
+// the person through another table names that table first and then accountJoins: the planner reorders at most eight relations
+// (join_collapse_limit) and would otherwise begin with all persons.
 const (
-	ownerColumns = `p.person, p.name AS owner_name, p.email AS owner_email, p.locale, p.time_zone, p.roles, p.organization, p.upload_volume_bytes,
-	pv.held AS upload_held, ov.held AS organization_held`
-	ownerTables = `directory.persons p` + ownerJoins
-	ownerJoins  = `
+	accountColumns = `coalesce(p.name, '') AS owner_name, coalesce(p.email, '') AS owner_email, coalesce(p.locale, '') AS owner_locale,
+	coalesce(p.time_zone, '') AS owner_time_zone, p.roles AS owner_roles, p.organization AS owner_organization,
+	coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $2::bigint ELSE -1 END) AS upload_limit,
+	coalesce(pv.held, 0) AS upload_held, coalesce(ov.held, 0) AS organization_held`
+	accountTables = `directory.persons p` + accountJoins
+	accountJoins  = `
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
 	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
-	// mailboxEmail is the address a mailbox was given, for as long as it is a verified one of its owner.
+	// mailboxEmail is the address that a mailbox was given, as long as it is a verified one of its owner.
 	mailboxEmail   = `(SELECT d.address FROM directory.addresses d WHERE d.person = m.person AND d.address = m.email AND d.verified)`
-	mailboxColumns = `m.secure, m.name, ` + mailboxEmail + ` AS email, v.link, m.slogan, m.absent, m.absence_message, m.fields_schema, m.ui_schema,
-	m.mime_type_filter, m.max_files, m.max_file_size_mb`
+	mailboxColumns = `m.person, m.secure, coalesce(m.name, '') AS name, coalesce(` + mailboxEmail + `, '') AS email,
+	coalesce(v.link, '') AS vanity_link, coalesce(m.slogan, '') AS slogan, m.absent, coalesce(m.absence_message, '') AS absence_message,
+	m.fields_schema, m.ui_schema, m.mime_type_filter, coalesce(m.max_files, 0) AS max_files,
+	coalesce(m.max_file_size_mb, 0) AS max_file_size_mb`
 )
 
-// ownerRow is an owner of transfers apart from what holds for everybody in the organization.
-type ownerRow struct {
-	Person            id.Person
-	OwnerName         *string
-	OwnerEmail        *string
-	Locale, TimeZone  *string
-	Roles             []string
-	Organization      id.Organization
-	UploadVolumeBytes *int64
-	UploadHeld        *int64
-	OrganizationHeld  *int64
-}
-
-// owner completes the row by its organization's.
-func (r ownerRow) owner(o organizationRow, d transfer.Defaults) transfer.Owner {
-	owner := transfer.Owner{
-		Name: or(r.OwnerName), Email: or(r.OwnerEmail), Locale: or(r.Locale), TimeZone: or(r.TimeZone), Host: o.Host, Roles: r.Roles,
-		Organization: r.Organization, LimitsOrganization: o.LimitsOrganization,
-		ServiceEnabled: o.ServiceEnabled, FilterAllowed: o.FilterAllowed, ReceiversLimit: o.NewTransferReceiversLimit,
-		TransferLimit: int(o.NewTransferLimit), TransferDrain: o.NewTransferDrainRate,
-		UploadLimit: limit(r.UploadVolumeBytes), UploadHeld: or(r.UploadHeld),
-		OrganizationLimit: limit(o.TransferVolumeBytes), OrganizationHeld: or(r.OrganizationHeld),
-		Adminunit: o.unit(d.Adminunit),
+// newOwner joins a person's part and the organization's.
+func newOwner(a transfer.Account, t transfer.Terms, d transfer.Defaults) transfer.Owner {
+	if a.Organization.IsZero() {
+		t.OrganizationLimit = -1
 	}
-	if r.Organization.IsZero() {
-		owner.OrganizationLimit = limit(nil)
-		if r.UploadVolumeBytes == nil {
-			owner.UploadLimit = d.UploadVolume
-		}
+	if t.DefaultTTL == 0 {
+		t.Adminunit = d.Adminunit
 	}
-	return owner
+	return transfer.Owner{Account: a, Terms: t}
 }
 
-// ownerOf is owner with the organization looked up.
-func (s *Store) ownerOf(ctx context.Context, r ownerRow, sc Scope) (transfer.Owner, error) {
-	o, err := s.organization(ctx, r.Organization, sc)
-	if err != nil {
-		return transfer.Owner{}, err
+// owner looks up the terms of a person's organization. Errors: transfer.ErrNotFound.
+func (s *Store) owner(ctx context.Context, a transfer.Account, sc Scope) (transfer.Owner, error) {
+	t, err := s.terms(ctx, a.Organization, sc)
+	return newOwner(a, t, sc.Defaults), err
+}
+
+// ownedMailbox is a mailbox with its owner's account.
+type ownedMailbox struct {
+	transfer.Mailbox
+	transfer.Account
+}
+
+// PublicMailbox finds a mailbox by its key among those whose home is the scope's host. Errors: transfer.ErrNotFound.
+func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
+	const columns = `SELECT ` + accountColumns + `, ` + mailboxColumns
+	sql, args := columns+` FROM `+accountTables+`
+		JOIN transfer.mailboxes m ON m.person = p.person
+		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+		WHERE m.person = $3`, []any{transfer.Month(sc.Now), sc.Defaults.UploadVolume, key.UID}
+	if key.Link != "" {
+		sql, args = columns+` FROM transfer.vanity_links v
+		JOIN transfer.mailboxes m ON m.person = v.mailbox
+		JOIN directory.persons p ON p.person = m.person`+accountJoins+`
+		WHERE v.link = $3 AND v.host_organization = $4`, []any{args[0], args[1], key.Link, sc.HostOrganization}
 	}
-	return r.owner(o, sc.Defaults), nil
-}
-
-// limit is -1 where there is none.
-func limit(p *int64) int64 {
-	if p == nil {
-		return -1
-	}
-	return *p
-}
-
-type mailboxRow struct {
-	ownerRow
-	Secure         bool
-	Name, Email    *string
-	Link           *string
-	Slogan         *string
-	Absent         bool
-	AbsenceMessage *string
-	FieldsSchema   []byte
-	UISchema       []byte
-	MIMETypeFilter []string
-	MaxFiles       *int32
-	MaxFileSizeMB  *int64
-}
-
-// mailbox completes the row by its owner's organization.
-func (s *Store) mailbox(ctx context.Context, r mailboxRow, sc Scope) (transfer.PublicMailbox, error) {
-	owner, err := s.ownerOf(ctx, r.ownerRow, sc)
+	m, err := database.One[ownedMailbox](ctx, s.q, "find mailbox", transfer.ErrNotFound, sql, args...)
 	if err != nil {
 		return transfer.PublicMailbox{}, err
 	}
-	return transfer.PublicMailbox{
-		Mailbox: transfer.Mailbox{
-			Person: r.Person, Secure: r.Secure, Name: or(r.Name), Email: or(r.Email), VanityLink: or(r.Link), Slogan: or(r.Slogan),
-			Absent: r.Absent, AbsenceMessage: or(r.AbsenceMessage), FieldsSchema: r.FieldsSchema, UISchema: r.UISchema,
-			MIMETypeFilter: r.MIMETypeFilter, MaxFiles: or(r.MaxFiles), MaxFileSizeMB: or(r.MaxFileSizeMB),
-		},
-		Owner: owner,
-	}, nil
+	owner, err := s.owner(ctx, m.Account, sc)
+	if err == nil {
+		err = sc.sees(owner.Host)
+	}
+	return transfer.PublicMailbox{Mailbox: m.Mailbox, Owner: owner}, err
 }
 
-// PublicMailbox finds a mailbox by its key among those at home on the scope's host. ErrNotFound.
-func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
-	const columns = `SELECT ` + ownerColumns + `, ` + mailboxColumns
-	const byUID = columns + ` FROM ` + ownerTables + `
-		JOIN transfer.mailboxes m ON m.person = p.person
-		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		WHERE m.person = $2`
-	const byLink = columns + ` FROM transfer.vanity_links v
-		JOIN transfer.mailboxes m ON m.person = v.mailbox
-		JOIN directory.persons p ON p.person = m.person` + ownerJoins + `
-		WHERE v.link = $2 AND v.host_organization = $3`
-	month := transfer.Month(sc.Now)
-	var row mailboxRow
-	var err error
-	if key.Link == "" {
-		row, err = one[mailboxRow](s.q.Query(ctx, byUID, month, key.UID))
-	} else {
-		row, err = one[mailboxRow](s.q.Query(ctx, byLink, month, key.Link, sc.HostOrganization))
-	}
-	var m transfer.PublicMailbox
-	if err == nil {
-		m, err = s.mailbox(ctx, row, sc)
-	}
-	if err == nil {
-		err = sc.sees(m.Owner.Host)
-	}
-	if err != nil {
-		return transfer.PublicMailbox{}, fmt.Errorf("find mailbox: %w", err)
-	}
-	return m, nil
-}
-
-// Owner returns what is known of a person as an owner of transfers, on the scope's host, and nothing of it from memory: what follows
-// from it may last. ErrNotFound.
+// Owner returns a person as the owner of transfers, on the scope's host. It bypasses the microcache, since callers store what
+// follows from it. Errors: transfer.ErrNotFound.
 func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owner, error) {
-	type wholeRow struct {
-		ownerRow
-		organizationRow
-	}
-	row, err := one[wholeRow](s.q.Query(ctx, `SELECT `+ownerColumns+`, `+organizationColumns+` FROM `+ownerTables+`, `+organizationTables+`
-		WHERE p.person = $2 AND o.organization = p.limits_organization`, transfer.Month(sc.Now), p))
+	o, err := database.One[transfer.Owner](ctx, s.q, "find owner", transfer.ErrNotFound, `
+		SELECT `+accountColumns+`, `+termsColumns+` FROM `+accountTables+`, `+termsTables+`
+		WHERE p.person = $3 AND o.organization = p.limits_organization`, transfer.Month(sc.Now), sc.Defaults.UploadVolume, p)
 	if err == nil {
-		err = sc.sees(row.Host)
+		err = sc.sees(o.Host)
 	}
-	if err != nil {
-		return transfer.Owner{}, fmt.Errorf("find owner: %w", err)
-	}
-	return row.owner(row.organizationRow, sc.Defaults), nil
+	return newOwner(o.Account, o.Terms, sc.Defaults), err
 }
 
 // UpsertMailbox stores a mailbox whole, apart from its vanity link, and reports whether it is new.
@@ -164,7 +94,7 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 	if filter == nil {
 		filter = []string{}
 	}
-	err = s.q.QueryRow(ctx, `
+	return database.Scalar[bool](ctx, s.q, "store mailbox", nil, `
 		INSERT INTO transfer.mailboxes AS m (person, secure, name, email, slogan, absent, absence_message, fields_schema, ui_schema,
 			mime_type_filter, max_files, max_file_size_mb, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
@@ -174,115 +104,68 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 			ui_schema = excluded.ui_schema, mime_type_filter = excluded.mime_type_filter, max_files = excluded.max_files,
 			max_file_size_mb = excluded.max_file_size_mb, updated_at = excluded.updated_at
 		RETURNING m.xmax = 0`,
-		m.Person, m.Secure, text(m.Name), text(m.Email), text(m.Slogan), m.Absent, text(m.AbsenceMessage), document(m.FieldsSchema),
-		document(m.UISchema), filter, number(m.MaxFiles), number(m.MaxFileSizeMB), now).Scan(&created)
-	if err != nil {
-		return false, fmt.Errorf("store mailbox: %w", err)
-	}
-	return created, nil
+		m.Person, m.Secure, database.Null(m.Name), database.Null(m.Email), database.Null(m.Slogan), m.Absent, database.Null(m.AbsenceMessage), database.Null(string(m.FieldsSchema)),
+		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now)
 }
 
-// SetVanityLink gives a mailbox the link on the host of that organization, in place of its former one; an empty link
-// only takes the former one away. ErrVanityLink when a mailbox or group of that host has it.
+// SetVanityLink gives a mailbox the link on the host of that organization, in place of its former one. An empty link only
+// removes the former one. Errors: transfer.ErrVanityLink when a mailbox or group of that host has the link.
 func (s *Store) SetVanityLink(ctx context.Context, mailbox id.Person, host id.Organization, link string) error {
-	var err error
 	if link == "" {
-		_, err = s.q.Exec(ctx, `DELETE FROM transfer.vanity_links WHERE mailbox = $1`, mailbox)
-	} else {
-		_, err = s.q.Exec(ctx, `
-			INSERT INTO transfer.vanity_links (host_organization, link, mailbox) VALUES ($1, $2, $3)
-			ON CONFLICT ON CONSTRAINT vanity_links_mailbox_key DO UPDATE
-			SET host_organization = excluded.host_organization, link = excluded.link`, host, link, mailbox)
+		_, err := database.Exec(ctx, s.q, "delete vanity link", `DELETE FROM transfer.vanity_links WHERE mailbox = $1`, mailbox)
+		return err
 	}
-	if database.Constraint(err) == "vanity_links_pkey" {
-		return transfer.ErrVanityLink
-	}
-	if err != nil {
-		return fmt.Errorf("set vanity link: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "set vanity link", `
+		INSERT INTO transfer.vanity_links (host_organization, link, mailbox) VALUES ($1, $2, $3)
+		ON CONFLICT ON CONSTRAINT vanity_links_mailbox_key DO UPDATE
+		SET host_organization = excluded.host_organization, link = excluded.link`, host, link, mailbox)
+	return err
 }
 
-// MoveVanityLink brings a mailbox's link to the host of that organization. ErrVanityLink when it is taken there; then
-// ClearVanityLink takes it away.
+// MoveVanityLink moves a mailbox's link to the host of that organization.
+// Errors: transfer.ErrVanityLink when the link is taken there; then ClearVanityLink removes it.
 func (s *Store) MoveVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) error {
-	_, err := s.q.Exec(ctx, `UPDATE transfer.vanity_links SET host_organization = $2 WHERE mailbox = $1 AND host_organization <> $2`, mailbox, host)
-	if database.Constraint(err) == "vanity_links_pkey" {
-		return transfer.ErrVanityLink
-	}
-	if err != nil {
-		return fmt.Errorf("move vanity link: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "move vanity link", `
+		UPDATE transfer.vanity_links SET host_organization = $2 WHERE mailbox = $1 AND host_organization <> $2`, mailbox, host)
+	return err
 }
 
-// ClearVanityLink takes a mailbox's link away unless it is on the host of that organization, and returns it; empty where
-// there was none.
-func (s *Store) ClearVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) (link string, err error) {
-	err = s.q.QueryRow(ctx, `DELETE FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization <> $2 RETURNING link`, mailbox, host).Scan(&link)
-	if err != nil && !errors.Is(err, errNoRows) {
-		return "", fmt.Errorf("clear vanity link: %w", err)
-	}
-	return link, nil
+// ClearVanityLink removes a mailbox's link unless it is on the host of that organization. It returns the link, "" if none was
+// removed.
+func (s *Store) ClearVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) (string, error) {
+	return database.Scalar[string](ctx, s.q, "clear vanity link", nil, `
+		DELETE FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization <> $2 RETURNING link`, mailbox, host)
 }
 
 // DeleteMailbox removes a mailbox with its vanity link and its places in groups. ErrNotFound.
 func (s *Store) DeleteMailbox(ctx context.Context, p id.Person) error {
-	tag, err := s.q.Exec(ctx, `DELETE FROM transfer.mailboxes WHERE person = $1`, p)
-	if err != nil {
-		return fmt.Errorf("delete mailbox: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return transfer.ErrNotFound
-	}
-	return nil
+	return database.Changed(ctx, s.q, "delete mailbox", transfer.ErrNotFound, `DELETE FROM transfer.mailboxes WHERE person = $1`, p)
 }
 
 // AddressVerified reports whether the address, in lower case, is a verified one of the person.
 func (s *Store) AddressVerified(ctx context.Context, p id.Person, address string) (bool, error) {
-	var verified bool
-	err := s.q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM directory.addresses WHERE person = $1 AND address = $2 AND verified)`,
-		p, address).Scan(&verified)
-	if err != nil {
-		return false, fmt.Errorf("look up address: %w", err)
-	}
-	return verified, nil
+	return database.Scalar[bool](ctx, s.q, "look up address", nil, `
+		SELECT EXISTS (SELECT FROM directory.addresses WHERE person = $1 AND address = $2 AND verified)`, p, address)
 }
 
-// LockHomes makes those who store what has a home host (shared) and those who move it after its home, or remove it, wait for each
-// other until the transaction ends. What is read of the directory afterwards is what the last of them finds, so that the outcome
-// does not depend on which of two jobs was faster.
+// LockHomes takes the advisory lock of home hosts until the transaction ends: shared for a change that depends on somebody's
+// home host, exclusive for a job that moves things to another home or deletes them. The directory is read after the lock, so
+// that the later of two transactions sees what the earlier one did.
 func (s *Store) LockHomes(ctx context.Context, shared bool) error {
-	_, err := s.q.Exec(ctx, `SELECT CASE WHEN $1::boolean THEN pg_advisory_xact_lock_shared(k) ELSE pg_advisory_xact_lock(k) END
+	_, err := database.Exec(ctx, s.q, "lock homes", `
+		SELECT CASE WHEN $1::boolean THEN pg_advisory_xact_lock_shared(k) ELSE pg_advisory_xact_lock(k) END
 		FROM hashtextextended('transfer.homes', 0) AS k`, shared)
-	if err != nil {
-		return fmt.Errorf("lock homes: %w", err)
-	}
-	return nil
+	return err
 }
 
-// HomeOrganization returns the organization that owns a person's home host.
+// HomeOrganization returns the organization that owns a host. Errors: transfer.ErrNotFound.
 func (s *Store) HomeOrganization(ctx context.Context, host string) (id.Organization, error) {
-	var o id.Organization
-	err := s.q.QueryRow(ctx, `SELECT organization FROM directory.hosts WHERE host = $1`, host).Scan(&o)
-	if errors.Is(err, errNoRows) {
-		return o, transfer.ErrNotFound
-	}
-	if err != nil {
-		return o, fmt.Errorf("find host: %w", err)
-	}
-	return o, nil
+	return database.Scalar[id.Organization](ctx, s.q, "find host", transfer.ErrNotFound,
+		`SELECT organization FROM directory.hosts WHERE host = $1`, host)
 }
 
-// MIMETypeFilter returns the types a mailbox takes; none: all.
+// MIMETypeFilter returns the types that a mailbox accepts; none: all.
 func (s *Store) MIMETypeFilter(ctx context.Context, p id.Person) ([]string, error) {
-	var filter []string
-	err := s.q.QueryRow(ctx, `SELECT mime_type_filter FROM transfer.mailboxes WHERE person = $1`, p).Scan(&filter)
-	if errors.Is(err, errNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read filter: %w", err)
-	}
-	return filter, nil
+	return database.Scalar[[]string](ctx, s.q, "read filter", nil,
+		`SELECT mime_type_filter FROM transfer.mailboxes WHERE person = $1`, p)
 }

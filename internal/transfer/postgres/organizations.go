@@ -3,41 +3,32 @@ package postgres
 import (
 	"context"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// organizationColumns and organizationTables are what an organizationRow holds.
+// termsColumns are transfer.Terms, with the tables of termsTables.
 const (
-	organizationColumns = `o.organization AS limits_organization, coalesce(o.host, '') AS host,
-	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit, l.new_transfer_limit, l.new_transfer_drain_rate,
-	l.transfer_volume_bytes, ` + adminunitColumns
-	organizationTables = `directory.organizations o
+	termsColumns = `o.organization AS limits_organization, coalesce(o.host, '') AS host,
+	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit AS receivers_limit,
+	l.new_transfer_limit AS transfer_limit, l.new_transfer_drain_rate AS transfer_drain,
+	coalesce(l.transfer_volume_bytes, -1) AS organization_limit, ` + adminunitColumns
+	termsTables = `directory.organizations o
 	JOIN directory.limits l ON l.organization = o.organization
 	LEFT JOIN transfer.adminunits a ON a.organization = o.organization`
 )
 
-// organizationRow is what holds for everybody in an organization, or for those in none.
-type organizationRow struct {
-	LimitsOrganization        id.Organization
-	Host                      string
-	ServiceEnabled            bool
-	FilterAllowed             bool
-	NewTransferReceiversLimit int32
-	NewTransferLimit          int32
-	NewTransferDrainRate      float64
-	TransferVolumeBytes       *int64
-	adminunitRow
-}
-
-// organization returns what holds for an organization, or for persons without one. Requests are answered by it as it is or was a moment
-// ago; work that no request asks for, which may follow from a change of it, by what it is. ErrNotFound.
-func (s *Store) organization(ctx context.Context, o id.Organization, sc Scope) (organizationRow, error) {
-	load := func() (organizationRow, error) {
-		return one[organizationRow](s.q.Query(ctx, `SELECT `+organizationColumns+` FROM `+organizationTables+`
-			WHERE o.organization = coalesce($1, (SELECT f.organization FROM directory.organizations f WHERE f.free))`, opt(o)))
+// terms returns the terms of an organization, those of the free one for the zero organization. Requests get them through a
+// microcache of 500 ms. Jobs get what is stored now, since a job may run because of a change. Errors: transfer.ErrNotFound.
+func (s *Store) terms(ctx context.Context, o id.Organization, sc Scope) (transfer.Terms, error) {
+	load := func() (transfer.Terms, error) {
+		return database.One[transfer.Terms](ctx, s.q, "read terms of organization", transfer.ErrNotFound, `
+			SELECT `+termsColumns+` FROM `+termsTables+`
+			WHERE o.organization = coalesce($1, (SELECT f.organization FROM directory.organizations f WHERE f.free))`, database.Null(o))
 	}
 	if sc.Host == AnyHost {
 		return load()
 	}
-	return s.organizations.Get(o, load)
+	return s.caches.terms.Get(o, load)
 }

@@ -2,13 +2,14 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// OneTimeKey opens one download. It is a delivery's, or that of a person's session.
+// OneTimeKey opens one download. It belongs to a delivery or to a person's session.
 type OneTimeKey struct {
 	KeyHash   []byte
 	Transfer  id.Transfer
@@ -17,63 +18,36 @@ type OneTimeKey struct {
 	Person    id.Person
 	Session   id.Session
 	Epoch     int64
-	ExpiresAt time.Time // when it must have started
+	ExpiresAt time.Time // start of the download at the latest
 	StartedAt time.Time // zero: not yet
 }
 
 // InsertOneTimeKey stores a new key.
 func (s *Store) InsertOneTimeKey(ctx context.Context, k OneTimeKey, now time.Time) error {
-	var epoch *int64
-	if !k.Person.IsZero() {
-		epoch = &k.Epoch
-	}
-	_, err := s.q.Exec(ctx, `
+	_, err := database.Exec(ctx, s.q, "store one-time key", `
 		INSERT INTO transfer.one_time_keys (key_hash, transfer, object, delivery, person, session, epoch, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		k.KeyHash, k.Transfer, opt(k.Object), opt(k.Delivery), opt(k.Person), opt(k.Session), epoch, now, k.ExpiresAt)
-	if err != nil {
-		return fmt.Errorf("store one-time key: %w", err)
-	}
-	return nil
+		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $5::uuid IS NOT NULL THEN $7::bigint END, $8, $9)`,
+		k.KeyHash, k.Transfer, database.Null(k.Object), database.Null(k.Delivery), database.Null(k.Person), database.Null(k.Session),
+		k.Epoch, now, k.ExpiresAt)
+	return err
 }
 
-// OneTimeKey returns a key by its hash. ErrNotFound.
+// OneTimeKey returns a key by its hash. Errors: transfer.ErrNotFound.
 func (s *Store) OneTimeKey(ctx context.Context, hash []byte) (OneTimeKey, error) {
-	type keyRow struct {
-		Transfer  id.Transfer
-		Object    id.Object
-		Delivery  id.Delivery
-		Person    id.Person
-		Session   id.Session
-		Epoch     *int64
-		ExpiresAt time.Time
-		StartedAt *time.Time
-	}
-	r, err := one[keyRow](s.q.Query(ctx, `
-		SELECT transfer, object, delivery, person, session, epoch, expires_at, started_at FROM transfer.one_time_keys WHERE key_hash = $1`, hash))
-	if err != nil {
-		return OneTimeKey{}, fmt.Errorf("find one-time key: %w", err)
-	}
-	return OneTimeKey{
-		KeyHash: hash, Transfer: r.Transfer, Object: r.Object, Delivery: r.Delivery, Person: r.Person,
-		Session: r.Session, Epoch: or(r.Epoch), ExpiresAt: r.ExpiresAt, StartedAt: or(r.StartedAt),
-	}, nil
+	return database.One[OneTimeKey](ctx, s.q, "find one-time key", transfer.ErrNotFound, `
+		SELECT key_hash, transfer, object, delivery, person, session, coalesce(epoch, 0) AS epoch, expires_at,
+			coalesce(started_at, `+zeroTime+`) AS started_at
+		FROM transfer.one_time_keys WHERE key_hash = $1`, hash)
 }
 
-// StartDownload uses a key up. It reports whether it was this call that did.
+// StartDownload consumes a key, and reports whether this call did: of parallel calls one succeeds.
 func (s *Store) StartDownload(ctx context.Context, hash []byte, now time.Time) (bool, error) {
-	tag, err := s.q.Exec(ctx, `UPDATE transfer.one_time_keys SET started_at = $2 WHERE key_hash = $1 AND started_at IS NULL AND expires_at > $2`, hash, now)
-	if err != nil {
-		return false, fmt.Errorf("use one-time key: %w", err)
-	}
-	return tag.RowsAffected() == 1, nil
+	n, err := database.Exec(ctx, s.q, "use one-time key", `UPDATE transfer.one_time_keys SET started_at = $2 WHERE key_hash = $1 AND started_at IS NULL AND expires_at > $2`, hash, now)
+	return n == 1, err
 }
 
 // HasObject reports whether an object is one of a reservation's.
 func (s *Store) HasObject(ctx context.Context, r id.Reservation, o id.Object) (bool, error) {
-	var has bool
-	if err := s.q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM transfer.objects WHERE uid = $1 AND reservation = $2)`, o, r).Scan(&has); err != nil {
-		return false, fmt.Errorf("find object: %w", err)
-	}
-	return has, nil
+	return database.Scalar[bool](ctx, s.q, "find object", nil,
+		`SELECT EXISTS (SELECT FROM transfer.objects WHERE uid = $1 AND reservation = $2)`, o, r)
 }

@@ -2,54 +2,36 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// reservationColumns are a reservation with its owner and, for a mailbox's, what the mailbox is called.
+// reservationColumns are a readReservation, with the tables of reservationTables.
 const (
-	reservationColumns = ownerColumns + `, m.name AS mailbox_name, ` + mailboxEmail + ` AS mailbox_email, m.fields_schema,
-	r.uid, r.type, r.creator, r.organization AS charged_organization, r.limits_organization AS charged_limits, r.sender, r.subject, r.message,
-	r.anon_sender, r.anon_email, r.locale AS uploader_locale, r.delivery_notification, r.ttl, r.priority, r.protection, r.password_hash,
-	r.fields, r.max_files, r.max_file_size_mb, r.max_recipients AS recipient_limit, r.object_count, r.transfer, r.created_at, r.expires_at`
+	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
+	m.fields_schema, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
+	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
+	coalesce(r.anon_email, '') AS anon_email, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
+	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, r.max_files,
+	r.max_file_size_mb, r.max_recipients, r.object_count, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
-	JOIN directory.persons p ON p.person = r.owner` + ownerJoins + `
+	JOIN directory.persons p ON p.person = r.owner` + accountJoins + `
 	LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'`
 )
 
-type reservationRow struct {
-	ownerRow
-	MailboxName, MailboxEmail *string
+// readReservation is a reservation with its owner's account and what its mailbox is called.
+type readReservation struct {
+	transfer.Reservation
+	transfer.Account
+	MailboxName, MailboxEmail string
 	FieldsSchema              []byte
-	UID                       id.Reservation
-	Type                      string
-	Creator                   id.Person
-	ChargedOrganization       id.Organization
-	ChargedLimits             id.Organization
-	Sender                    id.Person
-	Subject, Message          *string
-	AnonSender, AnonEmail     *string
-	UploaderLocale            *string
-	DeliveryNotification      bool
-	TTL                       int32
-	Priority                  *int32
-	Protection                string
-	PasswordHash              *string
-	Fields                    []byte
-	MaxFiles                  int32
-	MaxFileSizeMB             int64
-	RecipientLimit            int32
 	ObjectCount               int32
-	Transfer                  id.Transfer
-	CreatedAt, ExpiresAt      time.Time
 }
 
-// HeldReservation is a reservation with what the rules for it look at.
+// HeldReservation is a reservation with the facts that the rules for it need.
 type HeldReservation struct {
 	transfer.Reservation
 	Facts        transfer.Owner
@@ -57,49 +39,33 @@ type HeldReservation struct {
 	ObjectCount  int32
 }
 
-func (r reservationRow) held(owner transfer.Owner) HeldReservation {
-	h := HeldReservation{
-		Reservation: transfer.Reservation{
-			UID: r.UID, Kind: transfer.Kind(r.Type), Owner: r.Person, Creator: r.Creator,
-			Organization: r.ChargedOrganization, LimitsOrganization: r.ChargedLimits, Sender: r.Sender,
-			Subject: or(r.Subject), Message: or(r.Message), AnonSender: or(r.AnonSender), AnonEmail: or(r.AnonEmail),
-			Locale: or(r.UploaderLocale), DeliveryNotification: r.DeliveryNotification, TTL: r.TTL, Priority: or(r.Priority),
-			Protection: transfer.Protection(r.Protection), PasswordHash: or(r.PasswordHash), Fields: r.Fields,
-			MaxFiles: r.MaxFiles, MaxFileSizeMB: r.MaxFileSizeMB, MaxRecipients: r.RecipientLimit,
-			VolumeLimitExceeded: owner.VolumeExceeded(), Transfer: r.Transfer, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
-		},
-		Facts: owner, FieldsSchema: r.FieldsSchema, ObjectCount: r.ObjectCount,
-	}
+func (r readReservation) held(owner transfer.Owner) HeldReservation {
+	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, ObjectCount: r.ObjectCount}
+	h.VolumeLimitExceeded = owner.VolumeExceeded()
 	if h.Kind == transfer.KindMailbox {
-		mailbox := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: or(r.MailboxName), Email: or(r.MailboxEmail)}, Owner: owner}
-		h.Recipients = []transfer.Recipient{{Person: r.Person, Name: mailbox.DisplayName(), Email: mailbox.Address(), Destination: transfer.To}}
+		m := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: r.MailboxName, Email: r.MailboxEmail}, Owner: owner}
+		h.Recipients = []transfer.Recipient{{Person: r.Owner, Name: m.DisplayName(), Email: m.Address(), Destination: transfer.To}}
 	}
 	return h
 }
 
-// InsertMailboxReservation stores a stranger's reservation, as long as the mailbox is still there. ErrNotFound. It does not lock the
-// mailbox, which many may be reserving at once: whoever removes it at the same moment may miss this one, which then is not found.
+// InsertMailboxReservation stores a stranger's reservation, if the mailbox exists. It does not lock the mailbox, since many
+// reserve at once: a concurrent deletion of the mailbox may miss the reservation, which then cannot be found any more.
+// Errors: transfer.ErrNotFound.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation) error {
-	tag, err := s.q.Exec(ctx, `
+	return database.Changed(ctx, s.q, "store reservation", transfer.ErrNotFound, `
 		INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
 			locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 		SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
 		FROM transfer.mailboxes m WHERE m.person = $2`,
-		r.UID, r.Owner, opt(r.Organization), r.LimitsOrganization, opt(r.Sender), text(r.Subject), text(r.Message), text(r.AnonSender),
-		text(r.AnonEmail), text(r.Locale), r.TTL, string(r.Protection), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt)
-	if err != nil {
-		return fmt.Errorf("store reservation: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return transfer.ErrNotFound
-	}
-	return nil
+		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt)
 }
 
 // InsertReservation stores a sender's reservation with its recipients.
 func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) error {
 	persons, names, emails, kinds := recipientColumns(r.Recipients)
-	_, err := s.q.Exec(ctx, `
+	_, err := database.Exec(ctx, s.q, "store reservation", `
 		WITH r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, creator, organization, limits_organization, sender, subject, message, anon_sender,
 				anon_email, locale, delivery_notification, ttl, priority, protection, password_hash, fields, max_files, max_file_size_mb,
@@ -108,40 +74,34 @@ func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) e
 			RETURNING uid
 		)
 		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
-		SELECT r.uid, n.nr, n.person, n.name, n.email, n.kind
+		SELECT r.uid, n.nr, n.person, nullif(n.name, ''), n.email, n.kind
 		FROM r, unnest($22::uuid[], $23::text[], $24::text[], $25::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
-		r.UID, string(r.Kind), r.Owner, opt(r.Organization), r.LimitsOrganization, text(r.Subject), text(r.Message), text(r.AnonSender),
-		text(r.AnonEmail), text(r.Locale), r.DeliveryNotification, r.TTL, number(r.Priority), string(r.Protection), text(r.PasswordHash),
-		document(r.Fields), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds)
-	if err != nil {
-		return fmt.Errorf("store reservation: %w", err)
-	}
-	return nil
+		r.UID, r.Kind, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.DeliveryNotification, r.TTL, database.Null(r.Priority), r.Protection, database.Null(r.PasswordHash),
+		database.Null(string(r.Fields)), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds)
+	return err
 }
 
-// ReplaceRecipients stores the recipients of a locked reservation in place of the former ones.
+// ReplaceRecipients replaces the recipients of a locked reservation.
 func (s *Store) ReplaceRecipients(ctx context.Context, r transfer.Reservation) error {
-	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.reservation_recipients WHERE reservation = $1`, r.UID); err != nil {
-		return fmt.Errorf("clear recipients: %w", err)
+	if _, err := database.Exec(ctx, s.q, "clear recipients", `DELETE FROM transfer.reservation_recipients WHERE reservation = $1`, r.UID); err != nil {
+		return err
 	}
 	persons, names, emails, kinds := recipientColumns(r.Recipients)
-	_, err := s.q.Exec(ctx, `
+	_, err := database.Exec(ctx, s.q, "store recipients", `
 		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
-		SELECT $1, n.nr, n.person, n.name, n.email, n.kind
+		SELECT $1, n.nr, n.person, nullif(n.name, ''), n.email, n.kind
 		FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
 		r.UID, persons, names, emails, kinds)
-	if err != nil {
-		return fmt.Errorf("store recipients: %w", err)
-	}
-	return nil
+	return err
 }
 
-func recipientColumns(list []transfer.Recipient) (persons []*uuid.UUID, names []*string, emails, kinds []string) {
-	for _, r := range list {
-		persons, names = append(persons, opt(r.Person)), append(names, text(r.Name))
-		emails, kinds = append(emails, r.Email), append(kinds, string(r.Destination))
-	}
-	return persons, names, emails, kinds
+// recipientColumns returns the recipients as array parameters.
+func recipientColumns(list []transfer.Recipient) (persons []any, names, emails, kinds []string) {
+	return column(list, func(r transfer.Recipient) any { return database.Null(r.Person) }),
+		column(list, func(r transfer.Recipient) string { return r.Name }),
+		column(list, func(r transfer.Recipient) string { return r.Email }),
+		column(list, func(r transfer.Recipient) string { return string(r.Destination) })
 }
 
 // Reader is a person who reads mail at an address.
@@ -152,102 +112,81 @@ type Reader struct {
 
 // Readers returns the persons who have verified one of the addresses, by address; the addresses are in lower case.
 func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Reader, error) {
-	type readerRow struct {
-		Address          string
-		Person           id.Person
-		Locale, TimeZone *string
+	type row struct {
+		Reader
+		Address string
 	}
-	rows, err := all[readerRow](s.q.Query(ctx, `SELECT a.address, p.person, p.locale, p.time_zone
-		FROM directory.addresses a JOIN directory.persons p ON p.person = a.person WHERE a.address = ANY ($1) AND a.verified`, addresses))
-	if err != nil {
-		return nil, fmt.Errorf("find persons by address: %w", err)
+	list, err := database.All[row](ctx, s.q, "find persons by address", `
+		SELECT a.address, p.person, coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone
+		FROM directory.addresses a JOIN directory.persons p ON p.person = a.person WHERE a.address = ANY ($1) AND a.verified`, addresses)
+	out := make(map[string]Reader, len(list))
+	for _, r := range list {
+		out[r.Address] = r.Reader
 	}
-	out := make(map[string]Reader, len(rows))
-	for _, r := range rows {
-		out[r.Address] = Reader{Person: r.Person, Locale: or(r.Locale), TimeZone: or(r.TimeZone)}
-	}
-	return out, nil
+	return out, err
 }
 
-// Reservation returns a reservation within its 48 hours, without objects. ErrNotFound, also when its owner is gone or
-// at home on another host, or while it is open the mailbox it is for.
+// Reservation returns a reservation within its 48 hours, without objects. Errors: transfer.ErrNotFound, also when the owner is
+// deleted or has another home host than the scope's, or when it is open and its mailbox is deleted.
 func (s *Store) Reservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
 	return s.reservation(ctx, uid, sc, "")
 }
 
-// LockReservation is Reservation, and keeps everybody else from changing or confirming it until the transaction ends.
+// LockReservation is Reservation with a row lock until the transaction ends: nobody else can change or confirm it.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LockReservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
 	return s.reservation(ctx, uid, sc, " FOR NO KEY UPDATE OF r")
 }
 
 func (s *Store) reservation(ctx context.Context, uid id.Reservation, sc Scope, lock string) (HeldReservation, error) {
-	row, err := one[reservationRow](s.q.Query(ctx, `SELECT `+reservationColumns+` FROM `+reservationTables+`
-		WHERE r.uid = $2 AND r.expires_at > $3 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
-		transfer.Month(sc.Now), uid, sc.Now))
-	var owner transfer.Owner
-	if err == nil {
-		owner, err = s.ownerOf(ctx, row.ownerRow, sc)
+	r, err := database.One[readReservation](ctx, s.q, "find reservation", transfer.ErrNotFound, `
+		SELECT `+reservationColumns+` FROM `+reservationTables+`
+		WHERE r.uid = $3 AND r.expires_at > $4 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
+		transfer.Month(sc.Now), sc.Defaults.UploadVolume, uid, sc.Now)
+	if err != nil {
+		return HeldReservation{}, err
 	}
+	owner, err := s.owner(ctx, r.Account, sc)
 	if err == nil {
 		err = sc.sees(owner.Host)
 	}
 	if err != nil {
-		return HeldReservation{}, fmt.Errorf("find reservation: %w", err)
+		return HeldReservation{}, err
 	}
-	h := row.held(owner)
+	h := r.held(owner)
 	if h.Kind == transfer.KindP2P {
-		if h.Recipients, err = s.recipients(ctx, uid); err != nil {
-			return HeldReservation{}, err
-		}
+		h.Recipients, err = s.recipients(ctx, uid)
 	}
-	return h, nil
+	return h, err
 }
 
 func (s *Store) recipients(ctx context.Context, uid id.Reservation) ([]transfer.Recipient, error) {
-	type recipientRow struct {
-		Person          id.Person
-		Name            *string
-		Email           string
-		DestinationType string
-	}
-	rows, err := all[recipientRow](s.q.Query(ctx, `
-		SELECT person, name, email, destination_type FROM transfer.reservation_recipients WHERE reservation = $1 ORDER BY position`, uid))
-	if err != nil {
-		return nil, fmt.Errorf("list recipients: %w", err)
-	}
-	out := make([]transfer.Recipient, len(rows))
-	for i, r := range rows {
-		out[i] = transfer.Recipient{Person: r.Person, Name: or(r.Name), Email: r.Email, Destination: transfer.Destination(r.DestinationType)}
-	}
-	return out, nil
+	return database.All[transfer.Recipient](ctx, s.q, "list recipients", `
+		SELECT person, coalesce(name, '') AS name, email, destination_type AS destination
+		FROM transfer.reservation_recipients WHERE reservation = $1 ORDER BY position`, uid)
 }
 
-// UpdateReservation stores the members that a client may change; the caller holds the lock.
+// UpdateReservation stores the members that a client may change. The caller has locked the reservation.
 func (s *Store) UpdateReservation(ctx context.Context, r transfer.Reservation) error {
-	_, err := s.q.Exec(ctx, `
+	_, err := database.Exec(ctx, s.q, "update reservation", `
 		UPDATE transfer.reservations SET subject = $2, message = $3, anon_sender = $4, anon_email = $5, delivery_notification = $6, ttl = $7,
 			priority = $8, protection = $9, password_hash = $10, fields = $11, type = $12
 		WHERE uid = $1 AND state = 'open'`,
-		r.UID, text(r.Subject), text(r.Message), text(r.AnonSender), text(r.AnonEmail), r.DeliveryNotification, r.TTL, number(r.Priority),
-		string(r.Protection), text(r.PasswordHash), document(r.Fields), string(r.Kind))
-	if err != nil {
-		return fmt.Errorf("update reservation: %w", err)
-	}
-	return nil
+		r.UID, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender), database.Null(r.AnonEmail), r.DeliveryNotification, r.TTL, database.Null(r.Priority),
+		r.Protection, database.Null(r.PasswordHash), database.Null(string(r.Fields)), r.Kind)
+	return err
 }
 
 // DeleteReservations removes open reservations whose objects are discarded already.
 func (s *Store) DeleteReservations(ctx context.Context, uids []id.Reservation) error {
-	if _, err := s.q.Exec(ctx, `DELETE FROM transfer.reservations WHERE uid = ANY ($1) AND state = 'open'`, uuids(uids)); err != nil {
-		return fmt.Errorf("delete reservations: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, s.q, "delete reservations", `DELETE FROM transfer.reservations WHERE uid = ANY ($1) AND state = 'open'`, uids)
+	return err
 }
 
-// LockExpiredReservations returns up to limit open reservations whose time is over, as few as bounded takes, locked; others' locks are
-// passed by.
+// LockExpiredReservations locks expired open reservations, at most limit and as bounded allows, and returns them. It skips locked
+// rows.
 func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limit int) ([]id.Reservation, error) {
-	return s.reservationIDs(ctx, `
+	return database.Scalars[id.Reservation](ctx, s.q, "list reservations", `
 		WITH due AS (
 			SELECT uid, object_count, expires_at AS since FROM transfer.reservations WHERE state = 'open' AND expires_at <= $1
 			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -255,17 +194,14 @@ func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limi
 		SELECT uid FROM `+bounded, now, limit)
 }
 
-// EndReservations ends the time of the open reservations that use a person's volume, or only of those on the person's mailbox: nobody
-// finds them any more, and LockExpiredReservations does.
+// EndReservations expires the open reservations that use a person's volume, or only those on the person's mailbox: requests do not
+// find them any more, LockExpiredReservations does.
 func (s *Store) EndReservations(ctx context.Context, owner id.Person, mailboxOnly bool) error {
-	_, err := s.q.Exec(ctx, `
+	_, err := database.Exec(ctx, s.q, "end reservations", `
 		UPDATE transfer.reservations SET expires_at = created_at WHERE uid IN (
 			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' OR NOT $2) ORDER BY uid FOR NO KEY UPDATE)`,
 		owner, mailboxOnly)
-	if err != nil {
-		return fmt.Errorf("end reservations: %w", err)
-	}
-	return nil
+	return err
 }
 
 // OpenReservation is a stranger's reservation on a mailbox as the mailbox's owner sees it.
@@ -276,40 +212,21 @@ type OpenReservation struct {
 	AnonEmail *string
 }
 
-// maxOpenReservations bounds a list that the bucket of new transfers keeps far shorter.
+// maxOpenReservations bounds the list; the rate limit of new transfers keeps it far shorter.
 const maxOpenReservations = 10_000
 
 // OpenReservations returns the open reservations on a person's mailbox, newest first.
 func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.Time) ([]OpenReservation, error) {
-	rows, err := all[OpenReservation](s.q.Query(ctx, `
+	return database.All[OpenReservation](ctx, s.q, "list open reservations", `
 		SELECT r.uid, r.created_at, (SELECT coalesce(sum(o.held), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
 		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.expires_at > $2
-		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations))
-	if err != nil {
-		return nil, fmt.Errorf("list open reservations: %w", err)
-	}
-	return rows, nil
+		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations)
 }
 
-// LockMailboxReservation locks one open reservation on a person's mailbox. ErrNotFound.
+// LockMailboxReservation locks one open reservation on a person's mailbox. Errors: transfer.ErrNotFound.
 func (s *Store) LockMailboxReservation(ctx context.Context, owner id.Person, uid id.Reservation, now time.Time) error {
-	uids, err := s.reservationIDs(ctx, `SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
+	_, err := database.Scalar[id.Reservation](ctx, s.q, "lock reservation", transfer.ErrNotFound, `
+		SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
 		AND uid = $2 AND expires_at > $3 FOR UPDATE`, owner, uid, now)
-	if err == nil && len(uids) == 0 {
-		return transfer.ErrNotFound
-	}
 	return err
-}
-
-func (s *Store) reservationIDs(ctx context.Context, sql string, args ...any) ([]id.Reservation, error) {
-	type uidRow struct{ UID id.Reservation }
-	rows, err := all[uidRow](s.q.Query(ctx, sql, args...))
-	if err != nil {
-		return nil, fmt.Errorf("list reservations: %w", err)
-	}
-	out := make([]id.Reservation, len(rows))
-	for i, r := range rows {
-		out[i] = r.UID
-	}
-	return out, nil
 }

@@ -2,79 +2,38 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// transferColumns are transferFacts with what is said in a transfer, which may be a megabyte.
+// transferColumns are a transfer.Transfer. transferFacts leave out message and fields, which may be a megabyte.
 const (
-	transferColumns = transferFacts + `, t.message, t.fields`
-	transferFacts   = `t.uid, t.reservation, t.type, t.state, t.owner, t.sender, t.sender_managed, t.subject, t.sender_name,
-	t.sender_email, t.sender_locale, t.delivery_notification, t.priority, t.protection, t.object_count, t.total_bytes,
-	t.archives, t.created_at, t.expires_at, t.accessed_at`
+	transferColumns = transferFacts + `, coalesce(t.message, '') AS message, t.fields`
+	transferFacts   = `t.uid, t.reservation, t.type AS kind, t.state, t.owner, coalesce(t.subject, '') AS subject,
+	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender) AS sender, coalesce(t.priority, 0) AS priority,
+	t.protection, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
+	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at`
 )
-
-type transferRow struct {
-	UID                     id.Transfer
-	Reservation             id.Reservation
-	Type, State             string
-	Owner                   id.Person
-	Sender                  id.Person
-	SenderManaged           bool
-	Subject, Message        *string
-	SenderName, SenderEmail *string
-	SenderLocale            *string
-	DeliveryNotification    bool
-	Priority                *int32
-	Protection              string
-	Fields                  []byte
-	ObjectCount             int32
-	TotalBytes              int64
-	Archives                int64
-	CreatedAt, ExpiresAt    time.Time
-	AccessedAt              *time.Time
-}
-
-func (r transferRow) transfer() transfer.Transfer {
-	return transfer.Transfer{
-		UID: r.UID, Reservation: r.Reservation, Kind: transfer.Kind(r.Type), State: transfer.State(r.State), Owner: r.Owner,
-		Subject: or(r.Subject), Message: or(r.Message),
-		Sender:   transfer.Sender{Name: or(r.SenderName), Email: or(r.SenderEmail), Person: r.Sender},
-		Priority: or(r.Priority), Protection: transfer.Protection(r.Protection), Fields: r.Fields,
-		ObjectCount: r.ObjectCount, TotalBytes: r.TotalBytes, Archives: r.Archives, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AccessedAt: or(r.AccessedAt),
-	}
-}
 
 // SeenTransfer is a transfer as one of its parties sees it.
 type SeenTransfer struct {
 	transfer.Transfer
 	AsSender     bool
-	Delivery     id.Delivery // of the person, zero for the sender alone
-	Proven       bool        // the person holds the address of the delivery, as recipientAuthentication asks
-	Notify       bool        // the sender wishes to know of the first access
+	Delivery     id.Delivery // of the person; zero: as the sender alone
+	Proven       bool        // the person holds the address of the delivery, as recipientAuthentication requires
+	Notify       bool        // the sender wants a notification of the first access
 	SenderLocale string
-	LeftOut      int // bytes of message and fields that a page leaves out: Contents has them
+	LeftOut      int // bytes of message and fields that a page leaves out; Contents returns them
 }
 
-// Locked reports whether a protection keeps the content from the person, also what is left of it once the transfer has ended.
+// Locked reports whether the protection keeps the person from the content, also from what an ended transfer still has of it.
 func (t SeenTransfer) Locked() bool { return locked(t.AsSender, t.Protection, t.Proven) }
 
-type seenRow struct {
-	transferRow
-	AsSender bool
-	Delivery id.Delivery
-	Proven   bool
-}
-
-func (r seenRow) seen() SeenTransfer {
-	return SeenTransfer{Transfer: r.transfer(), AsSender: r.AsSender, Delivery: r.Delivery, Proven: r.Proven, Notify: r.DeliveryNotification, SenderLocale: or(r.SenderLocale)}
-}
-
-// proven holds where person $1, a recipient by delivery d of transfer t, still has what recipientAuthentication asks for:
-// the address, verified. A mailbox's owner is who is meant, whatever its address.
+// proven is true when person $1, a recipient by delivery d of transfer t, meets recipientAuthentication: the address is a
+// verified one of the person. The owner of a mailbox always does.
 const proven = `(t.protection <> 'recipientAuthentication' OR t.type = 'mailbox'
 	OR EXISTS (SELECT FROM directory.addresses a WHERE a.person = $1 AND a.address = lower(d.email) AND a.verified))`
 
@@ -86,64 +45,67 @@ const seenDelivery = `LEFT JOIN LATERAL (
 	) d ON true`
 
 const (
-	seenColumns = transferColumns + seenAs
+	// seenColumns are a SeenTransfer, with seenDelivery joined.
+	seenColumns = transferColumns + seenAs + `, 0 AS left_out`
 	seenAs      = `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
-	coalesce(d.proven, false) AS proven`
+	coalesce(d.proven, false) AS proven, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale`
 
-	// pageColumns leave out message and fields of more than two kilobytes together: two hundred on a page may have a megabyte each.
-	pageColumns = transferFacts + seenAs + `, CASE WHEN c.bytes <= 2000 THEN t.message END AS message,
+	// noticeColumns are the columns of a SeenTransfer that a notification needs, without those about the person.
+	noticeColumns = `false AS proven, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale, 0 AS left_out`
+
+	// pageColumns leave out message and fields of more than two kilobytes together: each of the two hundred transfers of a page
+	// may have a megabyte.
+	pageColumns = transferFacts + seenAs + `, CASE WHEN c.bytes <= 2000 THEN coalesce(t.message, '') ELSE '' END AS message,
 	CASE WHEN c.bytes <= 2000 THEN t.fields END AS fields, CASE WHEN c.bytes <= 2000 THEN 0 ELSE c.bytes END AS left_out`
 	contentBytes = `CROSS JOIN LATERAL (
 		SELECT coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.fields::text), 0) AS bytes OFFSET 0
 	) c`
 )
 
-// atHome holds where one of the parties is at home on host $2. Each is looked up by itself: the planner would read every person there
-// is to find those that are among several.
+// atHome is true when host $2 is the home of one of the parties. Each party is looked up on its own: otherwise the planner reads
+// all persons.
 const atHome = `EXISTS (
 	SELECT FROM directory.persons p JOIN (SELECT t.sender AS party UNION ALL SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid) x
 		ON p.person = x.party
 	WHERE p.host = $2)`
 
-// reachable holds on a host that is home to person $1, or to the sender or a recipient of t: $2 is the host.
+// reachable is true when host $2 is the home of person $1, or of the sender or a recipient of t.
 const reachable = `($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2) OR ` + atHome + `)`
 
-// TransferOf returns a transfer to a person who sent it or to whom it was delivered, without objects. ErrNotFound.
+// TransferOf returns a transfer, without objects, for its sender or a recipient. Errors: transfer.ErrNotFound.
 func (s *Store) TransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
 	return s.transferOf(ctx, uid, p, sc, "")
 }
 
-// LockTransferOf is TransferOf, and keeps everybody else from changing the transfer until the transaction ends.
+// LockTransferOf is TransferOf with a row lock on the transfer until the transaction ends. Errors: transfer.ErrNotFound.
 func (s *Store) LockTransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
 	return s.transferOf(ctx, uid, p, sc, " FOR UPDATE OF t")
 }
 
 func (s *Store) transferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope, lock string) (SeenTransfer, error) {
-	row, err := one[seenRow](s.q.Query(ctx, `SELECT `+seenColumns+` FROM transfer.transfers t `+seenDelivery+`
-		WHERE t.uid = $3 AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable+lock, p, sc.Host, uid))
-	if err != nil {
-		return SeenTransfer{}, fmt.Errorf("find transfer: %w", err)
-	}
-	return row.seen(), nil
+	return database.One[SeenTransfer](ctx, s.q, "find transfer", transfer.ErrNotFound, `
+		SELECT `+seenColumns+` FROM transfer.transfers t `+seenDelivery+`
+		WHERE t.uid = $3 AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable+lock,
+		p, sc.Host, uid)
 }
 
-// Position is a place in a list of transfers, newest first; the zero one is before the newest.
+// Position is the cursor of keyset pagination in a list of transfers, newest first. The zero one is before the newest.
 type Position struct {
 	At  time.Time
 	UID id.Transfer // among those of the same time
 }
 
-// Page asks for a part of somebody's transfers, newest first.
+// Page selects a part of a person's transfers, newest first.
 type Page struct {
 	Received, Sent bool
 	Search         string   // empty: all
-	Candidates     int      // of those received and of those sent a search looks at no more than so many
-	After          Position // the page begins with what follows this place
+	Candidates     int      // how many of those received, and of those sent, a search examines at most
+	After          Position // the page begins after this position
 	Limit          int
 }
 
-// The two halves of a page: each walks its index from the newest and stops at the limit, so the time does not grow with the number of
-// transfers. $2 and $3 are the position, $5 the host.
+// The two halves of a page. Each walks its index from the newest and stops at the limit, so that the time does not grow with the
+// number of transfers. $2 and $3 are the position, $5 the host.
 const (
 	received = `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
 		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($5 = '*' OR p.host = $5)
@@ -155,9 +117,9 @@ const (
 		ORDER BY t.created_at DESC, t.uid DESC LIMIT `
 )
 
-// What a search for pattern $6 finds in a candidate c of either half. It takes letters of either case, and accents in either form (systems
-// of Apple name files with letter and accent apart); it does not tell a recipient what a protection hides. Aggregates, since for
-// thousands of candidates the planner would rather read all transfers there are than look for EXISTS in each.
+// Whether pattern $6 matches a candidate c of either half. Case does not matter, nor the Unicode form of accents (macOS decomposes
+// them in file names). A recipient's search does not see what a protection hides. They are aggregates, because with EXISTS and
+// thousands of candidates the planner reads all transfers.
 const (
 	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + proven + `
 			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($6))), false)
@@ -166,13 +128,13 @@ const (
 		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
 )
 
-// half is a half of a page that holds all there is, up to limit $4.
+// half is a half of a page without a search, up to limit $4.
 func half(all string) string {
 	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + `$4) c)`
 }
 
-// searchedHalf is the half of a page that a search found among the newest $7 candidates, up to limit $4, and the last of these candidates:
-// nobody has looked at what follows it.
+// searchedHalf is a half of a page with a search: what matches among the newest $7 candidates, up to limit $4, and the last of
+// these candidates, since nothing after it was examined.
 func searchedHalf(all, found string) string {
 	return `(SELECT * FROM (
 			SELECT c.created_at, c.uid, ` + found + ` AS found, row_number() OVER (ORDER BY c.created_at DESC, c.uid DESC) = $7 AS last
@@ -180,14 +142,12 @@ func searchedHalf(all, found string) string {
 		) c WHERE found OR last ORDER BY created_at DESC, uid DESC LIMIT $4)`
 }
 
-// Transfers returns a page of a person's transfers, without objects and long contents, and where the next page goes on, the zero position when there is none.
-// A search returns what it found among the candidates, be it nothing. Somebody who is at home on another host than the scope's has none there.
+// Transfers returns a page of a person's transfers, without objects and long contents, and the position of the next page; the
+// position is zero on the last page. A page of a search may be empty. The list is empty when the person's home is another host
+// than the scope's.
 func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
-	var after *time.Time
-	if !page.After.At.IsZero() {
-		after = &page.After.At
-	}
-	args := []any{p, after, page.After.UID, page.Limit + 1, sc.Host} // one more tells whether there is one
+	// One row more than the limit shows whether there is a next page.
+	args := []any{p, database.Null(page.After.At), page.After.UID, page.Limit + 1, sc.Host}
 	inbox, outbox := half(received), half(sent)
 	if page.Search != "" {
 		inbox, outbox = searchedHalf(received, foundReceived), searchedHalf(sent, foundSent)
@@ -200,107 +160,94 @@ func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope)
 	case !page.Received:
 		halves = outbox
 	}
-	rows, err := all[pageRow](s.q.Query(ctx, `
+	list, err := database.All[candidate](ctx, s.q, "list transfers", `
 		WITH page AS (SELECT created_at, uid, bool_or(found) AS found, bool_or(last) AS last FROM (`+halves+`) h GROUP BY created_at, uid)
 		SELECT page.found, page.last, `+pageColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+` `+contentBytes+`
-		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, args...))
+		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, args...)
 	if err != nil {
-		return nil, Position{}, fmt.Errorf("list transfers: %w", err)
+		return nil, Position{}, err
 	}
-	seen, next := cut(rows, page.Limit)
+	seen, next := cut(list, page.Limit)
 	return seen, next, nil
 }
 
-type pageRow struct {
-	seenRow
-	Found, Last bool
-	LeftOut     int
+// candidate is a transfer that a page may show.
+type candidate struct {
+	SeenTransfer
+	Found bool // the page shows it
+	Last  bool // its half was not examined any further
 }
 
-func (r pageRow) position() Position { return Position{At: r.CreatedAt, UID: r.UID} }
+func (c candidate) position() Position { return Position{At: c.CreatedAt, UID: c.UID} }
 
-// cut makes a page of rows in order. It ends before what one half has not looked at, though the other may have found older ones.
-func cut(rows []pageRow, limit int) (seen []SeenTransfer, next Position) {
+// cut makes a page of candidates in order. The page ends where one half was not examined any further, even if the other half has
+// older transfers.
+func cut(list []candidate, limit int) (seen []SeenTransfer, next Position) {
 	var last Position
-	for _, r := range rows {
-		if r.Found {
+	for _, c := range list {
+		if c.Found {
 			if len(seen) == limit {
 				return seen, last
 			}
-			one := r.seen()
-			one.LeftOut = r.LeftOut
-			seen, last = append(seen, one), r.position()
+			seen, last = append(seen, c.SeenTransfer), c.position()
 		}
-		if r.Last {
-			return seen, r.position()
+		if c.Last {
+			return seen, c.position()
 		}
 	}
 	return seen, Position{}
 }
 
-// Content is what is said in a transfer.
+// Content is the message and the fields of a transfer.
 type Content struct {
 	UID     id.Transfer
 	Message *string
 	Fields  []byte
 }
 
-// Contents returns what a page has left out of transfers.
+// Contents returns the contents of transfers that a page has left out.
 func (s *Store) Contents(ctx context.Context, uids []id.Transfer) ([]Content, error) {
-	rows, err := all[Content](s.q.Query(ctx, `SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uuids(uids)))
-	if err != nil {
-		return nil, fmt.Errorf("read contents of transfers: %w", err)
-	}
-	return rows, nil
+	return database.All[Content](ctx, s.q, "read contents of transfers", `SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uids)
 }
 
 // ObjectsOfTransfers returns the objects of several transfers by transfer, in order.
 func (s *Store) ObjectsOfTransfers(ctx context.Context, uids []id.Transfer) (map[id.Transfer][]transfer.Object, error) {
-	type ofTransferRow struct {
-		objectRow
+	type row struct {
+		transfer.Object
 		Transfer id.Transfer
 	}
-	rows, err := all[ofTransferRow](s.q.Query(ctx, `SELECT `+objectColumns+`, t.uid AS transfer FROM transfer.transfers t
-		JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = ANY ($1) ORDER BY t.uid, o.position`, uuids(uids)))
-	if err != nil {
-		return nil, fmt.Errorf("list objects: %w", err)
-	}
+	list, err := database.All[row](ctx, s.q, "list objects", `
+		SELECT `+objectColumns+`, t.uid AS transfer FROM transfer.transfers t
+		JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = ANY ($1) ORDER BY t.uid, o.position`, uids)
 	out := make(map[id.Transfer][]transfer.Object, len(uids))
-	for _, r := range rows {
-		out[r.Transfer] = append(out[r.Transfer], r.object())
+	for _, r := range list {
+		out[r.Transfer] = append(out[r.Transfer], r.Object)
 	}
-	return out, nil
+	return out, err
 }
 
-type deliveryRow struct {
-	Transfer        id.Transfer
-	UID             id.Delivery
-	Person          id.Person
-	Name, Email     *string
-	DestinationType string
-	UndeliveredAt   *time.Time
-}
+// deliveryJSON is a transfer.Delivery of deliveries d, without Undelivered. NULL becomes the empty string.
+const deliveryJSON = `json_build_object('UID', d.uid, 'Person', d.person, 'Name', d.name, 'Email', d.email,
+	'Destination', d.destination_type)`
 
-func (r deliveryRow) delivery() transfer.Delivery {
-	return transfer.Delivery{UID: r.UID, Person: r.Person, Name: or(r.Name), Email: or(r.Email),
-		Destination: transfer.Destination(r.DestinationType), Undelivered: r.UndeliveredAt != nil}
-}
-
-// DeliveriesOfTransfers returns the addressees of several transfers by transfer, in order, bcc and links included.
+// DeliveriesOfTransfers returns the deliveries of several transfers by transfer, in order, bcc and links included.
 func (s *Store) DeliveriesOfTransfers(ctx context.Context, uids []id.Transfer) (map[id.Transfer][]transfer.Delivery, error) {
-	rows, err := all[deliveryRow](s.q.Query(ctx, `SELECT d.transfer, d.uid, d.person, d.name, d.email, d.destination_type, d.undelivered_at
-		FROM transfer.deliveries d WHERE d.transfer = ANY ($1) ORDER BY d.transfer, d.position`, uuids(uids)))
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries: %w", err)
+	type row struct {
+		transfer.Delivery
+		Transfer id.Transfer
 	}
+	list, err := database.All[row](ctx, s.q, "list deliveries", `
+		SELECT d.transfer, d.uid, d.person, coalesce(d.name, '') AS name, coalesce(d.email, '') AS email,
+			d.destination_type AS destination, d.undelivered_at IS NOT NULL AS undelivered
+		FROM transfer.deliveries d WHERE d.transfer = ANY ($1) ORDER BY d.transfer, d.position`, uids)
 	out := make(map[id.Transfer][]transfer.Delivery, len(uids))
-	for _, r := range rows {
-		out[r.Transfer] = append(out[r.Transfer], r.delivery())
+	for _, r := range list {
+		out[r.Transfer] = append(out[r.Transfer], r.Delivery)
 	}
-	return out, nil
+	return out, err
 }
 
-// Link is what there is to know of the link to a delivery.
+// Link is the link of a delivery.
 type Link struct {
 	Delivery id.Delivery
 	Version  int32  // of its key
@@ -308,13 +255,10 @@ type Link struct {
 	Host     string // where it leads; empty: nowhere
 }
 
-// SenderLink returns the link of a transfer that its sender has, as it leads to the sender's host; a zero one if there is none.
+// SenderLink returns the link of a transfer that its sender passes on, on the sender's home host; zero if there is none.
 func (s *Store) SenderLink(ctx context.Context, t id.Transfer) (Link, error) {
-	links, err := all[Link](s.q.Query(ctx, `SELECT d.uid AS delivery, d.key_version AS version, d.key_hash, coalesce(p.host, '') AS host
+	return database.One[Link](ctx, s.q, "find link", nil, `
+		SELECT d.uid AS delivery, d.key_version AS version, d.key_hash, coalesce(p.host, '') AS host
 		FROM transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer JOIN directory.persons p ON p.person = t.sender
-		WHERE d.transfer = $1 AND d.destination_type = 'link'`, t))
-	if err != nil {
-		return Link{}, fmt.Errorf("find link: %w", err)
-	}
-	return append(links, Link{})[0], nil
+		WHERE d.transfer = $1 AND d.destination_type = 'link'`, t)
 }

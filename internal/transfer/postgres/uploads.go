@@ -2,9 +2,9 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -15,8 +15,8 @@ type Upload struct {
 	Reservation        id.Reservation
 	ShaState           []byte
 	Head               []byte    // first bytes, while they are too few to tell the type by
-	LeaseUntil         time.Time // of the former writer, by this machine's clock; zero: nobody writes
-	Reserved           int64     // volume the former writer left behind
+	LeaseUntil         time.Time `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
+	Reserved           int64     // volume that the former writer left reserved
 	Creator            id.Person
 	Owner              id.Person
 	Organization       id.Organization
@@ -29,32 +29,20 @@ type Upload struct {
 	Stored             int64
 }
 
-// LockUpload locks an object and keeps its reservation from being confirmed until the transaction ends. Locks are taken in the
-// order of the clauses: the reservation first, as by everybody else. ErrNotFound.
+// LockUpload locks an object, and keeps its reservation from being confirmed until the transaction ends. It locks the
+// reservation before the object. Errors: transfer.ErrNotFound.
 func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
-	type uploadRow struct {
-		objectRow
-		ShaState           []byte
-		Head               []byte
-		LeaseLeft          *time.Duration
-		Reserved           int64
-		Creator            id.Person
-		Owner              id.Person
-		Organization       id.Organization
-		LimitsOrganization id.Organization
-		Transfer           id.Transfer
-		FilterTypes        []string
-		UploadLimit        *int64
-		OrganizationLimit  *int64
-		StorageVolumeBytes *int64
-		Stored             *int64
+	type leasedUpload struct {
+		Upload
+		LeaseLeft *time.Duration
 	}
-	row, err := one[uploadRow](s.q.Query(ctx, `
-		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
-			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS filter_types,
-			CASE WHEN p.organization IS NULL THEN coalesce(p.upload_volume_bytes, $5::bigint) ELSE p.upload_volume_bytes END AS upload_limit,
-			CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END AS organization_limit,
-			l.storage_volume_bytes, sv.bytes AS stored
+	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
+		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved,
+			r.uid AS reservation, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
+			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS mime_type_filter,
+			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
+			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
+			coalesce(l.storage_volume_bytes, -1) AS storage_limit, coalesce(sv.bytes, 0) AS stored
 		FROM transfer.reservations r
 		JOIN transfer.objects o ON o.reservation = r.uid
 		JOIN directory.persons p ON p.person = r.owner
@@ -62,20 +50,13 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
 		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
-		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume))
-	if err != nil {
-		return Upload{}, fmt.Errorf("lock object: %w", err)
-	}
-	return Upload{
-		Object: row.object(), Reservation: r, ShaState: row.ShaState, Head: row.Head, LeaseUntil: leaseUntil(row.LeaseLeft), Reserved: row.Reserved,
-		Creator: row.Creator, Owner: row.Owner, Organization: row.Organization, LimitsOrganization: row.LimitsOrganization,
-		Transfer: row.Transfer, MIMETypeFilter: row.FilterTypes, UploadLimit: limit(row.UploadLimit),
-		OrganizationLimit: limit(row.OrganizationLimit), StorageLimit: limit(row.StorageVolumeBytes), Stored: or(row.Stored),
-	}, nil
+		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
+	u.LeaseUntil = leaseUntil(u.LeaseLeft)
+	return u.Upload, err
 }
 
-// leaseUntil is when a lease ends by this machine's clock. Rows have it by that of Postgres, so that replicas whose clocks differ
-// agree on it.
+// leaseUntil returns when a lease ends by this machine's clock. Rows store it by the clock of Postgres, because the clocks of
+// replicas may differ.
 func leaseUntil(left *time.Duration) time.Time {
 	if left == nil {
 		return time.Time{}
@@ -83,10 +64,10 @@ func leaseUntil(left *time.Duration) time.Time {
 	return time.Now().Add(*left)
 }
 
-// ResetObject takes an object back to no bytes: what it held and what its former writer had set aside is given back.
-// With keepBytes only the latter. The caller has it locked.
+// ResetObject resets an object to no bytes, and gives back the volume it used and the volume its former writer reserved. With
+// keepBytes it gives back the latter only. The caller has locked the object.
 func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
-	charges, err := all[charge](s.q.Query(ctx, `
+	charges, err := database.All[charge](ctx, s.q, "reset object", `
 		WITH o AS (
 			SELECT reserved, reserved_month FROM transfer.objects WHERE uid = $1
 		), uncharged AS (
@@ -103,25 +84,24 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 		)
 		SELECT $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
 		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0) c`,
-		u.UID, u.Owner, opt(u.Organization), u.LimitsOrganization, keepBytes))
+		u.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes)
 	if err != nil {
-		return fmt.Errorf("reset object: %w", err)
+		return err
 	}
 	return s.giveBack(ctx, charges)
 }
 
-// Turn is a writer's hold on an object.
-type Turn struct {
+// WriterLease is a writer's hold on an object: only the writer of the highest epoch may advance it.
+type WriterLease struct {
 	Epoch              int64
 	PersonAdmitted     bool // the owner's volume had room
-	SubscriptionAdmits bool // the organization's volume had room, or there is none to ask
+	SubscriptionAdmits bool // the organization's volume had room, or there is no organization
 }
 
-// BeginUpload raises the epoch of a locked object and sets want bytes of this month's volume aside, person first, then
-// organization. When the answer says that a volume had no room, the caller rolls back.
-func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease time.Duration, month time.Time) (Turn, error) {
-	var t Turn
-	err := s.q.QueryRow(ctx, `
+// BeginUpload raises the epoch of a locked object and reserves want bytes of this month's volume, of the person first, then of
+// the organization. The caller rolls back when a volume had no room.
+func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease time.Duration, month time.Time) (WriterLease, error) {
+	return database.One[WriterLease](ctx, s.q, "begin upload", nil, `
 		WITH person AS (
 			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
 			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0
@@ -138,21 +118,18 @@ func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease tim
 			UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $8::interval, reserved = $5, reserved_month = $4
 			WHERE uid = $1 RETURNING writer_epoch
 		)
-		SELECT o.writer_epoch, EXISTS (SELECT FROM person), $3::uuid IS NULL OR EXISTS (SELECT FROM organization) FROM o`,
-		u.UID, u.Owner, opt(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease).
-		Scan(&t.Epoch, &t.PersonAdmitted, &t.SubscriptionAdmits)
-	if err != nil {
-		return Turn{}, fmt.Errorf("begin upload: %w", err)
-	}
-	return t, nil
+		SELECT o.writer_epoch AS epoch, EXISTS (SELECT FROM person) AS person_admitted,
+			$3::uuid IS NULL OR EXISTS (SELECT FROM organization) AS subscription_admits
+		FROM o`,
+		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease)
 }
 
-// Progress is where a writer is.
+// Progress is the progress of a writer.
 type Progress struct {
 	Object   id.Object
 	Epoch    int64
 	Held     int64         // bytes of the object that are durable now
-	Reserved int64         // volume that is still set aside
+	Reserved int64         // volume that is still reserved
 	ShaState []byte        // over Held bytes
 	SHA256   []byte        // once complete
 	CRC32    uint32        // over Held bytes
@@ -161,12 +138,11 @@ type Progress struct {
 	Lease    time.Duration // from now; zero: the writer is done
 }
 
-// AdvanceUpload makes bytes held: row, charge and volumes in one statement, only while the writer has its turn. It
-// reports whether it had. What is charged and released is told from the row, so that a writer who never heard the answer may
-// say the same again. Volumes are locked person first, then organization.
+// AdvanceUpload records progress: row, charge and volumes in one statement, guarded by the epoch. It reports whether the writer
+// still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats it.
+// Volumes are locked person first, then organization.
 func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
-	var n int
-	err := s.q.QueryRow(ctx, `
+	n, err := database.Scalar[int](ctx, s.q, "advance upload", nil, `
 		WITH before AS (
 			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE
 		), o AS (
@@ -190,17 +166,14 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
 		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, text(p.MIMEType), number(p.Lease), p.Reserved, p.Head, int64(p.CRC32)).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("advance upload: %w", err)
-	}
-	return n == 1, nil
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32)
+	return n == 1, err
 }
 
-// ReleaseVolumes gives back what writers had set aside that vanished with their server at least so long after their leases, and
-// returns for how many.
+// ReleaseVolumes gives back the volume reserved by writers whose leases ended at least the given time ago, because their server
+// crashed. It returns the number of writers, at most 1000.
 func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, error) {
-	charges, err := all[charge](s.q.Query(ctx, `
+	charges, err := database.All[charge](ctx, s.q, "release volumes", `
 		WITH o AS (
 			UPDATE transfer.objects n SET reserved = 0, reserved_month = NULL, lease_until = NULL, writer_epoch = n.writer_epoch + 1
 			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < clock_timestamp() - $1::interval LIMIT 1000 FOR UPDATE SKIP LOCKED) old
@@ -208,9 +181,9 @@ func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, e
 			RETURNING n.reservation, old.reserved, old.reserved_month
 		)
 		SELECT r.owner, r.organization, r.limits_organization, o.reserved_month AS month, 0 AS held, o.reserved
-		FROM o JOIN transfer.reservations r ON r.uid = o.reservation`, after))
+		FROM o JOIN transfer.reservations r ON r.uid = o.reservation`, after)
 	if err != nil {
-		return 0, fmt.Errorf("release volumes: %w", err)
+		return 0, err
 	}
 	return len(charges), s.giveBack(ctx, charges)
 }

@@ -2,16 +2,14 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// charge is what was charged for bytes, or set aside for them: a month of the owner and of the owner's organization, and the room of the
-// organization whose limits they use.
+// charge is volume that was charged for bytes or reserved for them: to a month of the owner and of the owner's organization,
+// and to the storage of the organization whose limits apply.
 type charge struct {
 	Owner              id.Person
 	Organization       id.Organization // zero: none
@@ -20,30 +18,26 @@ type charge struct {
 	Held, Reserved     int64
 }
 
-// giveBack takes charges back. Every upload of an organization waits for these rows, so they are locked last, when all other work is
-// done, and always in the same order: what is stored, then the volumes, the older month first, in it persons, then organizations.
+// giveBack undoes charges. Every upload of an organization waits for these rows, so they are locked last in a transaction, and
+// always in the same order: stored volumes, then volumes by month; within a month persons before organizations.
 func (s *Store) giveBack(ctx context.Context, charges []charge) error {
 	if len(charges) == 0 {
 		return nil
 	}
-	owners, organizations, limits := make([]uuid.UUID, len(charges)), make([]*uuid.UUID, len(charges)), make([]uuid.UUID, len(charges))
-	months, held, reserved := make([]*time.Time, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
-	for i, c := range charges {
-		owners[i], organizations[i], limits[i] = c.Owner.UUID, opt(c.Organization), c.LimitsOrganization.UUID
-		months[i], held[i], reserved[i] = c.Month, c.Held, c.Reserved
-	}
-	_, err := s.q.Exec(ctx, `
+	held := column(charges, func(c charge) int64 { return c.Held })
+	_, err := database.Exec(ctx, s.q, "give stored volumes back", `
 		WITH t AS (
 			SELECT organization, sum(held) AS held FROM unnest($1::uuid[], $2::bigint[]) AS c (organization, held) WHERE held > 0 GROUP BY organization
 		), locked AS (
 			SELECT v.organization FROM transfer.stored_volumes v JOIN t ON t.organization = v.organization ORDER BY v.organization FOR NO KEY UPDATE OF v
 		)
 		UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0)
-		FROM t JOIN locked ON locked.organization = t.organization WHERE v.organization = t.organization`, limits, held)
+		FROM t JOIN locked ON locked.organization = t.organization WHERE v.organization = t.organization`,
+		column(charges, func(c charge) id.Organization { return c.LimitsOrganization }), held)
 	if err != nil {
-		return fmt.Errorf("give stored volumes back: %w", err)
+		return err
 	}
-	_, err = s.q.Exec(ctx, `
+	_, err = database.Exec(ctx, s.q, "give volumes back", `
 		WITH c AS (
 			SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::bigint[], $5::bigint[]) AS c (owner, organization, month, held, reserved)
 		), t AS (
@@ -56,9 +50,9 @@ func (s *Store) giveBack(ctx context.Context, charges []charge) error {
 		)
 		UPDATE transfer.volumes v SET held = greatest(v.held - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
 		FROM t JOIN locked ON locked.subject = t.subject AND locked.month = t.month WHERE v.subject = t.subject AND v.month = t.month`,
-		owners, organizations, months, held, reserved)
-	if err != nil {
-		return fmt.Errorf("give volumes back: %w", err)
-	}
-	return nil
+		column(charges, func(c charge) id.Person { return c.Owner }),
+		column(charges, func(c charge) any { return database.Null(c.Organization) }),
+		column(charges, func(c charge) *time.Time { return c.Month }), held,
+		column(charges, func(c charge) int64 { return c.Reserved }))
+	return err
 }

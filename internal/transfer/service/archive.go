@@ -29,14 +29,14 @@ func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Trans
 	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
 		return Archive{}, transfer.ErrOneTimeKey
 	}
-	opening, err := s.store.Opening(ctx, t, c.Person, s.scope(c))
+	access, err := s.store.Access(ctx, t, c.Person, s.scope(c))
 	if err != nil {
 		return Archive{}, err
 	}
-	if err := unlocked(opening); err != nil {
+	if err := unlocked(access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, c, key, opening)
+	return s.archive(ctx, c, key, access)
 }
 
 // OpenLinkedArchive is OpenArchive for the holder of a delivery's link.
@@ -45,23 +45,23 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	if err != nil {
 		return Archive{}, err
 	}
-	opening, err := s.store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
+	access, err := s.store.LinkedAccess(ctx, seal.Hash(link), s.scope(c))
 	if err != nil {
 		return Archive{}, err
 	}
-	if err := sameDelivery(c, key, opening); err != nil {
+	if err := sameDelivery(c, key, access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, c, key, opening)
+	return s.archive(ctx, c, key, access)
 }
 
-func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) (Archive, error) {
+func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, o postgres.Access) (Archive, error) {
 	a, err := s.content.OpenArchive(ctx, o.Reservation, o.CreatedAt)
 	if err != nil {
 		return Archive{}, err
 	}
 	return Archive{Transfer: o.Transfer, CreatedAt: o.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
-		caller: c, opening: o, key: key,
+		caller: c, access: o, key: key,
 		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, o.Transfer) },
 	}}}, nil
 }

@@ -30,10 +30,10 @@ type Download struct {
 
 // start is what BeginDownload needs.
 type start struct {
-	caller  token.Caller
-	opening postgres.Opening
-	key     *postgres.OneTimeKey // nil: there is a token
-	count   func(ctx context.Context) error
+	caller token.Caller
+	access postgres.Access
+	key    *postgres.OneTimeKey // nil: there is a token
+	count  func(ctx context.Context) error
 }
 
 // OpenDownload opens an object of a transfer that the caller sent or received. The caller of OpenDownload closes Content.
@@ -51,7 +51,7 @@ func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Tran
 	if err != nil {
 		return Download{}, err
 	}
-	if err := unlocked(found.Opening); err != nil {
+	if err := unlocked(found.Access); err != nil {
 		return Download{}, err
 	}
 	return s.download(ctx, c, key, found)
@@ -67,14 +67,14 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 	if err != nil {
 		return Download{}, err
 	}
-	if err := sameDelivery(c, key, found.Opening); err != nil {
+	if err := sameDelivery(c, key, found.Access); err != nil {
 		return Download{}, err
 	}
 	return s.download(ctx, c, key, found)
 }
 
 // unlocked returns nil when the person may see the content. Errors: transfer.ErrLocked.
-func unlocked(o postgres.Opening) error {
+func unlocked(o postgres.Access) error {
 	switch {
 	case !o.Locked():
 		return nil
@@ -86,7 +86,7 @@ func unlocked(o postgres.Opening) error {
 
 // sameDelivery checks that a token or one-time key belongs to the delivery of the link.
 // Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound.
-func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Opening) error {
+func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Access) error {
 	switch {
 	case c.Kind == token.KindDownload && c.Delivery == o.Delivery:
 		return nil
@@ -102,7 +102,7 @@ func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.On
 		return Download{}, err
 	}
 	return Download{Object: found.Object, Content: content, start: start{
-		caller: c, opening: found.Opening, key: key,
+		caller: c, access: found.Access, key: key,
 		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
@@ -123,16 +123,16 @@ func (s *Service) begin(ctx context.Context, d start, first int64) error {
 			return err
 		}
 	}
-	if !starts || d.opening.Delivery.IsZero() { // no delivery: the caller is the sender
+	if !starts || d.access.Delivery.IsZero() { // no delivery: the caller is the sender
 		return nil
 	}
 	if err := d.count(ctx); err != nil {
 		return err
 	}
-	if d.opening.DeliveryOpened {
+	if d.access.DeliveryOpened {
 		return nil
 	}
-	return s.recordAccess(ctx, d.caller, d.opening.Delivery)
+	return s.recordAccess(ctx, d.caller, d.access.Delivery)
 }
 
 // recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.
@@ -142,24 +142,24 @@ func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Deliver
 		if err != nil || !first {
 			return err
 		}
-		if a.Transfer.Notify && a.SenderEmail != "" {
+		if a.Notify && a.SenderEmail != "" {
 			_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-				To: a.SenderEmail, ToName: a.SenderName, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,
-				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Transfer.Subject, "at": s.now()},
-				Reference: transferReference + a.Transfer.UID.String(),
+				To: a.SenderEmail, ToName: a.Sender.Name, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,
+				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Subject, "at": s.now()},
+				Reference: transferReference + a.UID.String(),
 			})
 			if err != nil {
 				return err
 			}
 		}
-		if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.access", Object: a.Transfer.UID.String(), Target: a.Transfer.Sender.Person}); err != nil {
+		if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
 			return err
 		}
-		if !a.Transfer.AsSender || a.Transfer.Sender.Person.IsZero() {
+		if !a.AsSender || a.Sender.Person.IsZero() {
 			return nil
 		}
 		return events.Append(ctx, tx.Tx(), s.now(), events.Event{
-			Kind: events.TransferAccessed, Subject: a.Transfer.UID.String(), Receivers: []id.Person{a.Transfer.Sender.Person},
+			Kind: events.TransferAccessed, Subject: a.UID.String(), Receivers: []id.Person{a.Sender.Person},
 		})
 	})
 }

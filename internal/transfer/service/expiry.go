@@ -99,14 +99,14 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 		data["subject"], data["fileCount"], data["totalBytes"] = t.Subject, t.ObjectCount, t.TotalBytes
 	}
 	m := mail.Message{
-		To: d.Delivery.Email, ToName: d.Delivery.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data, GiveUpAt: t.ExpiresAt,
+		To: d.Recipient.Email, ToName: d.Recipient.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data, GiveUpAt: t.ExpiresAt,
 	}
-	if d.Delivery.UID.IsZero() {
+	if d.Recipient.UID.IsZero() {
 		data["role"] = "sender"
 		m.Reference = transferReference + t.UID.String()
 		return m
 	}
-	m.ReplyTo, m.ReplyToName, m.Reference = t.Sender.Email, t.Sender.Name, deliveryReference+d.Delivery.UID.String()
+	m.ReplyTo, m.ReplyToName, m.Reference = t.Sender.Email, t.Sender.Name, deliveryReference+d.Recipient.UID.String()
 	if link := s.linkAgain(d.Link); link != "" {
 		m.Secret = map[string]string{"link": link}
 	}

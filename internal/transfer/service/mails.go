@@ -102,9 +102,9 @@ func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) e
 		return err
 	}
 	_, err = s.mailer.Queue(ctx, tx, mail.Message{
-		To: failed.SenderEmail, ToName: failed.SenderName, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
-		Data:      map[string]any{"recipient": m.To, "subject": failed.Transfer.Subject, "at": s.now(), "answer": m.LastAnswer},
-		Reference: transferReference + failed.Transfer.UID.String(),
+		To: failed.SenderEmail, ToName: failed.Sender.Name, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
+		Data:      map[string]any{"recipient": m.To, "subject": failed.Subject, "at": s.now(), "answer": m.LastAnswer},
+		Reference: transferReference + failed.UID.String(),
 	})
 	return err
 }

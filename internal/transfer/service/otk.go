@@ -24,30 +24,30 @@ type OneTimeKey struct {
 // NewOneTimeKey returns a key for a download that the caller may begin: of one object, or of the archive for a zero o. The
 // key ends with the caller's session. Errors: transfer.ErrNotFound, transfer.ErrLocked.
 func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
-	opening, err := s.store.Opening(ctx, t, c.Person, s.scope(c))
+	access, err := s.store.Access(ctx, t, c.Person, s.scope(c))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
-	if err := unlocked(opening); err != nil {
+	if err := unlocked(access); err != nil {
 		return OneTimeKey{}, err
 	}
-	return s.newOneTimeKey(ctx, opening, postgres.OneTimeKey{Transfer: t, Object: o, Person: c.Person, Session: c.Session, Epoch: c.Epoch})
+	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: t, Object: o, Person: c.Person, Session: c.Session, Epoch: c.Epoch})
 }
 
 // NewLinkedOneTimeKey returns a key for a download of the delivery that the caller's download token is for.
 // Errors: transfer.ErrNotFound.
 func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link string, o id.Object) (OneTimeKey, error) {
-	opening, err := s.store.LinkedOpening(ctx, seal.Hash(link), s.scope(c))
+	access, err := s.store.LinkedAccess(ctx, seal.Hash(link), s.scope(c))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
-	if err := sameDelivery(c, nil, opening); err != nil {
+	if err := sameDelivery(c, nil, access); err != nil {
 		return OneTimeKey{}, err
 	}
-	return s.newOneTimeKey(ctx, opening, postgres.OneTimeKey{Transfer: opening.Transfer, Object: o, Delivery: c.Delivery})
+	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: access.Transfer, Object: o, Delivery: c.Delivery})
 }
 
-func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Opening, k postgres.OneTimeKey) (OneTimeKey, error) {
+func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Access, k postgres.OneTimeKey) (OneTimeKey, error) {
 	if !k.Object.IsZero() {
 		has, err := s.store.HasObject(ctx, o.Reservation, k.Object)
 		if err != nil {

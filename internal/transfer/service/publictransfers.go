@@ -36,7 +36,7 @@ func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, e
 	if err != nil {
 		return Link{}, err
 	}
-	return Link{Delivery: l.Delivery, linked: l}, nil
+	return Link{Delivery: l.Recipient.UID, linked: l}, nil
 }
 
 // LinkedTransfer is a transfer as its link shows it. It has no content while Locked.
