@@ -1,5 +1,5 @@
-// Package api embeds the OpenAPI 3.1 documents, which are the contract of both APIs: what they list is exactly what
-// the server mounts (a test compares the two). It holds no code but the access to them.
+// Package api embeds the OpenAPI 3.1 documents of both APIs. A test compares their operations with the routes of the
+// server.
 package api
 
 import _ "embed" // for the documents below

@@ -18,7 +18,6 @@ import (
 const (
 	maxDepth    = 64
 	maxElements = 10_000 // of one list or map
-	maxProblems = 20
 )
 
 // parser reads one document. Its errors end the reading: the text is no JSON, or one nobody should send. Values that
@@ -59,7 +58,7 @@ func (l *place) String() string {
 }
 
 func (p *parser) problem(l *place, text string) {
-	if len(p.problems) < maxProblems {
+	if len(p.problems) < fault.MaxProblems {
 		p.problems.Add(l.String(), text)
 	}
 }

@@ -1,6 +1,6 @@
-// Package text owns what strings from outside may look like (contract 1.14): lines, blocks, names of files, addresses,
-// hostnames and URLs. Its errors are sentences for a client's detail, to be prefixed with the member's name, as
-// fault.Problems.Add does. It knows no member and no limit of its own but those that a standard sets.
+// Package text validates strings from clients (contract 1.14): lines, blocks, file names, email addresses, hostnames and
+// URLs. It holds the table of length limits for both domains. Its errors complete a detail that begins with the member's
+// name, as fault.Problems.Add writes it.
 package text
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// The limits of contract 1.14, in bytes.
+// The length limits of contract 1.14, in bytes.
 const (
 	MaxName    = 255 // names, subjects, anonSender
 	MaxSlogan  = 500
@@ -38,13 +38,13 @@ var (
 	errHost    = errors.New("is not a hostname")
 )
 
-// Line checks a string of one line: valid UTF-8, no control characters, at most maxBytes long. Empty is fine.
+// Line checks a string of one line: valid UTF-8, no control characters, at most maxBytes long. It may be empty.
 func Line(s string, maxBytes int) error { return check(s, maxBytes, "") }
 
-// Block checks a text of several lines: as Line, with line feeds and tabs allowed.
+// Block checks a text of several lines: as Line, but line feeds and tabs are allowed.
 func Block(s string, maxBytes int) error { return check(s, maxBytes, "\n\t") }
 
-// Required checks a Line that must not be empty or blank.
+// Required checks a line that must not be empty or blank.
 func Required(s string, maxBytes int) error {
 	if strings.TrimSpace(s) == "" {
 		return errEmpty
@@ -52,8 +52,8 @@ func Required(s string, maxBytes int) error {
 	return Line(s, maxBytes)
 }
 
-// FileName checks the name of an object: a Line that is not empty and hides nothing behind bidirectional overrides.
-// A name that looks like a path is kept as it is (contract 7).
+// FileName checks the name of an object: a line that is not blank and has no bidirectional controls, which can disguise
+// the extension. A name may look like a path (contract 7).
 func FileName(s string) error {
 	if err := Required(s, MaxFile); err != nil {
 		return err
@@ -79,20 +79,20 @@ func check(s string, maxBytes int, allowed string) error {
 	return nil
 }
 
-// isControl also takes the two line separators of Unicode, which end a line like a control character.
+// isControl includes the line and paragraph separators of Unicode, which end a line too.
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func isBidiControl(r rune) bool {
 	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f' || r == '\u061c'
 }
 
-// profile is IDNA 2008 with the mappings of UTS 46, as browsers apply them, plus the length rules of DNS.
+// profile returns IDNA 2008 with the mappings of UTS 46, as browsers use it, and the length rules of DNS.
 func profile() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(true), idna.CheckHyphens(true), idna.VerifyDNSLength(true))
 }
 
-// Email checks a mailbox (RFC 5321, without quoted local parts and address literals) and returns the form in which
-// addresses are stored and compared: lower case, the domain in its ASCII form.
+// Email checks an email address (RFC 5321, without quoted local parts and address literals). It returns the form in
+// which addresses are stored and compared: lower case, with the domain in ASCII.
 func Email(s string) (string, error) {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at > 64 {
@@ -118,8 +118,7 @@ func Email(s string) (string, error) {
 	return strings.ToLower(address), nil
 }
 
-// Hostname checks a DNS name and returns it in lower-case ASCII form. Ports, addresses and a final dot are no part of
-// a hostname.
+// Hostname checks a DNS name and returns it in lower-case ASCII. Ports, IP addresses and a final dot are invalid.
 func Hostname(s string) (string, error) {
 	if s == "" || len(s) > 4*253 || strings.HasSuffix(s, ".") || !utf8.ValidString(s) {
 		return "", errHost
@@ -130,7 +129,7 @@ func Hostname(s string) (string, error) {
 	}
 	ascii = strings.ToLower(ascii)
 	if last := ascii[strings.LastIndexByte(ascii, '.')+1:]; strings.Trim(last, "0123456789") == "" {
-		return "", errHost // WHATWG URL: such a name is an IPv4 address
+		return "", errHost // the WHATWG URL standard reads such a name as an IPv4 address
 	}
 	if _, err := netip.ParseAddr(ascii); err == nil {
 		return "", errHost

@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/consign-dev/consign/internal/fault"
 )
 
 var english = message.NewPrinter(language.English)
@@ -34,7 +36,7 @@ func fieldProblems(invalid *jsonschema.ValidationError) []string {
 	var details []string
 	add := func(field []string, says string) {
 		detail := strings.Join(append([]string{"fields"}, field...), ".") + ": " + says
-		if len(details) < maxFieldProblems && !slices.Contains(details, detail) {
+		if len(details) < fault.MaxProblems && !slices.Contains(details, detail) {
 			details = append(details, detail)
 		}
 	}

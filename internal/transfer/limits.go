@@ -21,11 +21,10 @@ const (
 	maxUnitRecipients = 10_000
 
 	// Cost of compiling a fieldsSchema and checking fields against it. At the limits, a check takes less than a second.
-	maxSchemaSteps   = 5_000      // subschemas visited for one value, with references followed
-	maxFieldChecks   = 250_000    // subschemas times values
-	maxPatternBytes  = 1_000      // of one regular expression
-	maxPatternSize   = 5_000      // instructions of one regular expression
-	maxPatternsSize  = 50_000     // instructions of all regular expressions
-	maxPatternSteps  = 20_000_000 // instructions times bytes of values
-	maxFieldProblems = 20         // details in one answer
+	maxSchemaSteps  = 5_000      // subschemas visited for one value, with references followed
+	maxFieldChecks  = 250_000    // subschemas times values
+	maxPatternBytes = 1_000      // of one regular expression
+	maxPatternSize  = 5_000      // instructions of one regular expression
+	maxPatternsSize = 50_000     // instructions of all regular expressions
+	maxPatternSteps = 20_000_000 // instructions times bytes of values
 )
