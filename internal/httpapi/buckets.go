@@ -93,9 +93,8 @@ func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket rateli
 		return err
 	}
 	if result.Limit > 0 {
-		values := []string{strconv.Itoa(result.Limit), strconv.Itoa(result.Remaining)}
-		h := w.Header()
-		h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"] = values[:1:1], values[1:]
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(result.Limit))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(result.Remaining))
 	}
 	if result.Allowed {
 		return nil

@@ -67,7 +67,7 @@ func listed(w http.ResponseWriter, status int, write func(*listing) error) error
 func (l *listing) send() error {
 	if !l.begun {
 		l.begun = true
-		l.w.Header()["Content-Type"] = headerJSON
+		l.w.Header().Set("Content-Type", typeJSON)
 		l.w.WriteHeader(l.status)
 	}
 	if _, err := l.w.Write(l.body.Bytes()); err != nil {

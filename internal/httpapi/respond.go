@@ -45,18 +45,11 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return EncodedJSON(w, status, e.body.Bytes())
 }
 
-var headerJSON = []string{typeJSON} // shared, and without room to grow, so that Add copies it
-
-// implicitLength is the length of a body up to which net/http sets Content-Length itself.
-const implicitLength = 2 << 10
-
 // EncodedJSON answers with a body that is JSON already.
 func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
-	h["Content-Type"] = headerJSON
-	if len(body) > implicitLength {
-		h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	}
+	h.Set("Content-Type", typeJSON)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		return fmt.Errorf("write answer: %w", err)

@@ -22,15 +22,15 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 	}
 	ctx := r.Context()
 	if bucket.By == ratelimit.ByAddress {
-		return s.buckets.Take(x, ctx, bucket, ratelimit.AddressKey(x.client().Address), x.style)
+		return s.buckets.Take(x, ctx, bucket, ratelimit.AddressKey(x.client.Address), x.style)
 	}
 	if identifier := sessionKey(caller); identifier != "" {
 		return s.buckets.Take(x, ctx, bucket, identifier, x.style)
 	}
-	if session := s.sessions.read(r, x.client().Host.Name); session != "" {
+	if session := s.sessions.read(r, x.client.Host.Name); session != "" {
 		return s.buckets.Take(x, ctx, bucket, session, x.style)
 	}
-	address := ratelimit.AddressKey(x.client().Address)
+	address := ratelimit.AddressKey(x.client.Address)
 	if err := s.buckets.Take(x, ctx, bucket, address, x.style); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 	if err := s.buckets.TakeQuietly(x, ctx, s.address, address, x.style); err != nil {
 		return err
 	}
-	http.SetCookie(x, s.sessions.start(x.client().Host.Name))
+	http.SetCookie(x, s.sessions.start(x.client.Host.Name))
 	return nil
 }
 

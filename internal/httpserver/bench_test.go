@@ -3,7 +3,6 @@ package httpserver_test
 import (
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -41,10 +40,7 @@ func BenchmarkPipeline(b *testing.B) {
 				o.Now = time.Now
 			}).mount(httpapi.Transfer, route)
 			handler := f.api.Handler()
-			here, there := net.Pipe()
-			defer here.Close()
-			defer there.Close()
-			r := httptest.NewRequestWithContext(f.api.Connected(b.Context(), here), "GET", "https://consign.test/api/thing", nil)
+			r := httptest.NewRequestWithContext(b.Context(), "GET", "https://consign.test/api/thing", nil)
 			r.Header.Set("Authorization", "Bearer good")
 			w := &sink{header: http.Header{}}
 			b.ReportAllocs()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // exchange is the answer to one request on its way out, and what the pipeline notes about both. It hands ReadFrom to
@@ -17,9 +18,9 @@ import (
 type exchange struct {
 	http.ResponseWriter
 	server  *Server
-	conn    *connection
 	started time.Time // in real time
-	context scope
+	id      string    // X-Request-Id
+	client  token.Client
 	route   string // pattern, for logs
 	style   httpapi.Style
 	origin  string // the allowed Origin, "" without one
@@ -124,6 +125,16 @@ func (x *exchange) FlushError() error {
 	}
 	x.extendWrites()
 	return http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+// endWrites leaves time for what net/http still buffers of the answer, and makes CutWrites do nothing from now on.
+func (x *exchange) endWrites(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = true
+	if !x.cut && now.Sub(x.moved) >= extendEvery {
+		x.setWrites(now)
+	}
 }
 
 // extendWrites moves the write deadline ahead before bytes leave. Writers without deadlines, as in tests, have none to move.

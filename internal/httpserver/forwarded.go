@@ -17,7 +17,7 @@ type forwarding struct {
 // forwarded reads the forwarding headers if the peer is a trusted proxy, and ignores them otherwise, with one warning
 // for the life of the process: it is how an undeclared proxy shows.
 func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
-	f := forwarding{address: x.client().Address, host: r.Host, https: r.TLS != nil}
+	f := forwarding{address: x.client.Address, host: r.Host, https: r.TLS != nil}
 	if !x.trusted {
 		if header := forwardingHeader(r.Header); header != "" && s.warned.CompareAndSwap(false, true) {
 			s.log.WarnContext(r.Context(), "ignoring forwarding headers from a peer that is not listed in CONSIGN_TRUSTED_PROXIES",

@@ -110,7 +110,10 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 		flying.Add(1)
 		defer flying.Add(-1)
 	}
-	x.identified(caller)
+	if !caller.Anonymous() {
+		caller.Client = x.client
+		r = r.WithContext(token.WithCaller(r.Context(), caller))
+	}
 	defer x.takeBody(r, route.Body)()
 	return route.Handler(x, r)
 }
@@ -129,7 +132,7 @@ func (s *Server) identify(x *exchange, r *http.Request, auth token.Auth) (token.
 		return caller, nil
 	}
 	if isInvalidToken(err) {
-		if full := s.buckets.TakeQuietly(x, r.Context(), s.address, ratelimit.AddressKey(x.client().Address), x.style); full != nil {
+		if full := s.buckets.TakeQuietly(x, r.Context(), s.address, ratelimit.AddressKey(x.client.Address), x.style); full != nil {
 			return token.Caller{}, full
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -22,6 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -65,8 +65,6 @@ type Server struct {
 	stopping     func() bool
 	observe      func(Finished)
 	log          *slog.Logger
-	lines        *lines
-	constant     constantHeaders
 
 	mux     *chi.Mux
 	routes  []httpapi.MountedRoute
@@ -80,15 +78,10 @@ func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
-		log: o.Log, lines: newLines(o.Log.Handler()),
+		log:     o.Log,
 		buckets: httpapi.NewBuckets(o.Limiter), address: addressBucket,
 		mux:    chi.NewMux(),
 		probes: make(map[string]http.Handler),
-		constant: constantHeaders{
-			nosniff: []string{"nosniff"}, noReferrer: []string{"no-referrer"}, noStore: []string{"no-store"},
-			varyOrigin: []string{"Origin"}, hsts: []string{"max-age=31536000"},
-			goodbye: []string{"close"},
-		},
 	}
 	if o.AddressBucket.Capacity > 0 {
 		s.address.Limit = o.AddressBucket
@@ -105,25 +98,22 @@ func New(o Options) *Server {
 // Handler returns the API as the handler of a server.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// Connected is the ConnContext of the server that serves Handler: with it, what the requests of a connection have in common is
-// found out once. Without it all works as well.
-func (s *Server) Connected(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connectionKey{}, newConnection(c.RemoteAddr().String()))
-}
-
 // serve is the way of every request up to the router; Server.call is the rest of a route's.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := s.begin(w, r)
 	defer s.end(x, r) // recovers, and writes the access line
-	routing := routings.Get().(*chi.Context)
-	defer routings.Put(routing)
-	r = r.WithContext(x.within(r.Context(), routing, s.mux))
+	ctx := requestid.With(r.Context(), x.id)
 	if probe, ok := s.probes[r.URL.Path]; ok {
 		x.route, x.probe = r.URL.Path, true
-		probe.ServeHTTP(x, r)
+		probe.ServeHTTP(x, r.WithContext(ratelimit.WithClient(ctx, x.client.Address)))
 		return
 	}
-	if err := s.admit(x, r); err != nil {
+	forwarded := s.forwarded(x, r)
+	x.client.Address = forwarded.address
+	ctx = ratelimit.WithClient(ctx, x.client.Address)
+	err := s.admit(ctx, x, r, forwarded)
+	r = r.WithContext(token.WithCaller(ctx, token.Caller{Client: x.client}))
+	if err != nil {
 		x.Fail(r, err)
 		return
 	}
@@ -134,29 +124,26 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(x, r)
 }
 
-// constantHeaders are values that answers share. They have no room to grow, so that Add copies them.
-type constantHeaders struct{ nosniff, noReferrer, noStore, varyOrigin, hsts, goodbye []string }
-
 // begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
-	*x.client() = token.Client{Address: x.conn.peer, UserAgent: r.UserAgent()}
-	x.trusted = s.isTrusted(x.client().Address)
-	x.startWrites()
-	x.context.id = newID()
+	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched"}
+	x.client = token.Client{Address: peer(r.RemoteAddr), UserAgent: r.UserAgent()}
+	x.trusted = s.isTrusted(x.client.Address)
+	x.setWrites(x.started)
+	x.id = newID()
 	if x.trusted {
 		if sent := r.Header.Get(headerRequestID); wellFormedID(sent) {
-			x.context.id = sent
+			x.id = sent
 		}
 	}
 	h := w.Header()
-	h[headerRequestID] = []string{x.context.id}
-	h["X-Content-Type-Options"] = s.constant.nosniff
-	h["Referrer-Policy"] = s.constant.noReferrer
-	h["Cache-Control"] = s.constant.noStore
-	h["Vary"] = s.constant.varyOrigin
+	h.Set(headerRequestID, x.id)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Origin")
 	if s.stopping != nil && s.stopping() {
-		h["Connection"] = s.constant.goodbye
+		h.Set("Connection", "close")
 	}
 	return x
 }
@@ -190,16 +177,14 @@ var errNoHTTPS = fault.ErrForbidden.With(
 const maintenanceRetry = time.Minute
 
 // admit finds out who is asking and where, and refuses what no route shall see (contract 1.2, 1.3, 1.9, 1.10).
-func (s *Server) admit(x *exchange, r *http.Request) error {
-	f := s.forwarded(x, r)
-	x.client().Address = f.address
+func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forwarding) error {
 	if f.https {
-		x.Header()["Strict-Transport-Security"] = s.constant.hsts
+		x.Header().Set("Strict-Transport-Security", "max-age=31536000")
 	} else if s.requireHTTPS {
 		return errNoHTTPS
 	}
-	host, hostErr := s.hosts.Resolve(r.Context(), f.host)
-	x.client().Host = host
+	host, hostErr := s.hosts.Resolve(ctx, f.host)
+	x.client.Host = host
 	s.allowOrigin(x, r, host)
 	if s.maintenance != nil && s.maintenance() {
 		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
@@ -246,7 +231,7 @@ func (s *Server) end(x *exchange, r *http.Request) {
 	if s.observe != nil && !x.probe {
 		s.observe(f)
 	}
-	s.logRequest(x, f)
+	s.logRequest(x, r, f)
 	if aborted {
 		panic(http.ErrAbortHandler)
 	}
