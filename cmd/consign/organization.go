@@ -156,7 +156,7 @@ func invitation(ctx context.Context, env environment, args []string) error {
 		words = append(words, service.FreeOrganization)
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		i, err := a.Identity.InviteShared(ctx, words[1], list(*roles))
+		i, err := a.Identity.CreateSharedInvitation(ctx, words[1], list(*roles))
 		if err != nil {
 			return err
 		}

@@ -120,7 +120,7 @@ func (h *Handler) putAuthenticator(w http.ResponseWriter, r *http.Request) error
 			return err
 		}
 	}
-	a, err := h.service.UpdateAuthenticator(r.Context(), c, uid, in.domain())
+	a, err := h.service.PutAuthenticator(r.Context(), c, uid, in.domain())
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
 
 // makePrimary handles POST /profile/emails/{address}/primary.
 func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.MakePrimary(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
+	if err := h.service.MakePrimaryEmail(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -106,7 +106,7 @@ func (h *Handler) confirmAddress(w http.ResponseWriter, r *http.Request) error {
 	if err := h.buckets.Take(w, r.Context(), confirmationBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	idToken, err := h.service.Confirm(r.Context(), c, httpapi.Param(r, "key"))
+	idToken, err := h.service.ConfirmEmail(r.Context(), c, httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}

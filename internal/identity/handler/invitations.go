@@ -14,7 +14,7 @@ import (
 
 // listMyInvitations handles GET /invitations.
 func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.service.MyInvitations(r.Context(), caller(r))
+	list, err := h.service.InvitationsForCaller(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) erro
 
 // acceptInvitation handles POST /invitations/{key}/accept.
 func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	idToken, err := h.service.Accept(r.Context(), caller(r), httpapi.Param(r, "key"))
+	idToken, err := h.service.AcceptInvitation(r.Context(), caller(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 			return err
 		}
 	}
-	invitation, err := h.service.Invite(r.Context(), caller(r), o, in.domain())
+	invitation, err := h.service.CreateInvitation(r.Context(), caller(r), o, in.domain())
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func TestSharedInvitation(t *testing.T) {
 	w := newThree(t)
 	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated)
 	key := resp.String("key")
-	free, err := w.s.App.Identity.InviteShared(t.Context(), "free", []string{"Service.Transfer.Use"})
+	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
 	must(t, err)
 	mine := w.dan.Get(w.s.Identity + "/invitations").Want(http.StatusOK)
 	if list := mine.Value("invitations").([]any); len(list) != 1 || mine.String("invitations.0.key") != free.Key || mine.Value("invitations.0.inviterUid") != nil ||

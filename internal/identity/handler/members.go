@@ -59,7 +59,7 @@ func (h *Handler) putMember(w http.ResponseWriter, r *http.Request) error {
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
-	m, err := h.service.UpdateMember(r.Context(), caller(r), o, in.domain(p))
+	m, err := h.service.PutMember(r.Context(), caller(r), o, in.domain(p))
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (h *Handler) getOrganizationProfile(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	claim, err := h.service.ClaimOf(r.Context(), caller(r), o.UID)
+	claim, err := h.service.HostClaim(r.Context(), caller(r), o.UID)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (h *Handler) putOrganizationProfile(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	after, claim, err := h.service.UpdateOrganization(r.Context(), caller(r), o, profile)
+	after, claim, err := h.service.PutOrganizationProfile(r.Context(), caller(r), o, profile)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (h *Handler) putTheme(w http.ResponseWriter, r *http.Request) error {
 	if theme.IsZero() {
 		return fault.ErrInvalid.With("primaryColor: is required without a backgroundColor")
 	}
-	theme, err = h.service.SetTheme(r.Context(), caller(r), o, theme)
+	theme, err = h.service.PutTheme(r.Context(), caller(r), o, theme)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (h *Handler) deleteTheme(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.service.SetTheme(r.Context(), caller(r), o, identity.Theme{}); err != nil {
+	if _, err := h.service.PutTheme(r.Context(), caller(r), o, identity.Theme{}); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

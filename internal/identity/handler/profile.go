@@ -33,7 +33,7 @@ func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	person, err := h.service.UpdateProfile(r.Context(), caller(r), in.domain())
+	person, err := h.service.PutProfile(r.Context(), caller(r), in.domain())
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	if err := h.buckets.Take(w, r.Context(), resetBucket, address, httpapi.Identity); err != nil {
 		return err
 	}
-	if err := h.service.RequestReset(r.Context(), httpapi.Client(r.Context()), address); err != nil {
+	if err := h.service.RequestPasswordReset(r.Context(), httpapi.Client(r.Context()), address); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -30,7 +30,7 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 
 // resetPassword handles POST /auth/reset/{key}.
 func (h *Handler) resetPassword(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.Reset(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+	raw, err := h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}

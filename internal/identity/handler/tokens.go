@@ -16,7 +16,7 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	access, err := h.service.Access(r.Context(), caller(r))
+	access, err := h.service.IssueAccess(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 
 // upgradeToken handles POST /auth/upgrade.
 func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.Upgrade(r.Context(), caller(r))
+	raw, err := h.service.UpgradeToken(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
 
 // createUIDToken handles POST /auth/uid.
 func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.UIDToken(r.Context(), caller(r))
+	raw, err := h.service.IssueUIDToken(r.Context(), caller(r))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	raw, err := h.service.Park(r.Context(), c, in)
+	raw, err := h.service.ParkToken(r.Context(), c, in)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	raw, err := h.service.Pickup(r.Context(), caller(r), orEmpty(verifier))
+	raw, err := h.service.PickUpToken(r.Context(), caller(r), orEmpty(verifier))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestAnnounceToManyMembers(t *testing.T) {
 
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err = k.SetTheme(short, k.access(ann), o.UID, identity.Theme{PrimaryColor: "#1a2b3c", BackgroundColor: "#ffffff"})
+	_, err = k.PutTheme(short, k.access(ann), o.UID, identity.Theme{PrimaryColor: "#1a2b3c", BackgroundColor: "#ffffff"})
 	must(t, err)
 	must(t, tx.Rollback(t.Context()))
 	for n, deadline := 0, time.Now().Add(30*time.Second); n != members; {

@@ -310,10 +310,10 @@ func (c AuthenticatorChange) check(kind string) error {
 	return problems.Err()
 }
 
-// UpdateAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or
-// a session that began recently with a password reset. It ends every other session.
+// PutAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or a
+// session that began recently with a password reset. It ends every other session.
 // Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
-func (s *Service) UpdateAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
+func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
 	if err != nil {
 		return after, err

@@ -52,8 +52,8 @@ func TestSecondFactor(t *testing.T) {
 	if _, err := k.login("ann@example.com", "totp", code(), mfa); !errors.Is(err, identity.ErrMFAToken) {
 		t.Errorf("an mfa token was used twice: %v", err)
 	}
-	must(t, k.RequestReset(t.Context(), k.client(), "ann@example.com"))
-	fromReset, err := k.Reset(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
+	fromReset, err := k.ResetPassword(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
 	must(t, err)
 	if c := k.caller(fromReset); c.Kind != token.KindMFA || !c.SetPassword {
 		t.Fatalf("a reset with a second factor returns %+v", c)

@@ -11,7 +11,7 @@ import (
 func BenchmarkAccess(b *testing.B) {
 	k, ann := benchKit(b)
 	for b.Loop() {
-		if _, err := k.Access(b.Context(), ann); err != nil {
+		if _, err := k.IssueAccess(b.Context(), ann); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -20,7 +20,7 @@ func BenchmarkAccess(b *testing.B) {
 func BenchmarkUpgrade(b *testing.B) {
 	k, ann := benchKit(b)
 	for b.Loop() {
-		raw, err := k.Upgrade(b.Context(), ann)
+		raw, err := k.UpgradeToken(b.Context(), ann)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -94,9 +94,9 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 	return describe("remove address", err)
 }
 
-// MakePrimary makes one of the caller's verified addresses the primary one.
+// MakePrimaryEmail makes one of the caller's verified addresses the primary one.
 // Errors: identity.ErrAddressNotVerified, identity.ErrForeignAddress, identity.ErrAddressNotFound.
-func (s *Service) MakePrimary(ctx context.Context, caller token.Caller, address string) error {
+func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, address string) error {
 	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
 		switch {
 		case !a.Verified:
@@ -198,10 +198,10 @@ func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, p id
 	return err
 }
 
-// Confirm consumes a verification key of the caller. Other persons who hold the address unverified lose it. If the
+// ConfirmEmail consumes a verification key of the caller. Other persons who hold the address unverified lose it. If the
 // address is the primary one, idToken is the session's new ID token. Otherwise it is empty.
 // Errors: identity.ErrKeyNotFound, also for another person's key.
-func (s *Service) Confirm(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
+func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	var issued *postgres.Issued
 	hash := seal.Hash(key)
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {

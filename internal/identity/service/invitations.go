@@ -21,17 +21,17 @@ import (
 // servicePrefix is the prefix of the roles that a shared invitation may grant.
 const servicePrefix = "Service."
 
-// MyInvitations lists the invitations that the caller can accept: the free organization's shared ones and those for the
-// caller's verified addresses.
-func (s *Service) MyInvitations(ctx context.Context, caller token.Caller) ([]identity.Invitation, error) {
+// InvitationsForCaller lists the invitations that the caller can accept: the free organization's shared ones and those
+// for the caller's verified addresses.
+func (s *Service) InvitationsForCaller(ctx context.Context, caller token.Caller) ([]identity.Invitation, error) {
 	return s.store.InvitationsFor(ctx, caller.Person, s.now())
 }
 
-// Accept makes the caller a member of an invitation's organization. A personalized invitation is consumed. Every ID
-// token of the caller ends; idToken is the session's new one.
+// AcceptInvitation makes the caller a member of an invitation's organization. A personalized invitation is consumed.
+// Every ID token of the caller ends; idToken is the session's new one.
 // Errors: identity.ErrInvitationNotFound, identity.ErrInvitationAddress, identity.ErrStillMember,
 // identity.ErrUserLimit.
-func (s *Service) Accept(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
+func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
 	if !isKey(key) {
 		return "", identity.ErrInvitationNotFound
 	}
@@ -129,11 +129,11 @@ func (n *NewInvitation) check() error {
 	return nil
 }
 
-// Invite issues an invitation on behalf of an administrator. An invitation for an address is mailed and replaces an
-// earlier one for that address.
+// CreateInvitation issues an invitation on behalf of an administrator. An invitation for an address is mailed and
+// replaces an earlier one for that address.
 // Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember,
 // identity.ErrUserLimit.
-func (s *Service) Invite(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
+func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
 	}

@@ -192,7 +192,7 @@ func (k *kit) caller(raw string) token.Caller {
 // access returns the caller of a new access token.
 func (k *kit) access(idToken string) token.Caller {
 	k.t.Helper()
-	a, err := k.Access(k.t.Context(), k.caller(idToken))
+	a, err := k.IssueAccess(k.t.Context(), k.caller(idToken))
 	must(k.t, err)
 	return k.caller(a.Token)
 }
@@ -208,7 +208,7 @@ func (k *kit) signUp(address string) string {
 // person registers a person, confirms the address and returns the ID token.
 func (k *kit) person(address string) string {
 	k.t.Helper()
-	raw, err := k.Confirm(k.t.Context(), k.access(k.signUp(address)), k.key(address, "/confirm/", 1))
+	raw, err := k.ConfirmEmail(k.t.Context(), k.access(k.signUp(address)), k.key(address, "/confirm/", 1))
 	must(k.t, err)
 	return raw
 }

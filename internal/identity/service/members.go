@@ -133,10 +133,10 @@ func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organiza
 	return s.store.Member(ctx, o, p)
 }
 
-// UpdateMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's
+// PutMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's
 // access tokens are revoked, and each ID token can be replaced once.
 // Errors: those of Member, fault.ErrInvalid, identity.ErrLastAdmin.
-func (s *Service) UpdateMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
+func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Member{}, err
 	}

@@ -283,9 +283,9 @@ func (s *Service) operate(ctx context.Context, organization, person string, chan
 	})
 }
 
-// InviteShared issues a shared invitation.
+// CreateSharedInvitation issues a shared invitation.
 // Errors: fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrOrganizationNotFound, identity.ErrUserLimit.
-func (s *Service) InviteShared(ctx context.Context, organization string, roles []string) (invitation identity.Invitation, err error) {
+func (s *Service) CreateSharedInvitation(ctx context.Context, organization string, roles []string) (invitation identity.Invitation, err error) {
 	in := NewInvitation{Shared: true, Roles: roles}
 	if err := in.check(); err != nil {
 		return invitation, err

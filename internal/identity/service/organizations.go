@@ -113,10 +113,10 @@ func (s *Service) Organization(ctx context.Context, caller token.Caller, o id.Or
 	return s.store.Organization(ctx, o)
 }
 
-// ClaimOf returns the hostname that an organization claims and whose TXT record is missing, or the zero claim. Members
-// who are not administrators always get the zero claim.
+// HostClaim returns the hostname that an organization claims and whose TXT record is missing, or the zero claim.
+// Members who are not administrators always get the zero claim.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember.
-func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organization) (identity.HostClaim, error) {
+func (s *Service) HostClaim(ctx context.Context, caller token.Caller, o id.Organization) (identity.HostClaim, error) {
 	err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin)
 	if errors.Is(err, identity.ErrRoleMissing) {
 		return identity.HostClaim{}, nil
@@ -127,11 +127,11 @@ func (s *Service) ClaimOf(ctx context.Context, caller token.Caller, o id.Organiz
 	return s.store.HostClaim(ctx, o)
 }
 
-// UpdateOrganization replaces an organization's profile, and its hostnames by the rules of contract 3.11. claim is the
-// hostname that still needs a TXT record.
+// PutOrganizationProfile replaces an organization's profile, and its hostnames by the rules of contract 3.11. claim is
+// the hostname that still needs a TXT record.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, and those
 // of changeHostnames.
-func (s *Service) UpdateOrganization(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
+func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return after, claim, err
 	}
@@ -309,9 +309,9 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 
 var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// SetTheme sets the colors of an organization's pages. The zero theme removes them.
+// PutTheme sets the colors of an organization's pages. The zero theme removes them.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
-func (s *Service) SetTheme(ctx context.Context, caller token.Caller, o id.Organization, t identity.Theme) (identity.Theme, error) {
+func (s *Service) PutTheme(ctx context.Context, caller token.Caller, o id.Organization, t identity.Theme) (identity.Theme, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return t, err
 	}

@@ -47,9 +47,9 @@ func (c ProfileChange) check() error {
 	return problems.Err()
 }
 
-// UpdateProfile changes the caller's profile and returns the new state.
+// PutProfile changes the caller's profile and returns the new state.
 // Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
-func (s *Service) UpdateProfile(ctx context.Context, caller token.Caller, c ProfileChange) (after identity.Person, err error) {
+func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c ProfileChange) (after identity.Person, err error) {
 	if err := c.check(); err != nil {
 		return after, err
 	}

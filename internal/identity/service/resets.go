@@ -17,10 +17,10 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// RequestReset queues a mail with a key that resets the password, to a verified address in stored form. With
+// RequestPasswordReset queues a mail with a key that resets the password, to a verified address in stored form. With
 // CONSIGN_ENUMERATION=strict the answer is the same for every address: a job looks up the address later.
 // Errors: identity.ErrResetRefused.
-func (s *Service) RequestReset(ctx context.Context, c token.Client, address string) error {
+func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, address string) error {
 	if s.settings.StrictEnumeration {
 		return s.store.InTx(ctx, func(tx *postgres.Store) error {
 			return s.jobs.Enqueue(ctx, tx.Tx(), resetJob{
@@ -84,10 +84,10 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	})
 }
 
-// Reset consumes a reset key. It ends every session of the person and returns the ID token of a new one, in which the
-// password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5).
+// ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
+// which the password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5).
 // Errors: identity.ErrKeyNotFound.
-func (s *Service) Reset(ctx context.Context, c token.Client, key string) (raw string, err error) {
+func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (raw string, err error) {
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		raw, issued = "", nil

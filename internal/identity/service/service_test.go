@@ -43,10 +43,10 @@ func TestUnverifiedAddressYieldsToSignup(t *testing.T) {
 	if k.deleted.Load() != 1 {
 		t.Errorf("%d persons were deleted, want the squatter alone", k.deleted.Load())
 	}
-	if _, err := k.Confirm(t.Context(), squatter, squatted); !errors.Is(err, identity.ErrKeyNotFound) {
+	if _, err := k.ConfirmEmail(t.Context(), squatter, squatted); !errors.Is(err, identity.ErrKeyNotFound) {
 		t.Errorf("the squatter's key still works: %v", err)
 	}
-	if _, err := k.Confirm(t.Context(), k.access(ann), k.key("ann@example.com", "/confirm/", 2)); err != nil {
+	if _, err := k.ConfirmEmail(t.Context(), k.access(ann), k.key("ann@example.com", "/confirm/", 2)); err != nil {
 		t.Fatal(err)
 	}
 	k.advance(100 * time.Hour)
@@ -64,7 +64,7 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 		VALUES ($1, 'bob@example.com', false, $2, $3)`, ann.Person.UUID, k.now().Add(time.Hour), k.now())
 	must(t, err)
 	must(t, k.RequestVerification(t.Context(), ann, "Bob@example.com"))
-	raw, err := k.Confirm(t.Context(), ann, k.key("bob@example.com", "/confirm/", 2))
+	raw, err := k.ConfirmEmail(t.Context(), ann, k.key("bob@example.com", "/confirm/", 2))
 	if err != nil || raw != "" {
 		t.Fatalf("confirming a secondary address: %q, %v", raw, err)
 	}
@@ -87,11 +87,11 @@ func TestConfirmRace(t *testing.T) {
 	ann := k.access(k.signUp("ann@example.com"))
 	key := k.key("ann@example.com", "/confirm/", 1)
 	bob := k.access(k.person("bob@example.com"))
-	if _, err := k.Confirm(t.Context(), bob, key); !errors.Is(err, identity.ErrKeyNotFound) {
+	if _, err := k.ConfirmEmail(t.Context(), bob, key); !errors.Is(err, identity.ErrKeyNotFound) {
 		t.Errorf("another person's key: %v", err)
 	}
 	won := race(t, parallel, func() error {
-		raw, err := k.Confirm(t.Context(), ann, key)
+		raw, err := k.ConfirmEmail(t.Context(), ann, key)
 		if err == nil && k.caller(raw).AuthLevel != 1 {
 			t.Error("confirming does not raise authLevel")
 		}
@@ -109,23 +109,23 @@ func TestPickupRace(t *testing.T) {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge, method, redirect, state := base64.RawURLEncoding.EncodeToString(sum[:]), "S256", "http://localhost:8080/x", "st"
-	raw, err := k.Park(t.Context(), ann, service.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge, ChallengeMethod: &method})
+	raw, err := k.ParkToken(t.Context(), ann, service.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge, ChallengeMethod: &method})
 	must(t, err)
 	pickup := k.caller(raw)
 	if pickup.Nonce != state || pickup.Session != ann.Session {
 		t.Errorf("pickup token has %+v", pickup)
 	}
 	for _, wrong := range []string{"", "x", verifier + "v"} {
-		if _, err := k.Pickup(t.Context(), pickup, wrong); !errors.Is(err, identity.ErrVerifier) {
+		if _, err := k.PickUpToken(t.Context(), pickup, wrong); !errors.Is(err, identity.ErrVerifier) {
 			t.Errorf("verifier %q: %v", wrong, err)
 		}
 	}
-	if _, err := k.Access(t.Context(), ann); !errors.Is(err, token.ErrEnded) {
+	if _, err := k.IssueAccess(t.Context(), ann); !errors.Is(err, token.ErrEnded) {
 		t.Errorf("a parked ID token still works: %v", err)
 	}
 	k.advance(30 * time.Second)
 	won := race(t, parallel, func() error {
-		raw, err := k.Pickup(t.Context(), pickup, verifier)
+		raw, err := k.PickUpToken(t.Context(), pickup, verifier)
 		if err == nil {
 			if c := k.caller(raw); c.Session != ann.Session || !c.ExpiresAt.Equal(ann.ExpiresAt) || c.AuthLevel != 1 {
 				t.Errorf("picked up %+v", c)
@@ -143,7 +143,7 @@ func TestUpgradeRace(t *testing.T) {
 	k := newKit(t)
 	ann := k.caller(k.person("ann@example.com"))
 	won := race(t, parallel, func() error {
-		raw, err := k.Upgrade(t.Context(), ann)
+		raw, err := k.UpgradeToken(t.Context(), ann)
 		if err == nil {
 			if c := k.caller(raw); c.Session != ann.Session || !c.ExpiresAt.Equal(ann.ExpiresAt) {
 				t.Errorf("upgraded to %+v", c)
@@ -156,7 +156,8 @@ func TestUpgradeRace(t *testing.T) {
 	}
 }
 
-// TestLogoutMissesNoUpgrade races upgrades with the end of all sessions. Every token that an upgrade creates must end, too.
+// TestLogoutMissesNoUpgrade races upgrades with the end of all sessions. Every token that an upgrade creates must end,
+// too.
 func TestLogoutMissesNoUpgrade(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -172,7 +173,7 @@ func TestLogoutMissesNoUpgrade(t *testing.T) {
 		for _, s := range sessions[1:] {
 			running.Go(func() {
 				for c := s; ; {
-					raw, err := k.Upgrade(t.Context(), c)
+					raw, err := k.UpgradeToken(t.Context(), c)
 					if err != nil {
 						if !errors.Is(err, token.ErrEnded) {
 							t.Error(err)
@@ -196,13 +197,13 @@ func TestResetRace(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	ann := k.caller(k.person("ann@example.com"))
-	annAccess, err := k.Access(t.Context(), ann)
+	annAccess, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
-	must(t, k.RequestReset(t.Context(), k.client(), "ann@example.com"))
-	must(t, k.RequestReset(t.Context(), k.client(), "ann@example.com"))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
 	first, second := k.key("ann@example.com", "/reset/", 1), k.key("ann@example.com", "/reset/", 2)
 	won := race(t, parallel, func() error {
-		raw, err := k.Reset(t.Context(), k.client(), first)
+		raw, err := k.ResetPassword(t.Context(), k.client(), first)
 		if err == nil {
 			c := k.access(raw)
 			if !c.SetPassword || c.AuthLevel != 1 {
@@ -218,10 +219,10 @@ func TestResetRace(t *testing.T) {
 	if won != 1 {
 		t.Errorf("a reset key was used %d times", won)
 	}
-	if _, err := k.Reset(t.Context(), k.client(), second); !errors.Is(err, identity.ErrKeyNotFound) {
+	if _, err := k.ResetPassword(t.Context(), k.client(), second); !errors.Is(err, identity.ErrKeyNotFound) {
 		t.Errorf("the other key outlived the reset: %v", err)
 	}
-	if _, err := k.Access(t.Context(), ann); !errors.Is(err, token.ErrEnded) {
+	if _, err := k.IssueAccess(t.Context(), ann); !errors.Is(err, token.ErrEnded) {
 		t.Errorf("a session outlived the reset: %v", err)
 	}
 	if _, err := k.verifier.Verify(t.Context(), annAccess.Token); err == nil {
@@ -233,7 +234,7 @@ func TestGrace(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	ann := k.caller(k.person("ann@example.com"))
-	before, err := k.Access(t.Context(), ann)
+	before, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
 	must(t, k.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleTransferUse}))
 	if _, err := k.verifier.Verify(t.Context(), before.Token); err == nil {
@@ -244,7 +245,7 @@ func TestGrace(t *testing.T) {
 	}
 	var replaced string
 	won := race(t, parallel, func() error {
-		a, err := k.Access(t.Context(), ann)
+		a, err := k.IssueAccess(t.Context(), ann)
 		if err == nil {
 			replaced = a.IDToken
 			if c := k.caller(a.Token); !c.Has(identity.RoleTransferUse) || c.Organization != k.host.Organization {
@@ -259,7 +260,7 @@ func TestGrace(t *testing.T) {
 	if c := k.caller(replaced); c.Session != ann.Session || !c.Has(identity.RoleTransferUse) || !c.ExpiresAt.Equal(ann.ExpiresAt) {
 		t.Errorf("the replacement is %+v", c)
 	}
-	if a, err := k.Access(t.Context(), k.caller(replaced)); err != nil || a.IDToken != "" {
+	if a, err := k.IssueAccess(t.Context(), k.caller(replaced)); err != nil || a.IDToken != "" {
 		t.Errorf("access with the replacement: %v", err)
 	}
 	if err := k.SetMember(t.Context(), "free", "ann@example.com", []string{"King"}); err == nil {
@@ -274,16 +275,16 @@ func TestFactorRequired(t *testing.T) {
 	_, err := k.db.Pool.Exec(t.Context(), `UPDATE identity.organizations SET mfa_required = true WHERE free`)
 	must(t, err)
 	must(t, k.SetMember(t.Context(), "free", "ann@example.com", nil))
-	a, err := k.Access(t.Context(), ann)
+	a, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
 	if !k.caller(a.Token).FactorRequired {
 		t.Error("the access token does not say that a factor is required")
 	}
 	redirect := "http://localhost:8080/"
-	if _, err := k.Park(t.Context(), k.caller(a.IDToken), service.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {
+	if _, err := k.ParkToken(t.Context(), k.caller(a.IDToken), service.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {
 		t.Errorf("park without the factor: %v", err)
 	}
-	if _, err := k.UIDToken(t.Context(), k.caller(a.IDToken)); !errors.Is(err, token.ErrFactorRequired) {
+	if _, err := k.IssueUIDToken(t.Context(), k.caller(a.IDToken)); !errors.Is(err, token.ErrFactorRequired) {
 		t.Errorf("uid token without the factor: %v", err)
 	}
 	secret := k.totp(ann.Person)
@@ -322,7 +323,7 @@ func TestRedirects(t *testing.T) {
 		"https://app.example.org/\r\nX: y":   false,
 		"":                                   false,
 	} {
-		_, err := k.Park(t.Context(), ann, service.Parking{RedirectURI: &redirect, KeepSession: true})
+		_, err := k.ParkToken(t.Context(), ann, service.Parking{RedirectURI: &redirect, KeepSession: true})
 		if (err == nil) != allowed {
 			t.Errorf("redirect to %q: %v", redirect, err)
 		}
@@ -337,9 +338,9 @@ func TestStrictEnumeration(t *testing.T) {
 		if issuer, err := k.Exists(t.Context(), k.client(), address); err != nil || issuer != "http://localhost:8080/id/v3" {
 			t.Errorf("exists %s: %s, %v", address, issuer, err)
 		}
-		must(t, k.RequestReset(t.Context(), k.client(), address))
+		must(t, k.RequestPasswordReset(t.Context(), k.client(), address))
 	}
-	if _, err := k.Reset(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1)); err != nil {
+	if _, err := k.ResetPassword(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1)); err != nil {
 		t.Error(err)
 	}
 }

@@ -29,10 +29,10 @@ type Access struct {
 	IDToken   string // replaces the presented one if that was blacklisted with grace; else empty
 }
 
-// Access exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted with
-// grace is accepted once and replaced (contract 2.4).
+// IssueAccess exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted
+// with grace is accepted once and replaced (contract 2.4).
 // Errors: token.ErrEnded.
-func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, error) {
+func (s *Service) IssueAccess(ctx context.Context, caller token.Caller) (Access, error) {
 	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now())
 	if err != nil {
 		return Access{}, endedError(err)
@@ -57,10 +57,10 @@ func (s *Service) Access(ctx context.Context, caller token.Caller) (Access, erro
 	return a, err
 }
 
-// Upgrade replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays
+// UpgradeToken replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays
 // unless authLevel rises.
 // Errors: token.ErrEnded.
-func (s *Service) Upgrade(ctx context.Context, caller token.Caller) (idToken string, err error) {
+func (s *Service) UpgradeToken(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	t, err := s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client))
 	if err != nil {
 		return "", endedError(err)
@@ -68,9 +68,9 @@ func (s *Service) Upgrade(ctx context.Context, caller token.Caller) (idToken str
 	return s.idToken(ctx, t)
 }
 
-// UIDToken returns a token that identifies the caller, never expires and grants nothing.
+// IssueUIDToken returns a token that identifies the caller, never expires and grants nothing.
 // Errors: token.ErrEnded, token.ErrFactorRequired.
-func (s *Service) UIDToken(ctx context.Context, caller token.Caller) (string, error) {
+func (s *Service) IssueUIDToken(ctx context.Context, caller token.Caller) (string, error) {
 	t, err := s.active(ctx, s.store, caller)
 	if err != nil {
 		return "", err
@@ -130,11 +130,11 @@ func (p Parking) check() error {
 	return problems.Err()
 }
 
-// Park issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is kept, the
-// caller's ID token ends.
+// ParkToken issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is
+// kept, the caller's ID token ends.
 // Errors: fault.ErrInvalid, identity.ErrRedirectURI, token.ErrEnded, token.ErrFactorRequired,
 // identity.ErrPersonNotFound.
-func (s *Service) Park(ctx context.Context, caller token.Caller, in Parking) (pickup string, err error) {
+func (s *Service) ParkToken(ctx context.Context, caller token.Caller, in Parking) (pickup string, err error) {
 	if err := in.check(); err != nil {
 		return "", err
 	}
@@ -181,10 +181,10 @@ func (s *Service) endedOrDeleted(ctx context.Context, caller token.Caller, err e
 	return err
 }
 
-// Pickup exchanges the caller's pickup token, once, for an ID token with the expiry of the parked one. After a wrong
-// verifier the token stays parked.
+// PickUpToken exchanges the caller's pickup token, once, for an ID token with the expiry of the parked one. After a
+// wrong verifier the token stays parked.
 // Errors: identity.ErrVerifier, identity.ErrNothingParked.
-func (s *Service) Pickup(ctx context.Context, caller token.Caller, verifier string) (idToken string, err error) {
+func (s *Service) PickUpToken(ctx context.Context, caller token.Caller, verifier string) (idToken string, err error) {
 	challenge := ""
 	if verifier != "" {
 		sum := sha256.Sum256([]byte(verifier))
