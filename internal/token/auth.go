@@ -2,7 +2,7 @@ package token
 
 import "strings"
 
-// kindNames are the words for kinds in the authorization table, in its order.
+// kindNames lists the kinds as the authorization table names and orders them.
 var kindNames = []struct {
 	bit  Auth
 	kind Kind
@@ -18,11 +18,10 @@ var kindNames = []struct {
 	{NeedUID, KindUID, "uid"},
 }
 
-// Auth says which tokens a route accepts and under which rules. Values are constants; its methods return variations.
+// Auth is the rule of a route: which kinds of tokens it accepts and under which conditions. Methods return a changed copy.
 type Auth uint16
 
-// None is the Auth of a route without authentication: a token, if there is one, is not looked at. Each Need accepts
-// tokens of one kind.
+// None is the Auth of a route without authentication, which ignores any token. Each Need accepts tokens of one kind.
 const (
 	None   Auth = 0
 	NeedID Auth = 1 << (iota - 1)
@@ -43,7 +42,7 @@ const (
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
 
-// AnyOf accepts what any of auths accepts.
+// AnyOf returns the Auth that accepts what any of auths accepts.
 func AnyOf(auths ...Auth) Auth {
 	var a Auth
 	for _, b := range auths {
@@ -52,22 +51,22 @@ func AnyOf(auths ...Auth) Auth {
 	return a
 }
 
-// Optional lets requests without a token pass as anonymous; a token that is there must still verify.
+// Optional admits requests without a token as anonymous. A token that is present must still verify.
 func (a Auth) Optional() Auth { return a | optional }
 
-// WithCookie also takes an access token from the cookie acct when there is no Authorization header.
+// WithCookie also accepts an access token in the cookie acct when there is no Authorization header.
 func (a Auth) WithCookie() Auth { return a | cookie }
 
-// Unverified lets access tokens of authLevel 0 pass (contract 2.3).
+// Unverified admits access tokens of authLevel 0 (contract 2.3).
 func (a Auth) Unverified() Auth { return a | unverified }
 
-// Verified demands authLevel 1 of ID tokens too, whose level is otherwise not looked at here.
+// Verified demands authLevel 1 of ID tokens too, whose level is otherwise not checked here.
 func (a Auth) Verified() Auth { return a | verified }
 
-// WithoutFactor lets access tokens pass whose owner lacks a second factor that the organization demands (contract 3.2).
+// WithoutFactor admits access tokens whose owner lacks a second factor that the organization demands (contract 3.2).
 func (a Auth) WithoutFactor() Auth { return a | withoutFactor }
 
-// Accepts reports whether tokens of kind k may call.
+// Accepts reports whether tokens of kind k are accepted.
 func (a Auth) Accepts(k Kind) bool {
 	for _, n := range kindNames {
 		if n.kind == k {
@@ -80,10 +79,11 @@ func (a Auth) Accepts(k Kind) bool {
 // IsOptional reports whether the route may also be called without a token.
 func (a Auth) IsOptional() bool { return a&anyKind == 0 || a&optional != 0 }
 
-// TakesCookie reports whether the cookie acct counts.
+// TakesCookie reports whether the cookie acct is accepted.
 func (a Auth) TakesCookie() bool { return a&cookie != 0 }
 
-// String prints the rule for the authorization table: "none", "access", "access or reservation, cookie, unverified".
+// String returns the rule as the authorization table prints it: "none", "access",
+// "access or reservation, cookie, unverified".
 func (a Auth) String() string {
 	var kinds []string
 	for _, n := range kindNames {

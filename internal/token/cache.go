@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// cacheSize bounds the entries of one generation of the cache. Two generations of tokens of about a kilobyte, with what
-// they say, stay under 10 MB.
+// cacheSize is the capacity of one half of the cache. Two halves of tokens of about 1 KB stay under 10 MB.
 const cacheSize = 2048
 
-// tokenCache remembers what tokens say whose signature was checked, since checking costs a hundred times more than a
-// look-up. It is bounded by two halves: when the young one is full the old one is dropped, and what is still asked for
-// moves over. Whether a token has expired or was revoked since is not its business.
+// tokenCache holds the callers of verified tokens, because verifying a signature costs a hundred times a look-up. It has two
+// halves: when the young half is full it replaces the old one, and an entry that is read from the old half moves to the
+// young one. The caller of get checks expiry and revocation.
 type tokenCache struct {
 	mu         sync.RWMutex
-	generation uint64 // of the key ring; entries of an earlier one are void
+	generation uint64 // of the key ring; entries of an earlier generation are void
 	young, old map[string]Caller
 }
 
-// get returns the caller of a token that was verified with the ring's keys of the generation.
+// get returns the caller of a token that was verified with the ring's keys of that generation.
 func (v *tokenCache) get(raw string, generation uint64) (Caller, bool) {
 	v.mu.RLock()
 	if v.generation != generation {
@@ -38,7 +37,7 @@ func (v *tokenCache) get(raw string, generation uint64) (Caller, bool) {
 	return c, ok
 }
 
-// put adds a caller by its Raw. generation is the ring's from before the token was verified.
+// put adds a caller under its Raw. generation is the ring's, read before the token was verified.
 func (v *tokenCache) put(c Caller, generation uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +52,7 @@ func (v *tokenCache) put(c Caller, generation uint64) {
 	v.young[c.Raw] = c
 }
 
-// detached returns c with a Raw of its own, which does not keep the request's headers in memory.
+// detached returns c with a copy of Raw, which does not keep the request's headers in memory.
 func detached(c Caller) Caller {
 	c.Raw = strings.Clone(c.Raw)
 	return c

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
@@ -14,82 +15,58 @@ import (
 
 const idTokenVersion = "3.0"
 
-// seconds is a moment as our tokens have it: a NumericDate (RFC 7519, 2) that is whole. The library's own type costs a third of
-// what encoding a token does.
-type seconds int64
-
-func secondsOf(t time.Time) *seconds {
-	s := seconds(t.Unix())
-	return &s
-}
-
-func (s seconds) time() time.Time { return time.Unix(int64(s), 0).UTC() }
-
-// date is s for the library.
-func (s *seconds) date() (*jwt.NumericDate, error) {
-	if s == nil {
-		return nil, nil
-	}
-	return jwt.NewNumericDate(s.time()), nil
-}
-
-// wire is the payload of a token as JSON. Pointers tell "not in this kind" from a value that is zero.
+// wire is the payload of a token as JSON. A nil pointer means that the kind does not carry the claim.
 type wire struct {
-	Issuer         string    `json:"iss"`
-	Subject        string    `json:"sub"`
-	Audience       []string  `json:"aud"`
-	IssuedAt       *seconds  `json:"iat"`
-	ExpiresAt      *seconds  `json:"exp"`
-	JTI            string    `json:"jti"`
-	Scope          Kind      `json:"scope"`
-	Version        string    `json:"ver,omitempty"`
-	Session        string    `json:"sid,omitempty"`
-	Email          *string   `json:"email,omitempty"`
-	EmailVerified  *bool     `json:"email_verified,omitempty"`
-	Locale         string    `json:"locale,omitempty"`
-	ZoneInfo       string    `json:"zoneinfo,omitempty"`
-	Roles          *[]string `json:"roles,omitempty"`
-	AuthLevel      *int      `json:"authLevel,omitempty"`
-	AuthTime       *seconds  `json:"auth_time,omitempty"`
-	Epoch          *int64    `json:"epoch,omitempty"`
-	SetPassword    bool      `json:"setPassword,omitempty"`
-	FactorRequired bool      `json:"factorRequired,omitempty"`
-	Authenticators []string  `json:"authenticators,omitempty"`
-	Nonce          *string   `json:"nonce,omitempty"`
-	State          *string   `json:"state,omitempty"`
+	Issuer         string           `json:"iss"`
+	Subject        string           `json:"sub"`
+	Audience       []string         `json:"aud"`
+	IssuedAt       *jwt.NumericDate `json:"iat"`
+	ExpiresAt      *jwt.NumericDate `json:"exp"`
+	JTI            string           `json:"jti"`
+	Scope          Kind             `json:"scope"`
+	Version        string           `json:"ver,omitempty"`
+	Session        string           `json:"sid,omitempty"`
+	Email          *string          `json:"email,omitempty"`
+	EmailVerified  *bool            `json:"email_verified,omitempty"`
+	Locale         string           `json:"locale,omitempty"`
+	ZoneInfo       string           `json:"zoneinfo,omitempty"`
+	Roles          *[]string        `json:"roles,omitempty"`
+	AuthLevel      *int             `json:"authLevel,omitempty"`
+	AuthTime       *jwt.NumericDate `json:"auth_time,omitempty"`
+	Epoch          *int64           `json:"epoch,omitempty"`
+	SetPassword    bool             `json:"setPassword,omitempty"`
+	FactorRequired bool             `json:"factorRequired,omitempty"`
+	Authenticators []string         `json:"authenticators,omitempty"`
+	Nonce          *string          `json:"nonce,omitempty"`
+	State          *string          `json:"state,omitempty"`
 }
 
-// payload is wire with the one claim whose name is configuration. It implements jwt.Claims.
+// payload is wire plus the claim whose name is configured. It implements jwt.Claims.
 type payload struct {
 	wire
-	orgClaim     string // the full name of the claim
+	orgClaim     string // full name of the organization claim
 	organization *id.Organization
 }
 
 func orgClaim(namespace string) string { return namespace + "org_id" }
 
-// hasOrganization reports whether tokens of the kind carry the organization claim, null included.
+// hasOrganization reports whether tokens of the kind carry the organization claim, which may be null.
 func (k Kind) hasOrganization() bool { return k == KindID || k == KindAccess }
 
-// MarshalJSON appends the namespaced claim to the rest.
+// MarshalJSON joins the object of wire with an object of the namespaced claim.
 func (p *payload) MarshalJSON() ([]byte, error) {
 	b, err := json.Marshal(p.wire)
 	if err != nil || !p.Scope.hasOrganization() {
 		return b, err
 	}
-	name, err := json.Marshal(p.orgClaim)
+	claim, err := json.Marshal(map[string]*id.Organization{p.orgClaim: p.organization})
 	if err != nil {
 		return nil, err
 	}
-	b = append(b[:len(b)-1], ',')
-	b = append(append(b, name...), ':')
-	if p.organization == nil {
-		return append(b, "null}"...), nil
-	}
-	return append(append(append(b, '"'), p.organization.String()...), `"}`...), nil
+	return append(append(b[:len(b)-1], ','), claim[1:]...), nil
 }
 
-// UnmarshalJSON reads the claims, the namespaced one by its configured name.
+// UnmarshalJSON reads the claims of wire and the namespaced claim.
 func (p *payload) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &p.wire); err != nil {
 		return err
@@ -108,13 +85,11 @@ func (p *payload) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(raw, &p.organization)
 }
 
-// The methods of jwt.Claims.
-
 // GetExpirationTime implements jwt.Claims.
-func (p *payload) GetExpirationTime() (*jwt.NumericDate, error) { return p.ExpiresAt.date() }
+func (p *payload) GetExpirationTime() (*jwt.NumericDate, error) { return p.ExpiresAt, nil }
 
 // GetIssuedAt implements jwt.Claims.
-func (p *payload) GetIssuedAt() (*jwt.NumericDate, error) { return p.IssuedAt.date() }
+func (p *payload) GetIssuedAt() (*jwt.NumericDate, error) { return p.IssuedAt, nil }
 
 // GetNotBefore implements jwt.Claims.
 func (p *payload) GetNotBefore() (*jwt.NumericDate, error) { return nil, nil }
@@ -128,14 +103,14 @@ func (p *payload) GetSubject() (string, error) { return p.Subject, nil }
 // GetAudience implements jwt.Claims.
 func (p *payload) GetAudience() (jwt.ClaimStrings, error) { return p.Audience, nil }
 
-// payloadOf lays out the claims of a kind as the table of contract 2 has them. IssuedAt, ExpiresAt and JTI are set.
+// payloadOf returns the claims of a kind by the table of contract 2. IssuedAt, ExpiresAt and JTI of c must be set.
 func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 	w := wire{
 		Issuer:    issuer,
 		Subject:   c.Person.String(),
 		Audience:  k.audience(),
-		IssuedAt:  secondsOf(c.IssuedAt),
-		ExpiresAt: secondsOf(c.ExpiresAt),
+		IssuedAt:  jwt.NewNumericDate(c.IssuedAt),
+		ExpiresAt: jwt.NewNumericDate(c.ExpiresAt),
 		JTI:       c.JTI.String(),
 		Scope:     k,
 	}
@@ -156,7 +131,7 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 		w.person(c)
 	case KindMFA:
 		w.SetPassword = c.SetPassword
-		if len(c.Authenticators) > 0 { // none and an empty list are the same in a token
+		if len(c.Authenticators) > 0 { // nil and empty are the same in a token
 			w.Authenticators = c.Authenticators
 		}
 	case KindPickup:
@@ -183,26 +158,26 @@ func (w *wire) person(c Claims) {
 		roles = []string{}
 	}
 	w.Roles, w.AuthLevel, w.Email, w.SetPassword = &roles, &c.AuthLevel, &c.Email, c.SetPassword
-	w.AuthTime = secondsOf(c.AuthTime)
+	w.AuthTime = jwt.NewNumericDate(c.AuthTime)
 }
 
 var errClaims = errors.New("claims contradict the kind of the token")
 
-// caller checks that the claims are those of their kind and returns them as the Caller they speak for.
+// caller returns the Caller of the claims. Errors: when a claim is malformed or the claims contradict the kind.
 func (p *payload) caller() (Caller, error) {
 	jti, err := id.Parse[id.Token](p.JTI)
 	if err != nil {
 		return Caller{}, fmt.Errorf("read claim jti: %w", err)
 	}
 	c := Caller{
-		Kind: p.Scope, JTI: jti, IssuedAt: p.IssuedAt.time(), ExpiresAt: p.ExpiresAt.time(),
+		Kind: p.Scope, JTI: jti, IssuedAt: p.IssuedAt.UTC(), ExpiresAt: p.ExpiresAt.UTC(),
 		Locale: p.Locale, ZoneInfo: p.ZoneInfo, SetPassword: p.SetPassword, FactorRequired: p.FactorRequired,
 		Authenticators: p.Authenticators, Nonce: value(p.Nonce), State: value(p.State), Epoch: value(p.Epoch),
 		Email: value(p.Email), EmailVerified: value(p.EmailVerified), AuthLevel: value(p.AuthLevel), Roles: value(p.Roles),
 		Organization: value(p.organization),
 	}
 	if p.AuthTime != nil {
-		c.AuthTime = p.AuthTime.time()
+		c.AuthTime = p.AuthTime.UTC()
 	}
 	if p.Session != "" {
 		if c.Session, err = id.Parse[id.Session](p.Session); err != nil {
@@ -220,7 +195,7 @@ func (p *payload) caller() (Caller, error) {
 	return c, nil
 }
 
-// subject reads sub, whose meaning depends on the kind.
+// subject reads the sub claim into the field that the kind defines.
 func (p *payload) subject(c *Caller) (err error) {
 	switch c.Kind {
 	case KindReservation:
@@ -245,7 +220,7 @@ func parseSubject[T ~struct{ uuid.UUID }](s string) (T, error) {
 	return v, err
 }
 
-// value returns what p points at, else the zero value.
+// value returns *p, or the zero value for nil.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -254,5 +229,9 @@ func value[T any](p *T) T {
 	return *p
 }
 
-// wholeSeconds is the precision of times in a token.
-func wholeSeconds(t time.Time) time.Time { return t.Truncate(time.Second) }
+// isText reports whether the string claims are valid UTF-8. JSON encoding replaces other bytes, so the token would differ
+// from the claims.
+func (c Claims) isText() bool {
+	text := slices.Concat([]string{c.Email, c.Locale, c.ZoneInfo, c.Nonce, c.State}, c.Roles, c.Authenticators)
+	return !slices.ContainsFunc(text, func(s string) bool { return !utf8.ValidString(s) })
+}

@@ -10,23 +10,23 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 )
 
-// Client is what a request itself tells of its sender. It is set for anonymous callers too.
+// Client holds facts of a request about its sender. It is set for anonymous callers too.
 type Client struct {
-	Address   netip.Addr // behind a trusted proxy the one it reports (contract 1.7)
+	Address   netip.Addr // behind a trusted proxy, the address that the proxy reports (contract 1.7)
 	UserAgent string
 	Host      hosts.Host // the host the request was sent to
 }
 
-// CallerKey is what the caller of a request, a *Caller, is called in its context.
+// CallerKey is the context key of the caller, a *Caller. Use WithCaller and CallerFrom.
 type CallerKey struct{}
 
-// WithCaller returns a context that carries the caller of a request. Handlers read it with CallerFrom and pass it on
-// as an argument; nothing below them looks into the context.
+// WithCaller returns a context that carries the caller of a request. Handlers read it with CallerFrom and pass it to
+// services as an argument; services and repositories do not read it from the context.
 func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, CallerKey{}, &c)
 }
 
-// CallerFrom returns the caller that WithCaller put there, else an anonymous one.
+// CallerFrom returns the caller that WithCaller stored, else an anonymous one.
 func CallerFrom(ctx context.Context) Caller {
 	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
 		return *c
@@ -34,11 +34,12 @@ func CallerFrom(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// CookieName is the cookie that carries an access token to images and documents, which browsers fetch without headers.
+// CookieName is the cookie with an access token for images and documents, which browsers fetch without an Authorization
+// header.
 const CookieName = "acct"
 
-// AcctCookie makes the cookie that POST /auth/access?cookie=true sets (contract 2.6): for this host only, out of reach of
-// scripts, never sent from another site. secure is false only where the public URL is http.
+// AcctCookie returns the cookie that POST /auth/access?cookie=true sets (contract 2.6): host-only, HttpOnly and
+// SameSite=Strict. secure is false only when the public URL has the scheme http.
 func AcctCookie(raw string, expires time.Time, secure bool) *http.Cookie {
 	return &http.Cookie{
 		Name:     CookieName,
@@ -51,8 +52,8 @@ func AcctCookie(raw string, expires time.Time, secure bool) *http.Cookie {
 	}
 }
 
-// Bearer returns the token of a request's Authorization header. present is false when there is no such header at all;
-// a header of another scheme, or more than one, counts as present with an empty token.
+// Bearer returns the token of a request's Authorization header. present is false without such a header. A header of
+// another scheme, or more than one header, is present with an empty token.
 func Bearer(r *http.Request) (raw string, present bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {

@@ -20,21 +20,19 @@ import (
 
 const (
 	keyChannel    = "signing_keys"
-	revokedPrefix = "revoked " // a notification that names the kid revoked; any other one only says "reload"
+	revokedPrefix = "revoked " // a notification that names the revoked kid; any other payload means "reload"
 
 	unknownPause = 5 * time.Second        // between reloads for a kid that is not in the ring (contract 2.5)
 	laggingPause = 400 * time.Millisecond // between reloads while the listener is not confirmed
-	confirmLimit = 650 * time.Millisecond // how old the listener's confirmation may be: it pings every 300 ms, and 1 s is promised
-	reloadLimit  = 2 * time.Second        // how long a request waits for a reload
+	confirmLimit = 650 * time.Millisecond // maximum age of the listener's confirmation: it pings every 300 ms, the limit is 1 s
+	reloadLimit  = 2 * time.Second        // maximum wait of a request for a reload
 )
 
-// KeyPolicy says how long keys live (contract 2.5).
+// KeyPolicy holds the lifetimes of keys (contract 2.5).
 type KeyPolicy struct {
-	Lead     time.Duration // from publishing a key to signing with it
-	Lifetime time.Duration // how long a key signs; longer than Lead
-	// LongestToken is the longest life of a token other than a uid token: a key stays published that long after its last
-	// signature.
-	LongestToken time.Duration
+	Lead         time.Duration // from publishing a key to signing with it
+	Lifetime     time.Duration // how long a key signs; longer than Lead
+	LongestToken time.Duration // longest lifetime of a token other than a uid token; a key stays published that long after its last signature
 }
 
 // Key is a signing key without its private part.
@@ -48,13 +46,12 @@ type Key struct {
 	RevokedAt      *time.Time // nil: not revoked
 
 	public     *ecdsa.PublicKey
-	private    *ecdsa.PrivateKey // nil: signs no more, or sealedShut
-	header     string            // of the tokens it signs, encoded; "" without private
-	sealedShut bool              // the private part does not open with the secret keys of this process
+	private    *ecdsa.PrivateKey // nil: no longer signs, or sealedShut
+	sealedShut bool              // the secret keys of this process do not decrypt the private part
 }
 
-// State says in a word what the key is good for at the time now: "revoked", "expired", "pending" (published, signs
-// later), "signing" (may sign; the one that began last does), or "published" (only verifies).
+// State returns the state of the key at the time now: "revoked", "expired", "pending" (published, signs later), "signing"
+// (may sign; the key that began last does), or "published" (only verifies).
 func (k Key) State(now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
@@ -73,8 +70,8 @@ func (k Key) verifies(now time.Time) bool { return k.RevokedAt == nil && now.Bef
 
 func (k Key) signs(now time.Time) bool { return k.private != nil && k.State(now) == "signing" }
 
-// KeyRing holds the signing keys in memory and keeps them as the database has them: it reloads when a change is notified,
-// when a token names a key it does not know, and as long as the listener is cut off. It is safe for concurrent use.
+// KeyRing is an in-memory copy of the signing keys. It reloads from the database on a notification, when a token names an
+// unknown key, and every 400 ms while the listener is not confirmed. It is safe for concurrent use.
 type KeyRing struct {
 	db       *database.DB
 	box      seal.Box
@@ -83,21 +80,21 @@ type KeyRing struct {
 	log      *slog.Logger
 	listener *database.Listener
 
-	keys       atomic.Pointer[map[string]*Key] // by kid; never written to after it is stored
-	generation atomic.Uint64                   // raised after keys lost one: what was verified before is void
-	stale      atomic.Bool                     // a change was notified and not yet loaded
+	keys       atomic.Pointer[map[string]*Key] // by kid; the map is immutable
+	generation atomic.Uint64                   // raised when a key is lost: earlier verifications are void
+	stale      atomic.Bool                     // a change was notified and is not loaded yet
 	loadedAt   atomic.Pointer[time.Time]
 
-	loading sync.Mutex // held by the one that reloads
+	loading sync.Mutex // held during a reload; locked before install
 	install sync.Mutex // guards replacing keys, and revoked
 	revoked map[string]bool
 
-	unknown   sync.Mutex // guards the two below
-	unknownAt time.Time
-	unknownIs error
+	unknown   sync.Mutex // guards unknownAt and unknownIs; locked before loading
+	unknownAt time.Time  // last reload for an unknown kid
+	unknownIs error      // its outcome
 }
 
-// NewKeyRing makes a ring that is empty until Load or Ensure.
+// NewKeyRing returns a ring that is empty until Load or Ensure.
 func NewKeyRing(db *database.DB, sealer *seal.Sealer, policy KeyPolicy, now func() time.Time, log *slog.Logger) *KeyRing {
 	r := &KeyRing{db: db, box: sealer.Box("signing key"), policy: policy, now: now, log: log, revoked: map[string]bool{}}
 	r.keys.Store(&map[string]*Key{})
@@ -105,15 +102,15 @@ func NewKeyRing(db *database.DB, sealer *seal.Sealer, policy KeyPolicy, now func
 	return r
 }
 
-// Listen makes the ring follow changes by other processes. Call it once, before the listener runs; a command that uses
-// the ring for a moment does without.
+// Listen makes the ring follow changes by other processes. Call it once, before the listener runs. Short-lived commands
+// do not need it.
 func (r *KeyRing) Listen(l *database.Listener) {
 	r.listener = l
 	l.Handle(keyChannel, r.notified, r.Load)
 }
 
-// notified runs on the listener's goroutine, so it leaves the reload to the next one who needs a key. A revocation does
-// not wait for that.
+// notified runs on the listener's goroutine. It applies a revocation at once and leaves the reload to the next caller that
+// needs a key.
 func (r *KeyRing) notified(payload string) {
 	if kid, ok := strings.CutPrefix(payload, revokedPrefix); ok {
 		r.install.Lock()
@@ -132,7 +129,7 @@ func (r *KeyRing) Load(ctx context.Context) error {
 }
 
 func (r *KeyRing) load(ctx context.Context) error {
-	r.stale.Store(false) // first, so that a change notified meanwhile is not forgotten
+	r.stale.Store(false) // before the query, so that a change notified during it is not lost
 	keys, err := r.selectKeys(ctx, r.db.Pool)
 	if err != nil {
 		r.stale.Store(true)
@@ -142,7 +139,7 @@ func (r *KeyRing) load(ctx context.Context) error {
 	for i := range keys {
 		byKID[keys[i].KID] = &keys[i]
 		if keys[i].sealedShut {
-			r.log.Error("signing key does not open with CONSIGN_SECRET_KEY or CONSIGN_SECRET_KEY_PREVIOUS", "kid", keys[i].KID)
+			r.log.Error("cannot decrypt a signing key with CONSIGN_SECRET_KEY or CONSIGN_SECRET_KEY_PREVIOUS", "kid", keys[i].KID)
 		}
 	}
 	r.install.Lock()
@@ -153,7 +150,7 @@ func (r *KeyRing) load(ctx context.Context) error {
 	return nil
 }
 
-// replace installs keys, without those that were notified as revoked. The caller holds install.
+// replace installs keys and marks those that were notified as revoked. The caller holds install.
 func (r *KeyRing) replace(keys map[string]*Key) {
 	next := maps.Clone(keys)
 	for kid := range r.revoked {
@@ -170,12 +167,12 @@ func (r *KeyRing) replace(keys map[string]*Key) {
 	}
 	r.keys.Store(&next)
 	if lost {
-		r.generation.Add(1) // after the store: who reads the new number finds the new keys
+		r.generation.Add(1) // after the store, so that a reader of the new generation sees the new keys
 	}
 }
 
-// freshen reloads when a change was notified, or time and again while notifications cannot be relied on. One caller does
-// it; the others go on with what there is. What fails is tried again by the next.
+// freshen reloads after a notified change, and every 400 ms while the listener is not confirmed (single flight). Other
+// callers continue with the current keys. The next caller retries after a failure.
 func (r *KeyRing) freshen() {
 	if !r.stale.Load() && !r.lagging() {
 		return
@@ -191,13 +188,14 @@ func (r *KeyRing) freshen() {
 	}
 }
 
-// lagging measures real time, not that of a calendar that tests turn: it is about a connection.
+// lagging reports whether to reload because the listener is not confirmed. It uses real time, not the ring's clock, because
+// it measures a connection.
 func (r *KeyRing) lagging() bool {
 	return r.listener != nil && !r.listener.ConfirmedWithin(confirmLimit) && time.Since(*r.loadedAt.Load()) > laggingPause
 }
 
-// verifier returns the key that tokens of the purpose with this kid are verified with. It returns ErrInvalid for a key
-// that is unknown, expired, revoked or of another purpose, and another error when the database could not be asked.
+// verifier returns the public key for tokens of the purpose with this kid. Errors: ErrInvalid when the key is unknown,
+// expired, revoked or of another purpose, or another error when the database did not answer.
 func (r *KeyRing) verifier(ctx context.Context, kid string, p purpose) (*ecdsa.PublicKey, error) {
 	k := (*r.keys.Load())[kid]
 	if k == nil {
@@ -212,8 +210,8 @@ func (r *KeyRing) verifier(ctx context.Context, kid string, p purpose) (*ecdsa.P
 	return k.public, nil
 }
 
-// find reloads for a kid that is not in the ring, at most once per unknownPause: anybody can make up a kid. It returns
-// nil for one that is not in the database either.
+// find reloads for a kid that is not in the ring, at most once per unknownPause because any client can invent a kid. It
+// returns nil for a kid that is not in the database either.
 func (r *KeyRing) find(ctx context.Context, kid string) (*Key, error) {
 	r.unknown.Lock()
 	defer r.unknown.Unlock()
@@ -222,7 +220,7 @@ func (r *KeyRing) find(ctx context.Context, kid string) (*Key, error) {
 	}
 	if now := r.now(); r.unknownAt.IsZero() || now.Sub(r.unknownAt) >= unknownPause {
 		r.unknownAt = now
-		// Others wait for the outcome: it must not depend on whether this one client stays.
+		// Other callers share the outcome, so it must not depend on this caller's context.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloadLimit)
 		defer cancel()
 		r.unknownIs = r.Load(ctx)
@@ -230,8 +228,8 @@ func (r *KeyRing) find(ctx context.Context, kid string) (*Key, error) {
 	return (*r.keys.Load())[kid], r.unknownIs
 }
 
-// signer returns the key that signs now: of those within their window the one that began last. Where there is none, as
-// on the first start or after a long standstill, it makes one.
+// signer returns the key that signs now: among those within their signing window, the one that began last. If there is
+// none, as on the first start or after a long downtime, it creates one.
 func (r *KeyRing) signer(ctx context.Context, p purpose) (*Key, error) {
 	r.freshen()
 	if k := r.current(p); k != nil {
@@ -257,7 +255,7 @@ func (r *KeyRing) current(p purpose) *Key {
 	return best
 }
 
-// later orders keys by when they begin to sign, by kid where that is the same, so that all replicas agree.
+// later orders keys by SignsFrom and then by kid, so that all replicas agree.
 func later(a, b *Key) bool {
 	if !a.SignsFrom.Equal(b.SignsFrom) {
 		return a.SignsFrom.After(b.SignsFrom)
@@ -265,7 +263,7 @@ func later(a, b *Key) bool {
 	return a.KID > b.KID
 }
 
-// JWKSet is the public key set as GET /auth/keys shows it (RFC 7517).
+// JWKSet is the public key set of GET /auth/keys (RFC 7517).
 type JWKSet struct {
 	Keys []JWK `json:"keys"`
 }
@@ -281,7 +279,7 @@ type JWK struct {
 	Alg string `json:"alg"`
 }
 
-// JWKS returns every key that verifies a token now or soon, the oldest first.
+// JWKS returns every published key that is not revoked, oldest first.
 func (r *KeyRing) JWKS() JWKSet {
 	r.freshen()
 	now := r.now()
@@ -298,7 +296,7 @@ func (r *KeyRing) JWKS() JWKSet {
 		}
 		point, err := k.public.Bytes() // 4, X, Y
 		if err != nil {
-			continue // no point of the curve: selectKeys has refused such a key
+			continue // not a point of the curve; selectKeys refuses such a key
 		}
 		set.Keys = append(set.Keys, JWK{
 			KID: k.KID, KTY: "EC", CRV: "P-256", Use: "sig", Alg: "ES256",

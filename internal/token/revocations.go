@@ -19,14 +19,14 @@ import (
 
 const (
 	revocationChannel = "revocations"
-	// revocationLeeway is how much longer a revocation is kept than the tokens it ends, for tokens issued by a request
-	// that read its rights just before, and for clocks that differ.
+	// revocationLeeway is how much longer a revocation is kept than the tokens it ends: for tokens of a request that read
+	// the rights just before the revocation, and for clocks that differ.
 	revocationLeeway = 5 * time.Minute
-	// noticeEntries is how many entries one notification carries: at most 58 bytes each, of the 7,999 there may be.
+	// noticeEntries is how many entries one notification carries: an entry has up to 58 bytes, a payload up to 7,999.
 	noticeEntries = 120
 )
 
-// Revocation ends access before its time: either all tokens of a Session, or those access tokens of a Person whose epoch
+// Revocation ends tokens before they expire: either all tokens of a Session, or the access tokens of a Person whose epoch
 // is lower than Epoch.
 type Revocation struct {
 	Session id.Session
@@ -34,20 +34,20 @@ type Revocation struct {
 	Epoch   int64 // the person's lowest valid epoch
 }
 
-// Revocations is this replica's copy of what was revoked: ended sessions, and the lowest valid epoch of persons. It is
-// fed by notifications on the listener's connection, and loaded whenever that connects. When the listener cannot confirm
-// that it hears, access tokens are checked in the database instead. It is safe for concurrent use.
+// Revocations is this replica's set of ended sessions and of the lowest valid epoch per person. Notifications on the
+// listener's connection feed it, and each connect of the listener loads it. While the listener is not confirmed, access
+// tokens are checked in the database instead. It is safe for concurrent use.
 type Revocations struct {
 	db       *database.DB
 	listener *database.Listener
-	life     time.Duration
+	life     time.Duration // of an entry
 	now      func() time.Time
 	log      *slog.Logger
 
 	known func(lag time.Duration) // see OnKnown
 
 	mu       sync.RWMutex
-	sessions map[id.Session]time.Time // until when the entry is needed
+	sessions map[id.Session]time.Time // expiry of the entry
 	persons  map[id.Person]lowest
 	watchers watchers
 }
@@ -57,8 +57,9 @@ type lowest struct {
 	expires time.Time
 }
 
-// NewRevocations makes the set and registers it with the listener, which must not run yet. A nil listener, for commands
-// that only publish, leaves every question to the database. tokenLife is the longest life of an access or download token.
+// NewRevocations returns the set and registers it with the listener, which must not run yet. With a nil listener, for
+// commands that only publish, every check asks the database. tokenLife is the longest lifetime of an access or download
+// token.
 func NewRevocations(db *database.DB, l *database.Listener, tokenLife time.Duration, now func() time.Time, log *slog.Logger) *Revocations {
 	r := &Revocations{
 		db: db, listener: l, life: tokenLife + revocationLeeway, now: now, log: log,
@@ -70,13 +71,13 @@ func NewRevocations(db *database.DB, l *database.Listener, tokenLife time.Durati
 	return r
 }
 
-// OnKnown has f called, on the listener's goroutine, each time a notification of revocations has been taken in, with the
-// time since it was published. That begins shortly before the commit, by the clock of Postgres, and ends by this machine's
-// clock. It must be called before the listener runs.
+// OnKnown registers f, which is called on the listener's goroutine after each applied notification. lag is the time since
+// it was published: from shortly before the commit, by the clock of Postgres, until now, by this machine's clock. Call
+// OnKnown before the listener runs.
 func (r *Revocations) OnKnown(f func(lag time.Duration)) { r.known = f }
 
-// Load adds what the database holds. The listener calls it each time it has connected and listens: what is published
-// afterwards arrives as a notification, so nothing falls between.
+// Load adds all unexpired rows. The listener calls it after each connect, when it already receives notifications, so that
+// no revocation is missed.
 func (r *Revocations) Load(ctx context.Context) error {
 	if err := r.read(ctx, `
 		SELECT session, person, epoch, expires_at FROM revocations WHERE expires_at > $1`, r.now()); err != nil {
@@ -85,7 +86,7 @@ func (r *Revocations) Load(ctx context.Context) error {
 	return nil
 }
 
-// read applies the rows of a query.
+// read applies the rows that a query returns.
 func (r *Revocations) read(ctx context.Context, sql string, args ...any) error {
 	rows, err := r.db.Pool.Query(ctx, sql, args...)
 	if err != nil {
@@ -102,8 +103,8 @@ func (r *Revocations) read(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
-// Publish revokes in the caller's transaction: replicas learn of it when that commits, this one included. It is one
-// statement, however many entries there are.
+// Publish revokes in the caller's transaction, with one statement for all entries. All replicas, including this one,
+// receive the notification when the transaction commits.
 func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries ...Revocation) error {
 	if len(entries) == 0 {
 		return nil
@@ -113,7 +114,7 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 	for _, e := range entries {
 		switch {
 		case e.Session.IsZero() == e.Person.IsZero():
-			return errors.New("publish revocation: either a session or a person is needed")
+			return errors.New("publish revocation: need either a session or a person")
 		case e.Person.IsZero():
 			sessions = append(sessions, e.Session.UUID)
 		default:
@@ -137,13 +138,13 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 	return nil
 }
 
-// Ended reports whether the caller's access token was revoked before its time. Other kinds never are here: their domains
-// know. While the listener is not confirmed it takes one statement, and an error means that nobody knows.
+// Ended reports whether the caller's access token was revoked. It returns false for other kinds, which the domains check.
+// While the listener is not confirmed it takes one statement. Errors: when the database did not answer.
 func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 	if c.Kind != KindAccess {
 		return false, nil
 	}
-	confirmed := r.confirmed(confirmLimit) // before the look, so that the look sees what is confirmed
+	confirmed := r.confirmed(confirmLimit) // before the look-up, which then sees all that is confirmed
 	r.mu.RLock()
 	ended := r.holds(c.Session, c.Person, c.Epoch)
 	r.mu.RUnlock()
@@ -160,7 +161,7 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 	return ended, nil
 }
 
-// holds says whether the set ends a token. The caller holds mu.
+// holds reports whether the set ends a token. The caller holds mu.
 func (r *Revocations) holds(s id.Session, p id.Person, epoch int64) bool {
 	if _, ok := r.sessions[s]; ok {
 		return true
@@ -173,8 +174,8 @@ func (r *Revocations) confirmed(within time.Duration) bool {
 	return r.listener != nil && r.listener.ConfirmedWithin(within)
 }
 
-// Clean deletes the rows that no living token needs, and forgets the same in memory. It is a job for one replica; the
-// others sweep their memory by themselves in Run.
+// Clean deletes expired rows, and expired entries in memory. One replica runs it as a job; every replica also removes
+// expired entries from memory in Run.
 func (r *Revocations) Clean(ctx context.Context) error {
 	now := r.now()
 	r.sweep(now)
@@ -184,6 +185,7 @@ func (r *Revocations) Clean(ctx context.Context) error {
 	return nil
 }
 
+// sweep removes expired entries from memory.
 func (r *Revocations) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +201,7 @@ func (r *Revocations) sweep(now time.Time) {
 	}
 }
 
-// apply adds entries to the set and ends those who watch them.
+// apply adds entries to the set and ends the watchers they concern.
 func (r *Revocations) apply(expires time.Time, entries ...Revocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +227,7 @@ func (r *Revocations) apply(expires time.Time, entries ...Revocation) {
 func (r *Revocations) notified(notice string) {
 	expires, published, entries, err := parseNotice(notice)
 	if err != nil {
-		r.log.Error("revocation notice not understood", "error", err)
+		r.log.Error("malformed revocation notification", "error", err)
 		return
 	}
 	r.apply(expires, entries...)
@@ -234,8 +236,8 @@ func (r *Revocations) notified(notice string) {
 	}
 }
 
-// notices writes entries as notifications: the second at which they may be forgotten, then each entry as s<session> or
-// p<person>:<epoch>, separated by spaces. Publish adds @<microseconds>, when it happened.
+// notices encodes entries as notification payloads: the expiry in Unix seconds, then each entry as s<session> or
+// p<person>:<epoch>, separated by spaces. Publish appends @<microseconds>, the time of publishing.
 func notices(expires time.Time, entries []Revocation) []string {
 	var out []string
 	var b strings.Builder
@@ -256,6 +258,7 @@ func notices(expires time.Time, entries []Revocation) []string {
 	return append(out, b.String())
 }
 
+// parseNotice decodes a payload of notices.
 func parseNotice(notice string) (expires, published time.Time, entries []Revocation, err error) {
 	fields := strings.Fields(notice)
 	if len(fields) == 0 {
@@ -270,7 +273,7 @@ func parseNotice(notice string) (expires, published time.Time, entries []Revocat
 		if at, ok := strings.CutPrefix(f, "@"); ok {
 			micros, err := strconv.ParseInt(at, 10, 64)
 			if err != nil {
-				return time.Time{}, time.Time{}, nil, fmt.Errorf("read moment: %w", err)
+				return time.Time{}, time.Time{}, nil, fmt.Errorf("read time of publishing: %w", err)
 			}
 			published = time.UnixMicro(micros)
 			continue
@@ -283,7 +286,7 @@ func parseNotice(notice string) (expires, published time.Time, entries []Revocat
 				e.Epoch, err = strconv.ParseInt(epoch, 10, 64)
 			}
 		} else {
-			err = fmt.Errorf("entry of unknown form")
+			err = errors.New("unknown form of entry")
 		}
 		if err != nil {
 			return time.Time{}, time.Time{}, nil, fmt.Errorf("read entry: %w", err)

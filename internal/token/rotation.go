@@ -17,17 +17,17 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// clockSkew is how far the clocks of replicas may differ: a key that is needed at once begins that long ago, and stays
-// published that much longer than its tokens live.
+// clockSkew is how far the clocks of replicas may differ. A key that is needed at once starts signing that long ago. Every
+// key stays published that much longer than its tokens are valid.
 const clockSkew = time.Minute
 
-// Ensure brings the ring up to date: where no key can sign it makes one that signs at once, where the last one is about
-// to end it publishes its successor, it erases private parts that sign no more and deletes keys whose last token has
-// expired. It is the first thing a server does with a ring, and what the rotation job repeats, several times a Lead.
-// Any number of replicas may call it at once.
+// Ensure brings the ring up to date. It creates a key that signs at once if no key can sign, publishes a successor when the
+// last key is about to end, erases private parts that no longer sign, and deletes keys whose last token has expired. A
+// server calls it before any other use of the ring; the rotation job repeats it several times per Lead. Replicas may call
+// it concurrently.
 func (r *KeyRing) Ensure(ctx context.Context) error {
 	err := r.Load(ctx)
-	if err == nil && !r.upToDate() { // seldom: else nobody waits for the lock
+	if err == nil && !r.upToDate() { // avoids the table lock in the common case
 		err = r.change(ctx, func(tx database.Tx) (string, error) {
 			changed, err := r.maintain(ctx, tx)
 			if err != nil {
@@ -46,8 +46,9 @@ func (r *KeyRing) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Rotate publishes a new key for all kinds but uid tokens at once; it signs after the Lead. It returns the key. Under another secret
-// key than the servers have it fails: they could not open the new one, and would not start again.
+// Rotate publishes a new key for all kinds but uid tokens and returns it. The key starts signing after the Lead. Errors:
+// when a usable key cannot be decrypted, because servers with another secret key could not decrypt the new key either and
+// would not start again.
 func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 	var k Key
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
@@ -67,8 +68,8 @@ func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 	return k, nil
 }
 
-// Revoke voids a key and every token it signed, on all replicas at once, for good. If it was the one that signs, another
-// takes over in the same transaction. Revoking twice is no error. It returns ErrUnknownKey.
+// Revoke voids a key and every token it signed, on all replicas, irrevocably. If it was the signing key, the same
+// transaction makes another key sign. Revoking twice is not an error. Errors: ErrUnknownKey.
 func (r *KeyRing) Revoke(ctx context.Context, kid string) error {
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
 		tag, err := tx.Exec(ctx, `
@@ -79,7 +80,7 @@ func (r *KeyRing) Revoke(ctx context.Context, kid string) error {
 		if tag.RowsAffected() == 0 {
 			return "", ErrUnknownKey
 		}
-		_, err = r.fill(ctx, tx, true) // revoking is the way out when the secret key is lost
+		_, err = r.fill(ctx, tx, true) // revoking all keys is the recovery from a lost secret key
 		return revokedPrefix + kid, err
 	})
 	if err != nil {
@@ -88,8 +89,8 @@ func (r *KeyRing) Revoke(ctx context.Context, kid string) error {
 	return nil
 }
 
-// Reseal seals every private part anew under the current secret key, after which the previous one is not needed for them.
-// It returns how many there were.
+// Reseal encrypts every private part under the current secret key and returns how many there are. Afterwards no signing
+// key needs the previous secret key.
 func (r *KeyRing) Reseal(ctx context.Context) (int, error) {
 	n := 0
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
@@ -122,7 +123,7 @@ func (r *KeyRing) Reseal(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// List returns all keys, those that sign last at the end.
+// List returns all keys, ordered by SignsFrom.
 func (r *KeyRing) List(ctx context.Context) ([]Key, error) {
 	keys, err := r.selectKeys(ctx, r.db.Pool)
 	if err != nil {
@@ -131,7 +132,7 @@ func (r *KeyRing) List(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
-// change runs fn as the only writer of the table, tells all replicas what fn says unless that is empty, and reloads.
+// change runs fn under a table lock, notifies all replicas with the notice unless it is empty, and reloads.
 func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice string, err error)) error {
 	err := r.db.InTx(ctx, func(tx database.Tx) error {
 		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
@@ -149,7 +150,7 @@ func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice st
 	return r.Load(ctx)
 }
 
-// upToDate says whether maintain and fill would find nothing to do, by the keys that were loaded.
+// upToDate reports whether maintain and fill would change nothing, judged by the loaded keys.
 func (r *KeyRing) upToDate() bool {
 	now := r.now()
 	usable := map[purpose][]Key{}
@@ -168,23 +169,23 @@ func (r *KeyRing) upToDate() bool {
 	return !slices.ContainsFunc(purposes, func(p purpose) bool { return r.policy.plan(usable[p], now) != step{} })
 }
 
-// published is how long a key of the purpose session stays published after its last signature.
+// published returns how long a session key stays published after its last signature.
 func (p KeyPolicy) published() time.Duration { return p.LongestToken + clockSkew }
 
-// erased is before when a key must have ended signing for its private part to be erased.
+// erased returns the time before which a key must have stopped signing for its private part to be erased.
 func (p KeyPolicy) erased(now time.Time) time.Time { return now.Add(-max(p.Lead, clockSkew)) }
 
-// maintain keeps the rows in step with the policy and the clock.
+// maintain updates the rows to the policy and the clock.
 func (r *KeyRing) maintain(ctx context.Context, tx database.Tx) (changed bool, err error) {
 	now := r.now()
-	var b pgx.Batch // one way to Postgres and back for all: each start of a server waits for it
+	var b pgx.Batch // one round trip, because each start of a server waits for it
 	queue := func(sql string, args ...any) {
 		b.Queue(sql, args...).Exec(func(tag pgconn.CommandTag) error {
 			changed = changed || tag.RowsAffected() > 0
 			return nil
 		})
 	}
-	// Token lifetimes may have been raised since the key was made.
+	// Token lifetimes may have been raised since the key was created.
 	queue(`UPDATE signing_keys SET published_until = signs_until + $2::interval
 		WHERE purpose = $1 AND private_key IS NOT NULL AND published_until < signs_until + $2::interval`,
 		purposeSession, r.policy.published())
@@ -194,8 +195,8 @@ func (r *KeyRing) maintain(ctx context.Context, tx database.Tx) (changed bool, e
 	return changed, err
 }
 
-// fill makes the keys that are missing. Unless passShut, it fails when there is one that should sign but does not open:
-// rather than replace it, the operator should restore the secret key.
+// fill creates the missing keys. Unless passShut is set, it fails when a usable key cannot be decrypted: the operator
+// should restore the secret key instead of replacing the signing key.
 func (r *KeyRing) fill(ctx context.Context, tx database.Tx, passShut bool) (changed bool, err error) {
 	keys, err := r.selectKeys(ctx, tx)
 	if err != nil {
@@ -231,11 +232,10 @@ func (r *KeyRing) fill(ctx context.Context, tx database.Tx, passShut bool) (chan
 	return changed, nil
 }
 
-// step is what plan finds to do: make a key that signs from a time (zero: nothing), and let the key extend, if any, sign
-// until then.
+// step is the result of plan.
 type step struct {
-	from   time.Time
-	extend string
+	from   time.Time // create a key that signs from then; zero: none
+	extend string    // kid of the key that must sign until then; empty: none
 }
 
 // plan decides on the next key, given those of one purpose that sign now or later.
@@ -251,7 +251,7 @@ func (p KeyPolicy) plan(keys []Key, now time.Time) step {
 	switch {
 	case !current:
 		return step{from: now.Add(-clockSkew)}
-	case last.SignsUntil.Sub(now) > p.Lead+p.Lead/4: // the quarter is the job's time to come around
+	case last.SignsUntil.Sub(now) > p.Lead+p.Lead/4: // the quarter covers the interval of the rotation job
 		return step{}
 	}
 	if from := now.Add(p.Lead); from.After(last.SignsUntil) {
@@ -260,7 +260,7 @@ func (p KeyPolicy) plan(keys []Key, now time.Time) step {
 	return step{from: last.SignsUntil}
 }
 
-// insertKey makes a key pair that signs from a time on and stores it.
+// insertKey creates and stores a key pair that signs from that time.
 func (r *KeyRing) insertKey(ctx context.Context, tx database.Tx, p purpose, from time.Time) (Key, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -284,7 +284,6 @@ func (r *KeyRing) insertKey(ctx context.Context, tx database.Tx, p purpose, from
 		KID: hex.EncodeToString(sum[:16]), Purpose: string(p), CreatedAt: now, SignsFrom: from, SignsUntil: until,
 		PublishedUntil: until.Add(longest + clockSkew), public: &private.PublicKey, private: private,
 	}
-	k.header = encodeHeader(k.KID)
 	sealed, err := r.sealPrivate(k.KID, private)
 	if err != nil {
 		return Key{}, err
@@ -299,7 +298,7 @@ func (r *KeyRing) insertKey(ctx context.Context, tx database.Tx, p purpose, from
 	return k, nil
 }
 
-// sealPrivate binds the private part to its row, so that it cannot be passed off as another's.
+// sealPrivate encrypts the private part with the kid as associated data, so that it cannot be moved to another row.
 func (r *KeyRing) sealPrivate(kid string, private *ecdsa.PrivateKey) ([]byte, error) {
 	b, err := private.Bytes()
 	if err != nil {
@@ -316,10 +315,10 @@ func (r *KeyRing) openPrivate(kid string, sealed []byte) (*ecdsa.PrivateKey, err
 	return ecdsa.ParseRawPrivateKey(elliptic.P256(), b)
 }
 
-// usable says whether the key signs now or will.
+// usable reports whether the key signs now or later.
 func (k Key) usable(now time.Time) bool { return k.RevokedAt == nil && now.Before(k.SignsUntil) }
 
-// shut fails where a key that signs now or later does not open.
+// shut returns an error if a usable key cannot be decrypted.
 func shut(keys []Key, now time.Time) error {
 	for _, k := range keys {
 		if k.sealedShut && k.usable(now) {
@@ -330,10 +329,10 @@ func shut(keys []Key, now time.Time) error {
 }
 
 func shutError(kid string) error {
-	return fmt.Errorf("signing key %s does not open: CONSIGN_SECRET_KEY is not the one that this database was used with, or was changed without CONSIGN_SECRET_KEY_PREVIOUS", kid)
+	return fmt.Errorf("cannot decrypt signing key %s: CONSIGN_SECRET_KEY is not the one that this database was used with, or was changed without CONSIGN_SECRET_KEY_PREVIOUS", kid)
 }
 
-// selectKeys reads the table, ordered by when keys begin to sign.
+// selectKeys returns all rows ordered by signs_from.
 func (r *KeyRing) selectKeys(ctx context.Context, q database.Querier) ([]Key, error) {
 	rows, err := q.Query(ctx, `
 		SELECT kid, purpose, public_key, private_key, created_at, signs_from, signs_until, published_until, revoked_at
@@ -357,7 +356,6 @@ func (r *KeyRing) selectKeys(ctx context.Context, q database.Querier) ([]Key, er
 		}
 		k.private, err = r.openPrivate(k.KID, sealed)
 		k.sealedShut = err != nil
-		k.header = encodeHeader(k.KID)
 		return k, nil
 	})
 }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// futureLeeway is how far iat may lie ahead, for replicas whose clocks differ.
+	// futureLeeway is how far iat may be in the future, because the clocks of replicas differ.
 	futureLeeway = 30 * time.Second
-	// maxToken bounds what is parsed at all, in bytes. Ours have about one kilobyte.
+	// maxToken is the longest token that is parsed, in bytes. Issued tokens have about 1 KB.
 	maxToken = 8 << 10
 )
 
@@ -29,7 +29,7 @@ type Verifier struct {
 	cache       tokenCache
 }
 
-// NewVerifier makes a Verifier of the tokens that an Issuer with the same issuerURL and namespace signs.
+// NewVerifier returns a Verifier of the tokens that an Issuer with the same issuerURL and namespace signs.
 func NewVerifier(ring *KeyRing, issuerURL, namespace string, revocations *Revocations, now func() time.Time) *Verifier {
 	return &Verifier{
 		ring: ring, issuer: issuerURL, namespace: namespace, revocations: revocations, now: now,
@@ -44,13 +44,13 @@ func NewVerifier(ring *KeyRing, issuerURL, namespace string, revocations *Revoca
 	}
 }
 
-// Verify returns whom a token of any kind speaks for, without Client. It checks signature, kid, issuer, the audience of
-// the kind, times and the form of the claims, and for access tokens that neither session nor rights ended since. Whether
-// an ID token was blacklisted, a pickup token used or a delivery withdrawn, its domain checks.
-// It returns ErrInvalid, ErrExpired, ErrEnded, or an error that says the database could not be asked.
+// Verify returns the caller of a token of any kind, without Client. It checks signature, kid, issuer, the audience of the
+// kind, times and the form of the claims. For access tokens it also checks the revocations. The domains check whether an
+// ID token is blacklisted, a pickup token used or a delivery revoked.
+// Errors: ErrInvalid, ErrExpired, ErrEnded, or another error when the database did not answer.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Caller, error) {
 	v.ring.freshen()
-	generation := v.ring.generation.Load() // before the keys are looked at
+	generation := v.ring.generation.Load() // read before the keys are
 	c, ok := v.cache.get(raw, generation)
 	if !ok {
 		var err error
@@ -72,15 +72,15 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Caller, error) {
 	return c, nil
 }
 
-// know takes over what a token says that was signed here a moment ago, by a key of the ring of generation.
+// know caches the caller of a token that this replica signed with a key of that generation of the ring.
 func (v *Verifier) know(c Caller, generation uint64) {
-	if !c.IssuedAt.After(v.now().Add(futureLeeway)) { // as parse has it
+	if !c.IssuedAt.After(v.now().Add(futureLeeway)) { // as in parse
 		c.Roles, c.Authenticators = slices.Clone(c.Roles), slices.Clone(c.Authenticators)
 		v.cache.put(c, generation)
 	}
 }
 
-// parse does all that does not change while a token lives.
+// parse does all checks whose result cannot change while the token is valid.
 func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	if raw == "" || len(raw) > maxToken {
 		return Caller{}, ErrInvalid
@@ -94,7 +94,7 @@ func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	})
 	switch {
 	case keyErr != nil:
-		return Caller{}, keyErr // ErrInvalid, or the database's
+		return Caller{}, keyErr // ErrInvalid, or a database error
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return Caller{}, ErrExpired
 	case err != nil:
@@ -103,7 +103,7 @@ func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	if !sameAudience(p.Audience, p.Scope.audience()) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenInvalidAudience)
 	}
-	if p.IssuedAt == nil || p.IssuedAt.time().After(v.now().Add(futureLeeway)) {
+	if p.IssuedAt == nil || p.IssuedAt.Time.After(v.now().Add(futureLeeway)) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenUsedBeforeIssued)
 	}
 	c, err := p.caller()
@@ -114,8 +114,8 @@ func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	return c, nil
 }
 
-// key finds the key that the header names. The claims are read by then but not yet trusted: the scope only chooses which
-// of the two kinds of key has to have signed.
+// key returns the key that the header names. The claims are parsed but not yet trusted: the scope only selects the purpose
+// that the key must have.
 func (v *Verifier) key(ctx context.Context, t *jwt.Token, k Kind) (*ecdsa.PublicKey, error) {
 	kid, ok := t.Header["kid"].(string)
 	if !ok || k.audience() == nil {
@@ -129,11 +129,11 @@ func sameAudience(got, want []string) bool {
 	return want != nil && slices.Equal(got, want) // want is sorted
 }
 
-// Authenticate returns the caller of a request as the route's rule a has it, with the Client that the request's context
-// holds. The Authorization header counts; the cookie acct only where there is no header and the rule takes it.
+// Authenticate returns the caller of a request under the route's rule a, with the Client of the request's context. It
+// reads the Authorization header, or the cookie acct when there is no header and the rule accepts the cookie.
 //
-// It returns what Verify returns, and ErrMissing, ErrKind, ErrUnverified or ErrFactorRequired; with the last three, and
-// only with them, the caller is known all the same.
+// Errors: those of Verify, ErrMissing, ErrKind, ErrUnverified, ErrFactorRequired. With the last three it also returns the
+// verified caller.
 func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	anonymous := Caller{Client: CallerFrom(r.Context()).Client}
 	if a&anyKind == 0 {
@@ -163,7 +163,7 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	return c, a.permit(c)
 }
 
-// permit applies the rules about level and second factor.
+// permit applies the rules about authLevel and second factor. Errors: ErrUnverified, ErrFactorRequired.
 func (a Auth) permit(c Caller) error {
 	leveled := c.Kind == KindAccess && a&unverified == 0 || c.Kind == KindID && a&verified != 0
 	if leveled && c.AuthLevel < 1 {

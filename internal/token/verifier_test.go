@@ -250,7 +250,7 @@ func TestVerifyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	date := secondsOf
+	date := jwt.NewNumericDate
 
 	for name, tc := range map[string]struct {
 		raw  string

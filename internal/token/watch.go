@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	watchInterval = 200 * time.Millisecond // how often Run looks whether watchers need the database
-	watchConfirm  = 500 * time.Millisecond // how old a confirmation may be, so that with the above it stays under 1 s
+	watchInterval = 200 * time.Millisecond // between two rounds of Run
+	watchConfirm  = 500 * time.Millisecond // maximum age of a confirmation; with watchInterval, the delay stays under 1 s
 	watchTimeout  = time.Second
 	sweepInterval = time.Minute
 )
 
-// watcher is one stream or download that ends with its session.
+// watcher is a stream or download that ends with its session.
 type watcher struct {
 	session id.Session
 	person  id.Person
@@ -26,7 +26,7 @@ type watcher struct {
 	closed  bool
 }
 
-// watchers finds those whom a revocation concerns.
+// watchers indexes the watchers by session and person.
 type watchers struct {
 	sessions map[id.Session]map[*watcher]struct{}
 	persons  map[id.Person]map[*watcher]struct{}
@@ -74,16 +74,16 @@ func (w watchers) endEpochs(p id.Person, lowest int64) {
 	}
 }
 
-// end closes the channel of a watcher and takes it off the lists, so that it is closed once.
+// end closes the channel of a watcher and removes the watcher, so that the channel is closed once.
 func (w watchers) end(one *watcher) {
 	close(one.ended)
 	one.closed = true
 	w.remove(one)
 }
 
-// Watch returns a channel that is closed when the caller's access token is revoked, within a second of it (contract 2.8);
-// at once when it already is. cancel stops watching and must be called. The channel of any other kind of caller is nil,
-// which never ends. That a token expires is not watched.
+// Watch returns a channel that is closed within a second after the caller's access token is revoked (contract 2.8), and at
+// once if it already is. The caller must call cancel. For other kinds of callers the channel is nil and never ready. The
+// expiry of the token does not close the channel.
 func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	if c.Kind != KindAccess {
 		return nil, func() {}
@@ -104,8 +104,9 @@ func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	}
 }
 
-// Run asks the database about watched sessions while the listener is not confirmed, and sweeps the memory, until ctx ends.
-// While the database does not answer either, streams go on: nobody could revoke them there.
+// Run checks watched sessions in the database while the listener is not confirmed, and removes expired entries from memory.
+// It returns nil when ctx ends. While the database does not answer, streams continue, because revocations cannot be stored
+// either.
 func (r *Revocations) Run(ctx context.Context) error {
 	watch := time.NewTicker(watchInterval)
 	defer watch.Stop()
@@ -119,7 +120,7 @@ func (r *Revocations) Run(ctx context.Context) error {
 			r.sweep(r.now())
 		case <-watch.C:
 			if err := r.checkWatched(ctx); err != nil && ctx.Err() == nil {
-				r.log.Warn("revocations of open streams not checked", "error", err)
+				r.log.Warn("cannot check the revocations of open streams", "error", err)
 			}
 		}
 	}
