@@ -1,6 +1,6 @@
-// Package id owns the typed identifiers of Consign. All are UUIDs of version 7 (RFC 9562) in text form
-// (contract 1.5); the type parameter keeps a person's from being passed where an organization's is meant.
-// An identifier is a name, never a secret: keys come from package seal.
+// Package id defines typed identifiers. All are UUIDs of version 7 (RFC 9562) in text form (contract 1.5). The type
+// parameter makes it a compile error to pass a person's identifier as an organization's. Identifiers are not secrets:
+// keys in links come from package seal.
 package id
 
 import (
@@ -39,7 +39,7 @@ type (
 	Token = ID[token]
 	// Authenticator names a credential of a person.
 	Authenticator = ID[auth]
-	// Reservation names a transfer being put together.
+	// Reservation names a reservation: a transfer before its confirmation.
 	Reservation = ID[reservation]
 	// Object names one file.
 	Object = ID[object]
@@ -57,12 +57,12 @@ type (
 
 var errForm = errors.New("is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")
 
-// New makes a fresh identifier of the kind asked for: id.New[id.Person]().
+// New returns a new identifier, for example id.New[id.Person]().
 func New[T ~struct{ uuid.UUID }]() T {
 	return T{uuid.Must(uuid.NewV7())}
 }
 
-// Parse reads the 36-character text form; its error is a sentence fit for a client's detail.
+// Parse reads the 36-character text form. Its error text may be sent to clients as a detail.
 func Parse[T ~struct{ uuid.UUID }](s string) (T, error) {
 	u, err := uuid.Parse(s)
 	if err != nil || len(s) != 36 {

@@ -13,10 +13,10 @@ import (
 	"github.com/consign-dev/consign/internal/requestid"
 )
 
-// maxAttempts with the delays of retryPolicy makes about four days.
+// maxAttempts spans about four days with the delays of retryPolicy.
 const maxAttempts = 100
 
-// unfinished are the states in which a job still has to run; it takes the place of a Unique one then.
+// unfinished lists the states of a job that still has to run. Such a job blocks the insertion of another Unique one.
 var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable,
 	rivertype.JobStateRunning, rivertype.JobStateScheduled,
@@ -25,21 +25,22 @@ var unfinished = []rivertype.JobState{
 // Option changes how a job is inserted.
 type Option func(*river.InsertOpts)
 
-// On puts the job into a queue made by AddQueue.
+// On puts the job into a queue of AddQueue.
 func On(queue string) Option { return func(o *river.InsertOpts) { o.Queue = queue } }
 
-// At starts the job not before t, by the clock of the machine, whatever clock a test uses.
+// At delays the job until t, by real time even if a test uses a manual clock.
 func At(t time.Time) Option { return func(o *river.InsertOpts) { o.ScheduledAt = t } }
 
-// Unique inserts nothing while a job of the same kind and arguments, inserted as Unique, is not finished. A job that
-// already runs counts: what it should see must be committed in a way that it looks for again, or be enqueued without.
+// Unique inserts nothing while an unfinished Unique job has the same kind and arguments. A running job counts as
+// unfinished, so it must look for new work until it finds none; otherwise enqueue without Unique.
 func Unique() Option {
 	return func(o *river.InsertOpts) {
 		o.UniqueOpts = river.UniqueOpts{ByArgs: true, ByState: unfinished}
 	}
 }
 
-// Enqueue inserts a job in the caller's transaction. It starts within about 150 ms of the commit, and never without.
+// Enqueue inserts a job in the caller's transaction. The job starts within about 150 ms after the commit, and never
+// without a commit.
 func (r *Runner) Enqueue(ctx context.Context, tx database.Tx, args river.JobArgs, options ...Option) error {
 	return r.EnqueueAll(ctx, tx, []river.JobArgs{args}, options...)
 }
@@ -64,26 +65,26 @@ func (r *Runner) EnqueueAll(ctx context.Context, tx database.Tx, all []river.Job
 	return notify(ctx, tx, opts.Queue)
 }
 
-// origin is what a job's metadata hold of ours: the request that caused it, for the log.
+// origin is stored in a job's metadata: the request that enqueued it, for the log.
 type origin struct {
 	RequestID string `json:"request_id,omitempty"`
 }
 
-// metadata gives a job what it keeps of the context it is enqueued in; nil for nothing.
+// metadata returns the origin from the context, encoded; nil without a request.
 func metadata(ctx context.Context) []byte {
 	id := requestid.From(ctx)
 	if id == "" {
 		return nil
 	}
 	raw, err := json.Marshal(origin{RequestID: id})
-	if err != nil { // a string is always encoded
+	if err != nil { // impossible for a string
 		return nil
 	}
 	return raw
 }
 
-// caused returns ctx with the request that caused a job; metadata of other programs name none.
-func caused(ctx context.Context, metadata []byte) context.Context {
+// withOrigin returns ctx with the request id of a job's metadata, if there is one.
+func withOrigin(ctx context.Context, metadata []byte) context.Context {
 	var o origin
 	if json.Unmarshal(metadata, &o) != nil {
 		return ctx
@@ -91,8 +92,8 @@ func caused(ctx context.Context, metadata []byte) context.Context {
 	return requestid.With(ctx, o.RequestID)
 }
 
-// notify wakes the servers that work a queue once the transaction commits, in the form River's listener expects.
-// Postgres sends a notification repeated within one transaction once.
+// notify wakes the servers that work a queue when the transaction commits, in the form that River's listener expects.
+// Postgres sends identical notifications of one transaction once.
 func notify(ctx context.Context, q database.Querier, queue string) error {
 	payload, err := json.Marshal(map[string]string{"queue": queue})
 	if err != nil {
@@ -104,8 +105,8 @@ func notify(ctx context.Context, q database.Querier, queue string) error {
 	return nil
 }
 
-// Again is what a job returns to be run once more after d without that counting as a failure.
+// Again returns the error with which a job asks for another run after d, without counting a failure.
 func Again(d time.Duration) error { return river.JobSnooze(max(d, 0)) }
 
-// GiveUp is what a job returns to be ended for good; err says why and is logged.
+// GiveUp returns the error with which a job ends without further retries. err is the logged reason.
 func GiveUp(err error) error { return river.JobCancel(err) }

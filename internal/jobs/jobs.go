@@ -1,9 +1,9 @@
-// Package jobs owns work that happens after the transaction that causes it: durable jobs, retried until they succeed,
-// and work that recurs. It runs on River, whose tables live in the same database, so that a job is inserted in the
-// caller's transaction and exists exactly if that transaction commits.
+// Package jobs runs durable background jobs and periodic work. It uses River, whose tables are in the same database: a job
+// is inserted in the caller's transaction and exists exactly if that transaction commits. Failed jobs are retried with
+// back-off.
 //
-// It does not own what the jobs do. Every job must bear being run twice: a server killed at the wrong moment leaves a
-// finished job looking unfinished, and another server then does it again.
+// Jobs must be idempotent: a server that is killed after a job's work may leave the job unfinished, and another server runs
+// it again.
 package jobs
 
 import (
@@ -22,24 +22,24 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// Options of a Runner. Zero values take the defaults in brackets.
+// Options configure a Runner. Zero values select the defaults in brackets; no setting exists for them.
 type Options struct {
 	Log *slog.Logger // [none]
 	// Workers is how many jobs of the default queue run at once [8]. A job that queries holds a connection meanwhile.
 	Workers int
-	// PollOnly does without LISTEN/NOTIFY and the connection that takes, for a pooler that cannot pass notifications
-	// on; jobs then start within PollInterval.
+	// PollOnly avoids LISTEN/NOTIFY and its connection, for a pooler that does not forward notifications. Jobs then start
+	// within PollInterval.
 	PollOnly bool
-	// PollInterval is how often the queue is read although nothing was notified [5 s; 1 s if PollOnly].
+	// PollInterval is how often the queue is read without a notification [5 s; 1 s if PollOnly].
 	PollInterval time.Duration
-	// JobTimeout bounds one run of a job; its context ends then and the run counts as failed [2 min]. Recurring work may take a
-	// 24th of its interval where that is longer: what is done once a day looks at everything there is.
+	// JobTimeout bounds one run of a job [2 min]. Its context ends then and the run counts as failed. Periodic work may
+	// take 1/24 of its interval where that is longer, because daily work reads whole tables.
 	JobTimeout time.Duration
-	// StuckAfter is when a job whose server vanished is given to another [JobTimeout + 30 s]; never below JobTimeout.
+	// StuckAfter is when a job whose server died is given to another [JobTimeout + 30 s]; never below JobTimeout.
 	StuckAfter time.Duration
-	// StopWithin bounds how long Run lets running jobs go on after its context ended, before it ends theirs [10 s].
+	// StopWithin is how long running jobs may continue after Run's context ended, before their contexts end [10 s].
 	StopWithin time.Duration
-	// NoPeriodic registers what Every is given but never schedules it: tests call RunOnce when they want it.
+	// NoPeriodic registers periodic work but never schedules it: tests call RunOnce instead.
 	NoPeriodic bool
 }
 
@@ -58,8 +58,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Runner inserts jobs and, while Run runs, works them. A Runner on which Run is never called only inserts: that is what
-// commands beside a running server use. Register, AddQueue and Every come before Run; Enqueue may be called at any time.
+// Runner inserts jobs and, during Run, works them. Commands beside a running server never call Run and only insert. Call
+// Register, AddQueue and Every before Run; Enqueue may be called at any time.
 type Runner struct {
 	db       *database.DB
 	options  Options
@@ -77,7 +77,7 @@ type periodicWork struct {
 	work     func(ctx context.Context) error
 }
 
-// periodicArgs is the one kind of job behind all recurring work.
+// periodicArgs is the argument of the one job kind behind all periodic work.
 type periodicArgs struct {
 	Name string `json:"name"`
 }
@@ -85,7 +85,7 @@ type periodicArgs struct {
 // Kind implements river.JobArgs.
 func (periodicArgs) Kind() string { return "periodic" }
 
-// New makes a Runner; it does not touch the database.
+// New returns a Runner. It does not use the database yet.
 func New(db *database.DB, o Options) *Runner {
 	r := &Runner{
 		db:       db,
@@ -94,15 +94,15 @@ func New(db *database.DB, o Options) *Runner {
 		queues:   map[string]river.QueueConfig{},
 		periodic: map[string]periodicWork{},
 	}
-	// The inserting client would send its own notifications, but at most one per cooldown and process, which leaves the
-	// jobs of a second transaction to the next poll. Enqueue notifies itself, so this one is kept quiet.
+	// River sends at most one notification per cooldown and process, so the jobs of a second transaction would wait for the
+	// next poll. Enqueue therefore sends its own notification, and the long cooldown suppresses River's.
 	inserter, err := river.NewClient(riverpgxv5.New(db.Pool), &river.Config{
 		Logger:            riverLog(r.options.Log),
 		FetchCooldown:     24 * time.Hour,
 		FetchPollInterval: 24 * time.Hour,
 	})
 	if err != nil {
-		panic(fmt.Sprintf("jobs: a client with a constant configuration was refused: %v", err))
+		panic(fmt.Sprintf("jobs: River refuses a constant configuration: %v", err))
 	}
 	r.inserter = inserter
 	r.queues[river.QueueDefault] = river.QueueConfig{MaxWorkers: r.options.Workers}
@@ -110,7 +110,7 @@ func New(db *database.DB, o Options) *Runner {
 	return r
 }
 
-// periodicWorker does recurring work.
+// periodicWorker runs periodic work.
 type periodicWorker struct {
 	river.WorkerDefaults[periodicArgs]
 	r *Runner
@@ -121,46 +121,45 @@ func (w periodicWorker) Work(ctx context.Context, job *river.Job[periodicArgs]) 
 	return w.r.RunOnce(database.Unhurried(ctx), job.Args.Name)
 }
 
-// Timeout implements river.Worker. A run that goes on for so long is not given to another server before, however long StuckAfter is.
+// Timeout implements river.Worker. River rescues a run as stuck only after its timeout, even if StuckAfter is shorter.
 func (w periodicWorker) Timeout(job *river.Job[periodicArgs]) time.Duration {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()
 	return max(w.r.options.JobTimeout, w.r.periodic[job.Args.Name].interval/24)
 }
 
-// Register tells how jobs of A's kind are done. work gets a context that ends after Options.JobTimeout and when a stop
-// takes too long. Its error means another try later (see Again and GiveUp). Kinds have two characters at least and are
-// registered once; anything else panics at start, being a mistake in the program.
+// Register sets the worker of A's kind. The context of work ends after Options.JobTimeout, and StopWithin after a stop
+// began. An error of work means a retry (see Again and GiveUp). Register panics when the kind has fewer than two characters
+// or is registered twice.
 func Register[A river.JobArgs](r *Runner, work func(ctx context.Context, args A) error) {
 	river.AddWorker(r.workers, river.WorkFunc(func(ctx context.Context, job *river.Job[A]) error {
-		return work(database.Unhurried(caused(ctx, job.Metadata)), job.Args) // JobTimeout bounds it
+		return work(database.Unhurried(withOrigin(ctx, job.Metadata)), job.Args) // bounded by JobTimeout
 	}))
 }
 
-// AddQueue makes a queue of its own, worked by that many jobs at once, so that slow jobs cannot hold up the others.
-// Jobs get there by the option On.
+// AddQueue adds a queue with its own workers, so that slow jobs cannot delay others. The option On selects the queue.
 func (r *Runner) AddQueue(name string, workers int) {
 	r.queues[name] = river.QueueConfig{MaxWorkers: workers}
 }
 
-// Every runs work at start and then once an interval, on one replica at a time: while one run is unfinished, none else
-// is begun. A run that fails is repeated soon, up to five times, then at the next interval. Names are unique.
+// Every runs work at the start of Run and then once per interval, on one replica at a time: no run starts while another is
+// unfinished. A failed run is retried up to five times, then at the next interval. Every panics when the name is taken.
 func (r *Runner) Every(name string, interval time.Duration, work func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, taken := r.periodic[name]; taken {
-		panic(fmt.Sprintf("jobs: recurring work %q is registered twice", name))
+		panic(fmt.Sprintf("jobs: periodic work %q is registered twice", name))
 	}
 	r.periodic[name] = periodicWork{interval: interval, work: work}
 }
 
-// RunOnce does the recurring work of that name now, in the caller's goroutine, whatever its schedule says.
+// RunOnce runs the periodic work of that name now, in the caller's goroutine, regardless of its schedule.
 func (r *Runner) RunOnce(ctx context.Context, name string) error {
 	r.mu.Lock()
 	p, ok := r.periodic[name]
 	r.mu.Unlock()
 	if !ok {
-		return fmt.Errorf("no recurring work is called %q", name)
+		return fmt.Errorf("no periodic work is named %q", name)
 	}
 	if err := p.work(ctx); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

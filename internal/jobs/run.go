@@ -17,30 +17,30 @@ import (
 )
 
 const (
-	fetchCooldown    = 100 * time.Millisecond // at most this often a queue is read, so this much a notified job may wait
-	startRetry       = time.Second            // between attempts to start while Postgres is away
-	stopGrace        = 5 * time.Second        // for jobs to notice that their context ended
+	fetchCooldown    = 100 * time.Millisecond // minimum time between reads of a queue: the longest delay of a notified job
+	startRetry       = time.Second            // between attempts to start while Postgres is unavailable
+	stopGrace        = 5 * time.Second        // for jobs to return after their context ended
 	maxRetryDelay    = time.Hour
 	periodicAttempts = 5
 )
 
-// Run works jobs until ctx ends, then takes no more and waits for the running ones, their contexts alive, for
-// Options.StopWithin. It returns nil after an orderly stop, also when Postgres was away meanwhile. What did not finish
-// is done again by the next server.
+// Run works jobs until ctx ends. Then it takes no more jobs, and gives running ones Options.StopWithin before their
+// contexts end. It returns nil after an orderly stop, even if Postgres was unavailable. Another server runs the unfinished
+// jobs again.
 func (r *Runner) Run(ctx context.Context) error {
 	for {
 		client, err := r.client()
 		if err != nil {
 			return fmt.Errorf("configure jobs: %w", err)
 		}
-		// River ends job contexts only after SoftStopTimeout, although it is given ctx itself.
+		// River ends job contexts only SoftStopTimeout after ctx ends.
 		if err = client.Start(ctx); err == nil {
 			return r.wait(ctx, client)
 		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.options.Log.WarnContext(ctx, "jobs cannot start, trying again", slog.Any("error", err))
+		r.options.Log.WarnContext(ctx, "cannot start jobs; retrying", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -54,17 +54,17 @@ func (r *Runner) wait(ctx context.Context, client *river.Client[pgx.Tx]) error {
 	select {
 	case <-ctx.Done():
 	case <-stopped:
-		return errors.New("jobs stopped by themselves")
+		return errors.New("jobs stopped unexpectedly")
 	}
 	select {
 	case <-stopped:
 		return nil
 	case <-time.After(r.options.StopWithin + stopGrace):
-		return errors.New("stop jobs: some still run although their context has ended")
+		return errors.New("stop jobs: some still run after their context ended")
 	}
 }
 
-// client makes the working client; a client that failed to start is not started again.
+// client returns a new working client: a client that failed to start cannot be started again.
 func (r *Runner) client() (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(r.db.Pool), &river.Config{
 		Workers:              r.workers,
@@ -101,14 +101,14 @@ func (r *Runner) periodicJobs() []*river.PeriodicJob {
 				UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
 			}
 		}
-		// At start too: a server restarted more often than an interval would else never do the work.
+		// A server that restarts more often than the interval would otherwise never run the work.
 		list = append(list, river.NewPeriodicJob(river.PeriodicInterval(p.interval), construct,
 			&river.PeriodicJobOpts{ID: name, RunOnStart: true}))
 	}
 	return list
 }
 
-// retryPolicy waits 1, 2, 4 … seconds after failures, at most an hour, each spread by up to a quarter.
+// retryPolicy is exponential back-off: 1, 2, 4 … seconds, at most an hour, with up to 25 % jitter.
 type retryPolicy struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
@@ -117,7 +117,7 @@ func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
 	return time.Now().Add(delay + rand.N(delay/4))
 }
 
-// failureLog counts failed runs and writes one line for each; a job's arguments stay out of it.
+// failureLog counts failed runs and logs one line for each, without the job's arguments.
 type failureLog struct {
 	log   *slog.Logger
 	count *atomic.Int64
@@ -126,7 +126,7 @@ type failureLog struct {
 // HandleError implements river.ErrorHandler.
 func (f failureLog) HandleError(ctx context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
 	f.count.Add(1)
-	f.log.WarnContext(caused(ctx, job.Metadata), "job failed", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+	f.log.WarnContext(withOrigin(ctx, job.Metadata), "job failed", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
 		slog.Int("attempt", job.Attempt), slog.Any("error", err))
 	return nil
 }
@@ -134,12 +134,12 @@ func (f failureLog) HandleError(ctx context.Context, job *rivertype.JobRow, err 
 // HandlePanic implements river.ErrorHandler.
 func (f failureLog) HandlePanic(ctx context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
 	f.count.Add(1)
-	f.log.ErrorContext(caused(ctx, job.Metadata), "job panicked", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
+	f.log.ErrorContext(withOrigin(ctx, job.Metadata), "job panicked", slog.String("kind", job.Kind), slog.Int64("job", job.ID),
 		slog.Int("attempt", job.Attempt), slog.Any("panic", value), slog.String("trace", trace))
 	return nil
 }
 
-// riverLog lets River's warnings through and nothing else: failures of jobs have their line from failureLog.
+// riverLog passes River's warnings and drops lower levels: failureLog logs failed jobs.
 func riverLog(log *slog.Logger) *slog.Logger { return slog.New(warnings{log.Handler()}) }
 
 type warnings struct{ slog.Handler }
@@ -149,7 +149,7 @@ func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler. Work that a stop cuts off is no failure.
+// Handle implements slog.Handler. It drops records about work that a stop canceled.
 func (w warnings) Handle(ctx context.Context, r slog.Record) error {
 	canceled := false
 	r.Attrs(func(a slog.Attr) bool {

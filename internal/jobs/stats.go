@@ -9,20 +9,20 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// QueueStats are how much there is to do in one queue of the installation.
+// QueueStats counts the jobs of one queue, over all replicas.
 type QueueStats struct {
 	Queue     string
-	Due       int64         // may run and do not
-	Scheduled int64         // shall run later: at their time, or again after a failure
-	Running   int64         // on any replica
-	OldestDue time.Duration // how long the job that has been due for longest has been; 0 when none is
+	Due       int64 // ready to run
+	Scheduled int64 // will run later: scheduled, or waiting for a retry
+	Running   int64
+	OldestDue time.Duration // age of the oldest due job; 0 when none is due
 }
 
-// Failures returns how many runs of jobs have failed in this process since its start.
+// Failures returns how many runs of jobs failed in this process.
 func (r *Runner) Failures() int64 { return r.failures.Load() }
 
-// Stats returns the present numbers of each queue of this Runner and of those that other versions have left jobs in, in
-// order. It takes one statement.
+// Stats returns the counts of each queue of this Runner, and of queues in which other versions left jobs, sorted by name.
+// It takes one statement.
 func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
 	found, err := database.All[QueueStats](ctx, r.db.Pool, "count jobs", `
 		SELECT queue,

@@ -1,9 +1,9 @@
-// Package seal owns secrets: it encrypts those that lie in the database, authenticates values that travel through
-// clients, and makes and fingerprints random keys. Every use has a purpose, and each purpose a key of its own derived
-// from CONSIGN_SECRET_KEY, so that what was sealed for one use cannot be opened in another.
+// Package seal encrypts secrets for the database, authenticates values that clients carry (MACs), and generates and hashes
+// random keys. Every purpose has its own key, derived from CONSIGN_SECRET_KEY, so that a value sealed for one purpose
+// cannot be opened for another.
 //
-// It stores nothing, and knows neither which rows hold sealed values nor when a secret expires. Passwords are no
-// business of it: those are hashed with bcrypt in package credential.
+// It stores nothing, and does not know which rows hold sealed values or when a secret expires. Package password hashes
+// passwords.
 package seal
 
 import (
@@ -20,10 +20,10 @@ import (
 	"sync"
 )
 
-// MinSecret is the least length in bytes of a secret key.
+// MinSecret is the minimum length of a secret key in bytes.
 const MinSecret = 32
 
-// The form of a sealed value: version, key id, nonce, ciphertext with tag. Version and key id are authenticated too.
+// A sealed value consists of version, key id, nonce and ciphertext with tag. Version and key id are authenticated too.
 const (
 	version     = 1
 	keyIDLength = 4
@@ -33,24 +33,24 @@ const (
 	newKeyBytes = 24
 )
 
-// ErrOpen is what Open returns for a value that was changed, cut short, sealed for another purpose or with other
+// ErrOpen is returned by Open for a value that was modified or truncated, sealed for another purpose or with other
 // additional data, or sealed under a secret key that this process does not have.
-var ErrOpen = errors.New("sealed value does not open with the secret keys of this process")
+var ErrOpen = errors.New("cannot decrypt a sealed value with the secret keys of this process")
 
-// Sealer holds the current secret key and, during a change, the one before it. It is safe for concurrent use.
+// Sealer holds the current secret key and, during a key change, the previous one. It is safe for concurrent use.
 type Sealer struct {
 	roots []root   // the current one first
-	macs  sync.Map // keys [][]byte by purpose, derived when first asked for: purposes are few, and words of our own
+	macs  sync.Map // [][]byte by purpose, derived on first use; purposes are a few constants
 }
 
-// root is one secret key, extracted into the pseudorandom key of RFC 5869.
+// root is a secret key, extracted into the pseudorandom key of RFC 5869.
 type root struct {
 	prk []byte
 	id  [keyIDLength]byte
 }
 
-// New makes a Sealer. secret seals and opens; previous, which may be empty, only opens and checks. Each has at least
-// MinSecret bytes.
+// New returns a Sealer. secret seals and opens. previous, which may be empty, only opens and checks. Errors: when a key is
+// shorter than MinSecret.
 func New(secret, previous []byte) (*Sealer, error) {
 	secrets := [][]byte{secret}
 	if len(previous) > 0 {
@@ -72,7 +72,7 @@ func New(secret, previous []byte) (*Sealer, error) {
 	return s, nil
 }
 
-// expand derives 32 bytes for info: HKDF-Expand (RFC 5869, 2.3), which for one block of output is a single HMAC.
+// expand derives 32 bytes for info with HKDF-Expand (RFC 5869, 2.3), which is a single HMAC for one block of output.
 func (r root) expand(info string) []byte {
 	mac := hmac.New(sha256.New, r.prk)
 	mac.Write([]byte(info))
@@ -90,7 +90,7 @@ type boxKey struct {
 	aead cipher.AEAD
 }
 
-// Box returns the box of a purpose, such as "signing key". Deriving costs a few microseconds: keep it.
+// Box returns the box of a purpose, such as "signing key". Deriving its key takes a few microseconds; callers keep the box.
 func (s *Sealer) Box(purpose string) Box {
 	var b Box
 	for _, r := range s.roots {
@@ -106,13 +106,13 @@ func newAEAD(key []byte) cipher.AEAD {
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // only for a block size other than 16, which is that of AES
+		panic(err) // only for a block size other than 16; AES has 16
 	}
 	return aead
 }
 
-// Seal encrypts plain under the current secret key. aad is not contained in the result but needed to open it: the row's
-// identifier there keeps a value from being moved to another row.
+// Seal encrypts plain under the current secret key. aad is not part of the result but is needed to open it: with the row's
+// identifier as aad, a value cannot be moved to another row.
 func (b Box) Seal(plain, aad []byte) []byte {
 	k := b.keys[0]
 	out := make([]byte, header+nonceLength, header+nonceLength+len(plain)+tagLength)
@@ -122,7 +122,7 @@ func (b Box) Seal(plain, aad []byte) []byte {
 	return k.aead.Seal(out, out[header:], plain, bind(out[:header], aad))
 }
 
-// Open decrypts what Seal made under the current or the previous secret key. It returns ErrOpen.
+// Open decrypts a value that Seal returned under the current or the previous secret key. Errors: ErrOpen.
 func (b Box) Open(sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < header+nonceLength+tagLength || sealed[0] != version {
 		return nil, ErrOpen
@@ -139,7 +139,7 @@ func (b Box) Open(sealed, aad []byte) ([]byte, error) {
 	return nil, ErrOpen
 }
 
-// Current reports whether sealed was made under the current secret key, so that a change of keys knows what is left.
+// Current reports whether sealed is encrypted under the current secret key. A key change re-encrypts all other values.
 func (b Box) Current(sealed []byte) bool {
 	return len(sealed) >= header && sealed[0] == version && [keyIDLength]byte(sealed[1:header]) == b.keys[0].id
 }
@@ -148,13 +148,14 @@ func bind(head, aad []byte) []byte {
 	return append(append(make([]byte, 0, len(head)+len(aad)), head...), aad...)
 }
 
-// MAC returns the 32-byte HMAC-SHA-256 of parts under the purpose's key. Each part counts with its length: ("ab", "c")
+// MAC returns the 32-byte HMAC-SHA-256 of parts under the purpose's key. Each part is prefixed with its length: ("ab", "c")
 // and ("a", "bc") differ.
 func (s *Sealer) MAC(purpose string, parts ...[]byte) []byte {
 	return macOf(s.macKeys(purpose)[0], parts)
 }
 
-// MACs returns what MAC does, and after it the same under the previous secret key, if there is one: for what was handed out before.
+// MACs returns the MAC under the current secret key, and then the one under the previous secret key, if there is one, for
+// values that were handed out before a key change.
 func (s *Sealer) MACs(purpose string, parts ...[]byte) [][]byte {
 	keys := s.macKeys(purpose)
 	macs := make([][]byte, len(keys))
@@ -164,7 +165,7 @@ func (s *Sealer) MACs(purpose string, parts ...[]byte) [][]byte {
 	return macs
 }
 
-// CheckMAC reports in constant time whether mac is that of parts, under the current or the previous secret key.
+// CheckMAC reports in constant time whether mac is the MAC of parts under the current or the previous secret key.
 func (s *Sealer) CheckMAC(mac []byte, purpose string, parts ...[]byte) bool {
 	ok := false
 	for _, key := range s.macKeys(purpose) {
@@ -175,7 +176,7 @@ func (s *Sealer) CheckMAC(mac []byte, purpose string, parts ...[]byte) bool {
 	return ok
 }
 
-// macKeys returns the keys of a purpose, one of each root.
+// macKeys returns the keys of a purpose, one per root.
 func (s *Sealer) macKeys(purpose string) [][]byte {
 	if keys, ok := s.macs.Load(purpose); ok {
 		return keys.([][]byte)
@@ -199,14 +200,14 @@ func macOf(key []byte, parts [][]byte) []byte {
 	return mac.Sum(nil)
 }
 
-// NewKey makes the random part of a link or a code: 192 bits as 32 characters of base64url (contract 1.5).
+// NewKey returns a random key for a link or a code: 192 bits as 32 characters of base64url (contract 1.5).
 func NewKey() string {
 	var b [newKeyBytes]byte
 	rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Hash returns the SHA-256 of a key made by NewKey, the only form in which one is stored. It is not for passwords.
+// Hash returns the SHA-256 of a key of NewKey, the only form in which keys are stored. It is not for passwords.
 func Hash(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return sum[:]
