@@ -16,17 +16,15 @@ const searchCalls = 10; // requests of one search; in each, the server looks at 
 
 showOwn(Inbox);
 
-function Inbox() {
-  const [where, setWhere] = useState("received");
-  const [search, setSearch] = useState("");
-  const [open, setOpen] = useState("");
+/**
+ * The list of transfers. `load` loads the page after a cursor. Without a cursor, it reloads from the start as many transfers as are shown.
+ * @param {string} where received or sent @param {string} search
+ */
+function useTransfers(where, search) {
   const [found, setFound] = useState(/** @type {{transfers: any[], next?: string} | null} */ (null));
-  const [news, setNews] = useState(0);
   const asked = useRef(0);
   const seen = useRef(0);
   seen.current = found?.transfers.length ?? 0;
-
-  /** Loads the page after a cursor. Without a cursor, reloads from the start as many transfers as are shown. */
   const load = useAction(async (cursor) => {
     const turn = ++asked.current;
     let left = cursor ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
@@ -34,13 +32,22 @@ function Inbox() {
       const query = new URLSearchParams({ location: where, limit: String(left), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
       const { body } = await own("GET", `${transfer}/transfers?${query}`);
       if (turn !== asked.current) return; // a newer request has started
-      const goesOn = cursor;
-      setFound((before) => (goesOn && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
+      const continues = cursor;
+      setFound((before) => (continues && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
       cursor = body.next;
       if (!cursor) return;
       left -= body.transfers.length;
     }
   });
+  return { found, setFound, load };
+}
+
+function Inbox() {
+  const [where, setWhere] = useState("received");
+  const [search, setSearch] = useState("");
+  const [open, setOpen] = useState("");
+  const [news, setNews] = useState(0);
+  const { found, setFound, load } = useTransfers(where, search);
   useEffect(() => {
     const wait = setTimeout(() => load.run(), search ? 300 : 0);
     return () => clearTimeout(wait);

@@ -74,7 +74,7 @@ function Delivery({ mailbox }) {
     <//>`;
   }
   if (mailbox.absent || mailbox.volumeLimitExceeded) return html`<${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} />`;
-  const going = Boolean(files && (files.items.length > 0 || started));
+  const going = files && (files.items.length > 0 || started);
   const add = (chosen) => {
     setStarted(true);
     upload.add(chosen);

@@ -77,7 +77,7 @@ function Send({ environment }) {
         <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
         <${Problem} error=${delivery.error} />
         <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
-          disabled=${!begun || !known || files.over} hint=${!known ? T("Say who is to get the files.") : !begun ? T("Choose at least one file.") : ""} />
+          disabled=${!begun || !known || files?.over} hint=${!known ? T("Say who is to get the files.") : !begun ? T("Choose at least one file.") : ""} />
       <//>
     </div>`;
 }

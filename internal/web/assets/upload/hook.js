@@ -7,6 +7,22 @@ import { Upload } from "./engine.js";
 import { lockRecord, readRecord, removeRecord, writeRecord } from "../store.js";
 import { reopen } from "../files.js";
 
+/** @typedef {import("./engine.js").Item} Item */
+
+/**
+ * What outlives a render. `keep`: this window has the lock of the record. `since`: time of the reservation. `left`: files chosen before
+ * the reservation failed. `opening`: the reservation being created.
+ * @typedef {{upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left: import("../files.js").Chosen[],
+ *   opening?: Promise<import("./engine.js").Reservation> | null}} State
+ */
+
+/**
+ * The state of the hook with its setters, for the functions below.
+ * @typedef {{key: string, state: State, changed: () => void, reserve: () => Promise<import("./engine.js").Reservation>,
+ *   find?: (uid: string) => Promise<any>, setPhase: (phase: string) => void, setProblem: (problem: any) => void,
+ *   setReceipt: (receipt: any) => void}} Context
+ */
+
 const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
 
 /**
@@ -16,21 +32,23 @@ const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
  * @param {(uid: string) => Promise<any>} [find] reads the transfer, when the person may
  */
 export function useUpload(key, reserve, find) {
-  const state = useRef(/** @type {any} */ ({ upload: null, form: {}, keep: true, since: 0, left: [] })).current;
+  const state = useRef(/** @type {State} */ ({ upload: null, form: {}, keep: true, since: 0, left: [] })).current;
   const [, redraw] = useState(0);
-  const [phase, setPhase] = useState("looking"); // looking, ready, found (something unfinished), opening
+  const [phase, setPhase] = useState("looking"); // looking, ready, found (an unfinished upload), opening
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
-  const save = throttle(() => state.keep && state.upload && writeRecord(key, record(state)), 400);
+  const save = throttle(() => { if (state.keep && state.upload) writeRecord(key, record(state.upload, state)); }, 400);
   const changed = throttle(() => { redraw((n) => n + 1); save(); }, 120);
+  /** @type {Context} */
+  const context = { key, state, changed, reserve, find, setPhase, setProblem, setReceipt };
 
   useEffect(() => {
     (async () => {
       state.keep = await lockRecord(key);
       const found = state.keep ? await readRecord(key) : undefined;
       if (found?.receipt && now() - found.since < lifetime) setReceipt(found.receipt);
-      else if (found?.uid && now() - found.since < lifetime) await revive(found);
+      else if (found?.uid && now() - found.since < lifetime) await resume(context, found);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
     const leaving = (/** @type {Event} */ event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
@@ -38,97 +56,108 @@ export function useUpload(key, reserve, find) {
     return () => removeEventListener("beforeunload", leaving);
   }, []);
 
-  /** Resumes the upload of an earlier visit. @param {any} found the record */
-  async function revive(found) {
-    const upload = new Upload({ ...found, ...found.limits }, changed);
-    const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
-    const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
-    if (known instanceof Error) {
-      await removeRecord(key);
-      setProblem(T("An earlier upload from this browser has expired. Please begin again."));
-      return;
-    }
-    setProblem(null);
-    const held = new Map((known.body.objects ?? []).map((o) => [o.clientId, o]));
-    upload.next = found.items.length + 1;
-    upload.items = await Promise.all(found.items.map(async (item) => {
-      const there = held.get(item.clientId);
-      const file = await reopen(item.handle, false);
-      const stand = { attached: there !== undefined, held: there?.contentLength ?? 0, state: there?.contentLength === item.size ? "done" : "missing" };
-      return { ...item, ...stand, file, flying: 0, speed: 0, problem: "" };
-    }));
-    Object.assign(state, { upload, form: found.form ?? {}, since: found.since });
-    for (const item of [...upload.items]) if (item.state === "missing" && item.file) upload.give(item, item.file);
-    setPhase(upload.items.some((item) => item.state === "missing") ? "found" : "ready");
-  }
-
   return {
-    phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep,
-    left: state.left.length, // files chosen before the reservation failed
+    phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep, left: state.left.length,
     /** Stores the values of the form. @param {Record<string, any>} values */
     write(values) { Object.assign(state.form, values); save(); },
     /** Adds files, and those left from a failed try. @param {import("../files.js").Chosen[]} more */
-    async add(more) {
-      const chosen = [...state.left.splice(0), ...more];
-      if (!chosen.length) return;
-      setProblem(null);
-      try {
-        if (!state.upload || state.upload.over) {
-          setPhase("opening");
-          state.opening ??= reserve().finally(() => { state.opening = null; });
-          const reservation = await state.opening;
-          if (!state.upload || state.upload.over) Object.assign(state, { upload: new Upload(reservation, changed), since: now() });
-        }
-        const twice = state.upload.add(chosen);
-        announce(N("%d file added", "%d files added", chosen.length - twice.length));
-        setPhase("ready");
-      } catch (error) {
-        if (!(error instanceof Failure)) console.error(error);
-        state.left.push(...chosen);
-        setProblem(error);
-        setPhase("ready");
-      }
-    },
+    add: (more) => add(context, more),
     /** Asks for permission to read the missing files again that have a handle. */
-    async reopenAll() {
-      for (const item of state.upload.items.filter((/** @type {import("./engine.js").Item} */ i) => i.state === "missing")) {
-        const file = await reopen(item.handle, true);
-        if (file) state.upload.give(item, file);
-      }
-      redraw((n) => n + 1);
-    },
+    reopenAll: () => reopenAll(context).then(() => redraw((n) => n + 1)),
     /** Cancels the reservation and starts over. */
-    async discard() {
-      const { upload } = state;
-      Object.assign(state, { upload: null, left: [] });
-      for (const item of upload?.items ?? []) item.request?.abort();
-      if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
-      await removeRecord(key);
-      setPhase("ready");
-      setReceipt(null);
-      setProblem(null);
-    },
-    /** Delivers, and stores the receipt for the next time the page is opened. @param {Record<string, any>} metadata @returns {Promise<any>} */
-    async deliver(metadata) {
-      const { upload } = state;
-      const answer = await upload.deliver(metadata);
-      const done = answer.createdAt ? answer : await find?.(answer.uid).catch(() => {}) ?? {
-        uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
-        subject: metadata.subject, message: metadata.message, createdAt: new Date(now()).toISOString(), recipients: metadata.recipients ?? [],
-      };
-      const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
-      state.upload = null;
-      if (state.keep) await writeRecord(key, { since: now(), receipt: kept });
-      setReceipt(kept);
-      document.getElementById("main")?.focus();
-      scrollTo(0, 0);
-      return kept;
-    },
+    discard: () => discard(context),
+    /** Delivers, and stores the receipt for the next time the page is opened. @param {Record<string, any>} metadata */
+    deliver: (metadata) => deliver(context, metadata),
   };
 }
 
-/** Returns the record from which a later visit resumes. @param {{upload: Upload, form: object, since: number}} state */
-const record = ({ upload, form, since }) => ({
+/** Resumes the upload of an earlier visit. @param {Context} context @param {any} found the record */
+async function resume({ key, state, changed, setPhase, setProblem }, found) {
+  const upload = new Upload({ ...found, ...found.limits }, changed);
+  const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
+  const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
+  if (known instanceof Error) {
+    await removeRecord(key);
+    setProblem(T("An earlier upload from this browser has expired. Please begin again."));
+    return;
+  }
+  setProblem(null);
+  const held = new Map((known.body.objects ?? []).map((/** @type {any} */ o) => [o.clientId, o]));
+  upload.next = found.items.length + 1;
+  upload.items = await Promise.all(found.items.map(async (/** @type {Item} */ item) => {
+    const there = held.get(item.clientId);
+    const file = await reopen(item.handle, false);
+    const stand = { attached: there !== undefined, held: there?.contentLength ?? 0, state: there?.contentLength === item.size ? "done" : "missing" };
+    return { ...item, ...stand, file, flying: 0, speed: 0, problem: "" };
+  }));
+  Object.assign(state, { upload, form: found.form ?? {}, since: found.since });
+  for (const item of [...upload.items]) if (item.state === "missing" && item.file) upload.give(item, item.file);
+  setPhase(upload.items.some((item) => item.state === "missing") ? "found" : "ready");
+}
+
+/** @param {Context} context @param {import("../files.js").Chosen[]} more */
+async function add({ state, changed, reserve, setPhase, setProblem }, more) {
+  const chosen = [...state.left.splice(0), ...more];
+  if (!chosen.length) return;
+  setProblem(null);
+  try {
+    if (!state.upload || state.upload.over) {
+      setPhase("opening");
+      state.opening ??= reserve().finally(() => { state.opening = null; });
+      const reservation = await state.opening;
+      if (!state.upload || state.upload.over) Object.assign(state, { upload: new Upload(reservation, changed), since: now() });
+    }
+    const twice = /** @type {Upload} */ (state.upload).add(chosen);
+    announce(N("%d file added", "%d files added", chosen.length - twice.length));
+    setPhase("ready");
+  } catch (error) {
+    if (!(error instanceof Failure)) console.error(error);
+    state.left.push(...chosen);
+    setProblem(error);
+    setPhase("ready");
+  }
+}
+
+/** @param {Context} context */
+async function reopenAll({ state }) {
+  const upload = /** @type {Upload} */ (state.upload);
+  for (const item of upload.items.filter((i) => i.state === "missing")) {
+    const file = await reopen(item.handle, true);
+    if (file) upload.give(item, file);
+  }
+}
+
+/** @param {Context} context */
+async function discard({ key, state, setPhase, setProblem, setReceipt }) {
+  const { upload } = state;
+  Object.assign(state, { upload: null, left: [] });
+  for (const item of upload?.items ?? []) item.request?.abort();
+  if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
+  await removeRecord(key);
+  setPhase("ready");
+  setReceipt(null);
+  setProblem(null);
+}
+
+/** @param {Context} context @param {Record<string, any>} metadata @returns {Promise<any>} the receipt */
+async function deliver({ key, state, find, setReceipt }, metadata) {
+  const upload = /** @type {Upload} */ (state.upload);
+  const answer = await upload.deliver(metadata);
+  const done = answer.createdAt ? answer : await find?.(answer.uid).catch(() => {}) ?? {
+    uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
+    subject: metadata.subject, message: metadata.message, createdAt: new Date(now()).toISOString(), recipients: metadata.recipients ?? [],
+  };
+  const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
+  state.upload = null;
+  if (state.keep) await writeRecord(key, { since: now(), receipt: kept });
+  setReceipt(kept);
+  document.getElementById("main")?.focus();
+  scrollTo(0, 0);
+  return kept;
+}
+
+/** Returns the record from which a later visit resumes. @param {Upload} upload @param {State} state */
+const record = (upload, { form, since }) => ({
   uid: upload.uid, token: upload.token, since, form,
   limits: { maxFiles: upload.limits.files, maxFileSizeMb: upload.limits.bytes / 1e6 },
   items: upload.items.filter((item) => item.state !== "failed")

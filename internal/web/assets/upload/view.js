@@ -109,8 +109,9 @@ export function UploadNotices({ upload }) {
 
 /** @param {{upload: UploadHook}} props */
 function Unfinished({ upload }) {
-  const t = upload.upload.totals();
-  const ask = upload.upload.items.some((item) => item.state === "missing" && item.handle);
+  const files = /** @type {Upload} */ (upload.upload);
+  const t = files.totals();
+  const ask = files.items.some((item) => item.state === "missing" && item.handle);
   const arrived = N("%d file, %s of %s have arrived.", "%d files, %s of %s have arrived.", t.files, bytes(t.sent), bytes(t.bytes));
   return html`<${Notice} kind="info" title=${T("You have an upload here that is not finished.")}>
     <p>${arrived} ${ask
