@@ -19,14 +19,14 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// root is the repository; the catalogues serve all of it.
+// root is the repository, whose whole source uses the catalogues.
 const root = "../.."
 
-// sentence is a msgid with its context and plural, as a catalogue names it.
+// sentence is a msgid with its context and plural.
 type sentence struct{ context, msgid, plural string }
 
-// TestCatalogues holds every catalogue against the source: nothing missing, untranslated, fuzzy, repeated or unused, and
-// each placeholder kept.
+// TestCatalogues compares every catalogue with the source. No sentence is missing, untranslated, fuzzy, repeated or
+// unused, and every translation has the placeholders of its msgid.
 func TestCatalogues(t *testing.T) {
 	t.Parallel()
 	used := usedSentences(t)
@@ -107,8 +107,8 @@ func placeholders(format string) map[int]string {
 	return found
 }
 
-// usedSentences reads T, F, N and C calls with literal arguments from the Go code, T from templates, and T, F and N from
-// scripts, but for those of others in a directory vendor.
+// usedSentences returns the sentences in the source: calls of T, F, N and C with literal arguments in Go code, T in
+// templates, and T, F and N in scripts outside of directories named vendor.
 func usedSentences(t *testing.T) map[sentence]string {
 	t.Helper()
 	used := map[sentence]string{}
@@ -174,7 +174,7 @@ func fromGo(path string, used map[sentence]string) error {
 	return nil
 }
 
-// literal returns an argument that is a string written in the source, also as a sum of several.
+// literal returns the value of an argument that is a string literal or a concatenation of literals.
 func literal(call *ast.CallExpr, i int) (string, bool) {
 	if i >= len(call.Args) {
 		return "", false
@@ -232,7 +232,7 @@ type entry struct {
 	translations []string
 }
 
-// readPO is a strict reader of its own, so that a mistake the library forgives is found.
+// readPO is a strict parser of .po files. It finds errors that the library tolerates.
 func readPO(t *testing.T, path string) map[sentence]entry {
 	t.Helper()
 	source, err := os.ReadFile(path)

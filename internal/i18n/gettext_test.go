@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-// TestMsgfmt lets gettext judge the catalogues: make test-gettext.
+// TestMsgfmt checks the catalogues with msgfmt of gettext: make test-gettext.
 func TestMsgfmt(t *testing.T) {
 	t.Parallel()
 	for _, locale := range i18n.Locales() {

@@ -72,7 +72,7 @@ func TestPrinter(t *testing.T) {
 	if got := ja.F("You are invited to join %s at %s.", "工房", "Consign"); got != "Consign の 工房 に招待されています。" {
 		t.Errorf("F = %q", got)
 	}
-	// What is filled in is never taken for a format.
+	// An argument is never used as a format.
 	if got := de.F("Help: %s", "100 %d %1$s"); got != "Hilfe: 100 %d %1$s" {
 		t.Errorf("F = %q", got)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
-// TestOneClientWaitsForItself: Eve sends twenty pictures at once. Ann, who comes after them from another address, waits for one.
+// Eve sends twenty pictures at once. Ann sends one afterwards from another address and waits for one picture only.
 func TestOneClientWaitsForItself(t *testing.T) {
 	t.Parallel()
 	p := imaging.New(imaging.Options{MaxParallel: 1})

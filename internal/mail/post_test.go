@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 )
 
-// post is an installation that sends mail: one server process.
+// post is one server process that sends mail.
 type post struct {
 	t      testing.TB
 	db     *database.DB
@@ -28,7 +28,7 @@ type post struct {
 	now time.Time
 }
 
-// buffer is a log that may be written to by many.
+// buffer is a log that is safe for concurrent use.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -89,7 +89,7 @@ func (p *post) advance(d time.Duration) {
 	p.now = p.now.Add(d)
 }
 
-// run works the queue until the returned function is called or the test ends.
+// run runs the jobs until the returned function is called or the test ends.
 func (p *post) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -140,7 +140,7 @@ func (p *post) get(uid id.Mail) mail.Mail {
 	panic("unreachable")
 }
 
-// await waits for a mail to satisfy ok and returns it.
+// await waits until a mail satisfies ok and returns it.
 func (p *post) await(uid id.Mail, what string, ok func(mail.Mail) bool) mail.Mail {
 	p.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -159,7 +159,7 @@ func (p *post) awaitState(uid id.Mail, state string) mail.Mail {
 	return p.await(uid, state, func(m mail.Mail) bool { return m.State == state })
 }
 
-// contents returns what the row still holds of a mail.
+// contents returns the data and the secret in the row of a mail.
 func (p *post) contents(uid id.Mail) (data string, sealed bool) {
 	p.t.Helper()
 	err := p.db.Pool.QueryRow(p.t.Context(), `SELECT data::text, secret IS NOT NULL FROM mails WHERE uid = $1`, uid).Scan(&data, &sealed)
@@ -178,7 +178,7 @@ func smtpTo(t testing.TB, s *server) mail.Transport {
 	return transport
 }
 
-// idle waits until no job is left to do now; ones that found a mail in another's hands come back later.
+// idle waits until no job is due. Jobs that found a mail leased by another job are scheduled for later.
 func (p *post) idle() {
 	p.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {

@@ -67,8 +67,8 @@ func TestQueuedMailIsSent(t *testing.T) {
 	}
 }
 
-// TestRepeatedAttemptsAreTheSameMail: the server keeps the mail but says otherwise, twice; before the third attempt the
-// server process is replaced by one with another configuration.
+// The mail server stores the mail but answers with an error, twice. Before the third attempt the Consign process is
+// restarted with another configuration. All attempts send the same bytes.
 func TestRepeatedAttemptsAreTheSameMail(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})
@@ -139,7 +139,7 @@ func TestPermanentRefusal(t *testing.T) {
 	}
 }
 
-// TestGivesUp: temporary failures end when the mail is too old.
+// A temporary failure becomes final when the mail is too old.
 func TestGivesUp(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})
@@ -154,7 +154,7 @@ func TestGivesUp(t *testing.T) {
 	if !strings.Contains(m.LastAnswer, "450 4.1.1 busy") {
 		t.Errorf("listed as %+v", m)
 	}
-	// The operator mends the server and tries again: there was no link, so that nothing was lost.
+	// The operator repairs the server and retries the mail. It had no link, so its data was kept.
 	s.answer(nil, nil)
 	if err := p.mailer.Retry(t.Context(), uid); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestOneMailPerRow: however many jobs a mail has, on two servers, it goes out once.
+// A mail with many jobs on two servers is sent once.
 func TestOneMailPerRow(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})
@@ -189,7 +189,7 @@ func TestOneMailPerRow(t *testing.T) {
 	}
 }
 
-// TestErase: of failed mails about something nothing stays that says what it was, and they are not sent without it.
+// Erase removes the content of failed mails about a reference, and Retry does not send them without it.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})
@@ -247,7 +247,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestRequeue: a mail whose job was lost, as after a restored backup of some tables only, gets a new one.
+// A mail whose job was lost, for example by restoring a backup of some tables, gets a new job.
 func TestRequeue(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})
@@ -320,7 +320,7 @@ func TestListAndClean(t *testing.T) {
 	}
 }
 
-// TestDirectory: without SMTP, a mail is a file and its links are in the log.
+// Without SMTP, a mail is written to a file and its links are logged.
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "var", "mail")

@@ -26,7 +26,7 @@ const (
 	theCode = "493817"
 )
 
-// full is complete data for every template: each takes what it knows.
+// full holds all keys of all templates.
 func full() map[string]any {
 	return map[string]any{
 		"address": "ann.other@example.org", "expiresAt": moment.Add(48 * time.Hour), "at": moment,
@@ -84,7 +84,7 @@ func rendered(t testing.TB, m *Mailer, msg Message) Envelope {
 	return e
 }
 
-// parsed is a mail as its reader's program sees it.
+// parsed is a mail as a mail program parses it.
 type parsed struct {
 	header     mail.Header
 	subject    string
@@ -142,7 +142,7 @@ func parse(t testing.TB, raw []byte) parsed {
 	return p
 }
 
-// TestEveryTemplateInEveryLocale renders them all, with everything, with nothing, and looks for what must not happen.
+// TestEveryTemplateInEveryLocale renders every template in every locale, with all data and without data.
 func TestEveryTemplateInEveryLocale(t *testing.T) {
 	t.Parallel()
 	m := renderer(t)
@@ -207,7 +207,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestHostileWords: nothing a stranger writes reaches a header, the markup or a link.
+// Untrusted text cannot inject headers, markup or links.
 func TestHostileWords(t *testing.T) {
 	t.Parallel()
 	m := renderer(t)
@@ -328,7 +328,7 @@ func TestUploadConfirmationOfManyFiles(t *testing.T) {
 	}
 }
 
-// TestProtectedTransfersStayClosed: until password or code, nothing of the contents shows.
+// A mail about a protected transfer shows nothing of its contents.
 func TestProtectedTransfersStayClosed(t *testing.T) {
 	t.Parallel()
 	m := renderer(t)

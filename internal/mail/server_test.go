@@ -24,7 +24,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// taken is a mail as a server received it.
+// taken is a mail received by the server.
 type taken struct {
 	from, to string
 	raw      string
@@ -32,7 +32,7 @@ type taken struct {
 	user     string
 }
 
-// server is a real SMTP server whose answers a test decides.
+// server is a real SMTP server with answers chosen by the test.
 type server struct {
 	addr string
 
@@ -40,7 +40,7 @@ type server struct {
 	got    []taken
 	tries  int
 	rcpt   func(try int) error // answer to the recipient of the try-th mail, from 1
-	data   func(try int) error // answer to its content, which the server has then read and kept
+	data   func(try int) error // answer to its content, after the server has read and stored it
 	noAuth bool
 }
 
@@ -71,7 +71,7 @@ func newServer(t testing.TB, o serverOptions) *server {
 
 func (s *server) url() string { return "smtp://" + s.addr }
 
-// answer sets what happens from now on; nil accepts.
+// answer sets the answers to the next mails; nil accepts.
 func (s *server) answer(rcpt, data func(try int) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func certificate(t testing.TB) tls.Certificate {
 	return c
 }
 
-// TestMain makes the test certificate one of the system's before anything reads those, as an operator would.
+// TestMain adds the test certificate to the system's trusted certificates before they are read.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		c, err := certificateOnce()

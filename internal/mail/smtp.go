@@ -29,8 +29,8 @@ type SMTP struct {
 }
 
 const (
-	connectTimeout  = 20 * time.Second
-	farewellTimeout = time.Second // for the answer to QUIT
+	connectTimeout = 20 * time.Second
+	quitTimeout    = time.Second // for the answer to QUIT
 )
 
 var errSMTPURL = errors.New("CONSIGN_SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
@@ -119,7 +119,7 @@ func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) 
 		return "", err
 	}
 	// The mail is accepted. A slow or failing QUIT must not delay or undo that.
-	_ = client.UpdateDeadline(farewellTimeout)
+	_ = client.UpdateDeadline(quitTimeout)
 	_ = client.Quit()
 	return answer, nil
 }

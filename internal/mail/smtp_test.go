@@ -134,7 +134,7 @@ func TestSMTPFails(t *testing.T) {
 	}
 }
 
-// TestSMTPHonoursItsContext: a server that accepts and then says nothing holds nobody up.
+// Send returns when its context ends although the server does not answer.
 func TestSMTPHonoursItsContext(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -157,8 +157,8 @@ func TestSMTPHonoursItsContext(t *testing.T) {
 	}
 }
 
-// TestSMTPNeedsNoFarewell: once the server has taken the mail, one that never answers QUIT holds nobody up.
-func TestSMTPNeedsNoFarewell(t *testing.T) {
+// Send succeeds after the mail was accepted although the server does not answer QUIT.
+func TestSMTPWithoutAnswerToQuit(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

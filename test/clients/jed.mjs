@@ -1,5 +1,5 @@
-// Loads the bundle of every locale from a server into jed, as a client in a browser would, and holds what it says against
-// the PO form of the same bundle. Called by test/jed.sh with the server's URL.
+// Loads the bundle of every locale from a server into jed, as a browser would, and compares its translations with the PO
+// form of the same bundle. Called by test/jed.sh with the server's URL.
 import assert from 'node:assert/strict'
 import Jed from 'jed'
 
@@ -8,10 +8,10 @@ const identity = `${url}/id/v3`
 const { availableLocales } = await (await fetch(`${identity}/environment`)).json()
 assert.equal(availableLocales.length, 8)
 
-// unquote joins the quoted lines of a PO entry.
+// unquote returns the joined quoted lines of a PO entry.
 const unquote = (lines) => lines.map((l) => JSON.parse(l.slice(l.indexOf('"')))).join('')
 
-// entries reads a PO file: [{ msgctxt, msgid, msgid_plural, msgstr: […] }].
+// entries parses a PO file: [{ msgctxt, msgid, msgid_plural, msgstr: […] }].
 function entries(po) {
   return po.split(/\n\s*\n/).flatMap((block) => {
     const lines = block.split('\n').filter((l) => l && !l.startsWith('#'))

@@ -1,4 +1,4 @@
-// Gets a token of every kind through the public API and has jose verify it: signature against the published keys, issuer,
+// Gets a token of every kind through the public API and verifies it with jose: signature against the published keys, issuer,
 // audience, expiry. Called by test/jose.sh with the server's URL and the demo credentials.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
@@ -11,7 +11,7 @@ const transfer = `${url}/transfer/v2`
 const [, email] = readFileSync(demo, 'utf8').match(/^email: *(.*)$/m)
 const [, password] = readFileSync(demo, 'utf8').match(/^password: *(.*)$/m)
 
-// call makes a request and returns the answer's body, with the token of the Authorization header beside it.
+// call sends a request and returns the body of the answer and the token of its Authorization header.
 async function call(method, target, token, body) {
   const headers = {}
   if (token) headers.Authorization = `Bearer ${token}`
@@ -22,7 +22,7 @@ async function call(method, target, token, body) {
   return { ...(text ? JSON.parse(text) : {}), bearer: answer.headers.get('Authorization')?.replace(/^Bearer /, '') }
 }
 
-// totp is the code of a base32 key in the step that is `ahead` of now (RFC 6238).
+// totp returns the code of a base32 key, `ahead` steps after now (RFC 6238).
 function totp(key, ahead = 0) {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
   const bits = [...key].map((c) => alphabet.indexOf(c).toString(2).padStart(5, '0')).join('')
@@ -52,7 +52,7 @@ async function check(kind, token, scope, audience) {
   return payload
 }
 
-// offers tells whether the server's own description has an operation.
+// offers reports whether the server's OpenAPI document has an operation.
 async function offers(document, path) {
   return (await (await fetch(`${url}/api/${document}`)).text()).includes(`\n  ${path}:`)
 }

@@ -1,10 +1,10 @@
-// As much of a browser as a login needs: cookies by path, redirects, HTML forms.
+// A minimal browser for logins: cookies by path, redirects, HTML forms.
 
 /** @param {string} text */
 const plain = (text) => text.replace(/&quot;/g, '"').replace(/&#39;|&#x27;/g, "'").replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
 
 /**
- * The first form of a page: where it goes and what it holds.
+ * Returns the action and the fields of the first form of a page.
  * @param {string} html @param {string} base
  */
 export function formOf(html, base) {
@@ -19,7 +19,7 @@ export function formOf(html, base) {
 }
 
 export class Browser {
-  /** @param {string} origin of the provider, whose cookies are kept */
+  /** @param {string} origin of the provider; only its cookies are stored */
   constructor(origin) {
     this.origin = origin;
     /** @type {Map<string, {name: string, value: string, path: string}>} */

@@ -50,7 +50,7 @@ async function register() {
 }
 
 /**
- * Posts the form that a provider's page holds, as the browser's script would, and gives where the browser goes.
+ * Posts the form on a provider's page, as its script would. Returns the URL to which the browser goes.
  * @param {{html: string, url: string}} page
  */
 async function submit(page) {
@@ -78,7 +78,7 @@ async function signInByForm(browser, login) {
   return /** @type {string} */ (claimed.body.token);
 }
 
-/** An external ID token that a client keeps to itself. @param {string} login */
+/** Returns an ID token of the external provider. @param {string} login */
 async function idToken(login) {
   const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: "s", nonce: randomBytes(16).toString("hex") }), login);
   return formOf(page.html, page.url).fields.id_token;
@@ -97,7 +97,7 @@ async function access(token) {
   return /** @type {string} */ (body.token);
 }
 
-/** Asks for a code with PKCE and nonce. @param {string} login */
+/** Requests a code with PKCE and nonce. @param {string} login */
 async function code(login) {
   const verifier = randomBytes(32).toString("base64url");
   const challenge = createHash("sha256").update(verifier).digest("base64url");

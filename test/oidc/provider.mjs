@@ -1,5 +1,5 @@
-// A real OpenID provider (npm oidc-provider) for the test of external logins: people that a test makes up, a login page
-// that believes everybody, and the front-channel logout frames that oidc-provider itself does not render.
+// An OpenID provider (npm oidc-provider) for the test of external logins: people defined by the test, a login page without
+// password, and the front-channel logout frames that oidc-provider does not render.
 import { createServer } from "node:http";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { Provider } from "oidc-provider";
@@ -8,16 +8,16 @@ export const client = { id: "consign", secret: "secret-of-consign-at-the-test-pr
 
 /**
  * Starts a provider.
- * @param {number} port where it listens on loopback
- * @param {{redirect: string, logout: string}} consign where people and logouts are sent
+ * @param {number} port on loopback
+ * @param {{redirect: string, logout: string}} consign redirect URIs of logins and logouts
  */
 export async function startProvider(port, consign) {
   const issuer = `http://127.0.0.1:${port}`;
-  /** @type {Map<string, Record<string, unknown>>} what the provider says of each person, by sub */
+  /** @type {Map<string, Record<string, unknown>>} claims of each person, by sub */
   const people = new Map();
   /** @type {import("node:http").RequestListener} */
   let handler;
-  /** @type {string[]} sids of the sessions that somebody is about to end */
+  /** @type {string[]} sids of the sessions being ended */
   let ending = [];
 
   function make() {
@@ -31,7 +31,7 @@ export async function startProvider(port, consign) {
         redirect_uris: [consign.redirect],
         response_types: ["id_token", "code"],
         grant_types: ["implicit", "authorization_code"],
-        // What makes oidc-provider put sid into ID tokens.
+        // Makes oidc-provider put sid into ID tokens.
         backchannel_logout_uri: `${issuer}/backchannel`,
         backchannel_logout_session_required: true,
       }],
@@ -72,9 +72,9 @@ export async function startProvider(port, consign) {
   return {
     issuer,
     people,
-    /** New keys; everybody is signed out. */
+    /** Replaces the keys and signs everybody out. */
     rotate: make,
-    /** Ends the provider, and begins it again. */
+    /** Restarts the provider. */
     stop: () => new Promise((resolve) => { server.close(() => resolve(undefined)); server.closeAllConnections(); }),
     start: listen,
   };

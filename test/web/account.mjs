@@ -17,7 +17,7 @@ export async function accountTests() {
     await p.getByRole("button", { name: "Create an account" }).click();
     await p.getByText("We have sent a message to nora@example.com").waitFor();
     const { link } = await mail("nora@example.com", "/confirm/");
-    const q = await page(context, new URL(link).pathname); // a tab of its own: not signed in there
+    const q = await page(context, new URL(link).pathname); // another tab, which is not signed in
     await q.fill("[name=email]", "nora@example.com");
     await q.fill("[name=password]", password);
     await q.getByRole("button", { name: "Sign in", exact: true }).click();
@@ -27,7 +27,7 @@ export async function accountTests() {
     await q.getByLabel("Name in the link").fill("nora");
     await q.getByRole("button", { name: "Add a question" }).click();
     await q.getByLabel("Question", { exact: true }).fill("Order number");
-    await q.getByLabel("An answer is required").check(); // an unanswered preview does not keep it from being saved
+    await q.getByLabel("An answer is required").check(); // the empty preview does not block saving
     await q.locator(".preview").getByLabel("Order number").waitFor();
     await q.getByRole("button", { name: "Save" }).click();
     await q.getByText("/m/nora").first().waitFor();
@@ -38,10 +38,10 @@ export async function accountTests() {
     await again.fill("[name=password]", password);
     await again.getByRole("button", { name: "Sign in", exact: true }).click();
     await again.getByRole("button", { name: "Confirm the address" }).click();
-    await again.locator(".notice.bad").waitFor(); // used up, or once a minute
+    await again.locator(".notice.bad").waitFor(); // the key is consumed, or the rate limit is reached
   });
 
-  await test("a wrong password, and where one goes after signing in", async () => {
+  await test("a wrong password, and the page after signing in", async () => {
     const who = await person("Wendy");
     const p = await page(await visitor(), "/account");
     await p.waitForURL("**/login?next=%2Faccount");
@@ -72,7 +72,7 @@ export async function accountTests() {
     await q.getByRole("heading", { name: "Your account" }).waitFor();
   });
 
-  await test("forgot the password", async () => {
+  await test("reset the password", async () => {
     const who = await person("Rita");
     const p = await page(await visitor(), "/reset");
     await p.fill("[name=address]", who.email);
@@ -80,7 +80,7 @@ export async function accountTests() {
     await p.getByText("a message with a link is on its way").waitFor();
     const { link } = await mail(who.email, "/reset/");
     const q = await page(await visitor(), new URL(link).pathname);
-    await q.reload(); // opening does not use the link up
+    await q.reload(); // opening the page does not consume the key
     await q.fill("[name=password]", password);
     await q.getByRole("button", { name: "Set the password" }).click();
     await q.getByText("Your new password is set").waitFor();

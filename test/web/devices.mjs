@@ -1,9 +1,9 @@
-// What people's devices bring along: small windows that must not jump, clocks that are wrong, storage that is refused.
+// Devices: layout shifts in small windows, wrong clocks, blocked storage, proxies.
 
 import { access, api, base, demo, equal, file, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 export async function devicesTests() {
-  await test("nothing on a page jumps while it loads", async () => {
+  await test("no layout shifts while a page loads", async () => {
     const viewport = { width: 360, height: 740 };
     for (const [context, places] of [[await visitor({ viewport }), ["/", "/m/demo"]], [await signedIn(demo, { viewport }), ["/inbox", "/send", "/mailbox", "/account"]]]) {
       await context.addInitScript(() => {
@@ -22,7 +22,7 @@ export async function devicesTests() {
     }
   });
 
-  await test("the start page opens a mailbox by its name, and whatever link was pasted", async () => {
+  await test("the start page opens a mailbox by name, and any pasted link", async () => {
     const { host } = new URL(base), elsewhere = base.replace("localhost", "127.0.0.1"); // organizations have hosts of their own
     const p = await page(await visitor({ also: elsewhere }), "/");
     for (const pasted of [" Demo/ ", `${base.toUpperCase()}/M/DEMO/`, `  ${host}/m/demo?from=mail#top`, `Leave them at <${base}/m/demo>.`]) {
@@ -58,7 +58,7 @@ export async function devicesTests() {
     }
   });
 
-  await test("a clock that is years off signs nobody out, and asks for no token more than once in its life", async () => {
+  await test("a wrong clock does not end the session, and each access token is requested once per lifetime", async () => {
     const who = await person("Tick");
     for (const years of [-20, 20]) {
       const p = await (await visitor()).newPage();
@@ -73,7 +73,7 @@ export async function devicesTests() {
       await p.getByRole("tab", { name: "Sent" }).click();
       await p.getByText("You have not sent anything yet.").waitFor();
       equal(asked.length, 1, `tokens asked for, ${years} years off`);
-      await p.clock.fastForward("11:00"); // the life of an access token, and a minute
+      await p.clock.fastForward("11:00"); // the lifetime of an access token and one minute
       await p.getByRole("tab", { name: "Received" }).click();
       await p.getByText("Nothing has arrived yet.").waitFor();
       equal(asked.length, 2, `tokens asked for after it has ended, ${years} years off`);
@@ -81,12 +81,12 @@ export async function devicesTests() {
     }
   });
 
-  await test("a token that has ended while the device slept is replaced, and a session that has ended leads to signing in", async () => {
+  await test("an access token that expired while the device slept is renewed, and an ended session leads to sign-in", async () => {
     const context = await signedIn(await person("Nap"));
     const p = await page(context, "/inbox"), q = await page(context, "/m/demo");
     const refuse = (token) => async (route) => (route.request().headers().authorization === token ? route.fulfill({ status: 401, json: { error: { code: 401903, message: "", details: [] } } }) : route.continue());
     let feed = "";
-    await context.route("**/events", async (route) => { // the first token is refused, whichever it is
+    await context.route("**/events", async (route) => { // the first token is rejected
       feed ||= route.request().headers().authorization;
       await refuse(feed)(route);
     });
@@ -107,7 +107,7 @@ export async function devicesTests() {
     await p.waitForURL("**/login?next=%2Finbox");
   });
 
-  await test("a wrong password for a transfer is tried once, by whoever is signed in too", async () => {
+  await test("a wrong password for a transfer is sent once, also when signed in", async () => {
     const token = await access(await person("Olga"));
     const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7, protection: "password", password: "opensesame-42" } });
     const at = `/transfer/v2/reservations/${body.uid}`;
@@ -166,7 +166,7 @@ export async function devicesTests() {
     await p.getByText("Your browser does not let this page keep who is signed in.").waitFor();
   });
 
-  await test("an upload that has ended stops asking, says so and gives its words to the next", async () => {
+  await test("an expired upload stops its requests, says so, and keeps the form for the next one", async () => {
     const begin = async () => {
       const p = await page(await visitor(), "/m/demo");
       await p.setInputFiles("[data-test=files]", file("small.txt", 10).at);
@@ -191,7 +191,7 @@ export async function devicesTests() {
     equal(await p.inputValue("[name=anonSender]"), "Sam Stranger", "what was typed");
   });
 
-  await test("files wait for a server that cannot begin an upload, and need not be chosen again", async () => {
+  await test("chosen files are kept when the reservation fails", async () => {
     const p = await page(await visitor(), "/m/demo");
     const away = [(r) => r.abort(), (r) => r.fulfill({ status: 503, json: { error: { code: 503011, message: "", details: [] } } })];
     await p.route("**/public/mailbox/demo", (r) => (r.request().method() === "POST" && away.length ? away.shift()(r) : r.continue()));
@@ -204,7 +204,7 @@ export async function devicesTests() {
     equal(await p.locator(".item .name").evaluateAll((all) => all.map((e) => e.firstChild.textContent.trim())), ["first.txt", "second.txt"], "files");
   });
 
-  await test("a proxy that takes small parts only gets small parts", async () => {
+  await test("parts become smaller behind a proxy that answers 413", async () => {
     const p = await page(await visitor(), "/m/demo");
     let refused = 0;
     await p.route("**/content", (r) => {
@@ -218,7 +218,7 @@ export async function devicesTests() {
     if (!(refused > 0 && refused <= 5)) throw new Error(`${refused} refusals`);
   });
 
-  await test("an inbox that was offline shows what it could not load, by itself", async () => {
+  await test("the inbox reloads when the network returns", async () => {
     const context = await signedIn(await person("Ona"));
     const p = await page(context, "/inbox");
     await context.setOffline(true);

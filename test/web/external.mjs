@@ -1,16 +1,16 @@
-// Signing in with another service: npm's oidc-provider, as in test/oidc.
+// Sign-in with an external provider: npm oidc-provider, as in test/oidc.
 
 import { startProvider } from "../oidc/provider.mjs";
 import { api, base, equal, page, test, visitor } from "./kit.mjs";
 
 const issuer = `http://127.0.0.1:${process.env.IDP_PORT}`;
 
-/** A browser at the sign-in page; the provider's address is not Keycloak's, for which the page takes it. */
+/** Opens the sign-in page and redirects its Keycloak URLs to the test provider. */
 async function atSignIn() {
   const context = await visitor({ also: issuer });
   await context.route("**/protocol/openid-connect/auth?*", (route) =>
     route.fulfill({ status: 303, headers: { Location: route.request().url().replace("/protocol/openid-connect", "") } }));
-  await context.route(/^https:/, (route) => route.abort()); // what the provider's pages would fetch from elsewhere
+  await context.route(/^https:/, (route) => route.abort()); // resources that the provider's pages load from other hosts
   const p = await page(context, "/login?next=%2Faccount");
   await p.getByRole("button", { name: "Sign in with Test provider" }).click();
   await p.waitForURL(`${issuer}/**`);
@@ -18,7 +18,7 @@ async function atSignIn() {
 }
 
 export async function externalTests() {
-  await test("sign in with another service", async () => {
+  await test("sign in with an external provider", async () => {
     const { body } = await api("GET", "/id/v3/environment");
     const idp = await startProvider(Number(process.env.IDP_PORT), { redirect: body.oidcSettings.redirectUrl, logout: `${base}/id/v3/oidc/auth/logout` });
     try {
@@ -27,7 +27,7 @@ export async function externalTests() {
       await p.locator("[name=login]").fill("frieda");
       await p.locator("[name=password]").fill("whatever");
       await p.locator("button[type=submit]").click();
-      await p.getByRole("button", { name: "Continue" }).click(); // what the service asks: whether to tell the address
+      await p.getByRole("button", { name: "Continue" }).click(); // consent of the provider: share the address
       await p.waitForURL("**/account");
       equal(await p.getByLabel("Name", { exact: true }).inputValue(), "Frieda Fern", "name");
       const q = await atSignIn();

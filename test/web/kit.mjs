@@ -1,4 +1,4 @@
-// What the tests of the web client share: a browser that tells on the pages, people with accounts, the mails of the server.
+// Shared by the tests of the web client: browsers that collect errors of the pages, people with accounts, mails of the server.
 
 import { execFileSync } from "node:child_process";
 import { createHmac, createHash, randomBytes } from "node:crypto";
@@ -15,12 +15,12 @@ export const demo = { email: /^email: *(.*)$/m.exec(demoText)[1], password: /^pa
 export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 
 let complaints = [];
-/** Forgives the complaints that a test has provoked. @param {RegExp} expected */
+/** Removes the errors that a test has caused on purpose. @param {RegExp} expected */
 export const forgive = (expected) => { complaints = complaints.filter((complaint) => !expected.test(complaint)); };
 
 /**
- * A person's browser. Whatever its pages complain about fails the test; refusals of the API are allowed by the test that
- * expects them. `also`: an origin besides the server's that it may ask.
+ * Opens a browser context. Any error of its pages fails the test unless the test calls forgive. `also`: an origin besides the
+ * server's that it may request.
  */
 export async function visitor({ also = base, ...options } = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
@@ -46,13 +46,13 @@ export async function page(context, where) {
   return p;
 }
 
-/** Waits until a page has loaded what it shows. */
+/** Waits until a page has loaded its content. */
 export async function settled(p) {
   await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
 }
 
 let failed = 0;
-/** Runs one test; a failure is told and the next goes on. */
+/** Runs one test. A failure is printed, and the next test runs. */
 export async function test(name, work_) {
   if (only && !new RegExp(only).test(name)) return;
   const began = Date.now();
@@ -94,7 +94,7 @@ export function file(name, size) {
   return { at, name: path.basename(name), size, sum: sha256(bytes) };
 }
 
-/** Sends no faster than so many bytes a second. */
+/** Limits the upload rate in bytes per second. */
 export async function slow(p, rate) {
   const cdp = await p.context().newCDPSession(p);
   await cdp.send("Network.enable");
@@ -103,11 +103,11 @@ export async function slow(p, rate) {
   return { cut: () => set(true, rate), mend: () => set(false, rate), free: () => set(false, -1) };
 }
 
-// ---- the API, where a test needs a state rather than a page
+// ---- the API, for state that a test needs
 
 const agent = await browser.newPage().then(async (p) => { const agent = await p.evaluate(() => navigator.userAgent); await p.close(); return agent; });
 
-/** One call; it fails unless the answer is a good one, or the expected one. */
+/** Sends a request. Fails unless the status is 2xx or the expected one. */
 export async function api(method, where, { token, json, bytes, type, expect } = {}) {
   const headers = { Accept: "application/json", "User-Agent": agent.replace("Headless", "") };
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -120,23 +120,23 @@ export async function api(method, where, { token, json, bytes, type, expect } = 
   return { body, location, token: (response.headers.get("Authorization") ?? "").replace("Bearer ", "") };
 }
 
-/** The operator's command line, beside the running server. */
+/** Runs the consign command. */
 export function consign(...args) {
   const env = { ...process.env, CONSIGN_PUBLIC_URL: base, CONSIGN_DATA_DIR: data };
   return execFileSync(path.resolve(import.meta.dirname, "../../bin/consign"), args, { env, encoding: "utf8", stdio: "pipe" });
 }
 
 const sessions = new Map();
-/** The ID token of somebody, signed in once for all tests: the login bucket stays on. */
+/** Returns the ID token of a person. All tests share it, because the login rate limit stays on. */
 export async function idToken({ email, password }) {
   if (!sessions.has(email)) sessions.set(email, (await api("POST", "/id/v3/auth/login", { json: { email, type: "bcrypt", key: password } })).body.token);
   return sessions.get(email);
 }
-/** Keeps the ID token that an answer brought for somebody. */
+/** Stores the ID token in an answer for a person. */
 export const settle = (person, { token }) => { if (token) sessions.set(person.email, token); };
 export const access = async (person) => (await api("POST", "/id/v3/auth/access", { token: await idToken(person) })).body.token;
 
-/** A browser in which somebody is signed in. */
+/** Opens a browser in which a person is signed in. */
 export async function signedIn(person, options) {
   const context = await visitor(options);
   const token = await idToken(person);
@@ -150,7 +150,7 @@ export async function signedIn(person, options) {
 }
 
 let people = 0;
-/** A person with a confirmed address, made through the API. */
+/** Creates a person with a confirmed address through the API. */
 export async function person(name, email = `${name.toLowerCase()}${++people}@example.com`) {
   const who = { email, password: "quiet-heron-17-lagoon", name };
   const { body } = await api("POST", "/id/v3/signup", { json: { address: who.email, password: who.password, name } });
@@ -163,7 +163,7 @@ export async function person(name, email = `${name.toLowerCase()}${++people}@exa
 
 // ---- mails
 
-/** Waits for the newest mail to an address that holds a text; returns its plain part and the link with that text. */
+/** Waits for the newest mail to an address that contains a text. Returns its plain part and the link with that text. */
 export async function mail(to, text, { after = 0 } = {}) {
   for (let i = 0; i < 100; i++) {
     const dir = path.join(data, "mail");

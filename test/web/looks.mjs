@@ -1,4 +1,4 @@
-// Every page and its states as it looks and sounds: a picture in light, dark and at 360 pixels, judged by axe.
+// A picture of every page and state in light, in dark and at 360 pixels, each checked with axe.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -11,7 +11,7 @@ const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
 
-/** What axe finds, and how far a page is wider than its window. */
+/** Fails when axe finds a problem or the page is wider than its window. */
 export async function judge(p, what) {
   await settled(p);
   await p.evaluate(axe);
@@ -22,10 +22,10 @@ export async function judge(p, what) {
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
 }
 
-/** Pictures of what the window shows, not of the whole page. */
+/** Pictures of the window only, not of the whole page. */
 const inWindow = ["api", "dialog", "crop", "second-factor-setup"];
 
-/** The pages that anybody sees: name, path, and what brings them into the state of the picture. */
+/** The public pages: name, path, and the steps to the state of the picture. */
 const strangers = (w) => [
   ["home", "/"],
   ["mailboxpage", "/m/mara.lindqvist"],
@@ -58,7 +58,7 @@ const strangers = (w) => [
   ["api", "/api/"],
 ];
 
-/** The pages of somebody signed in. */
+/** The pages of a signed-in person. */
 const owners = (w) => [
   ["inbox", "/inbox", async (p) => {
     await p.locator(".entry .head").first().click();
@@ -86,7 +86,7 @@ const owners = (w) => [
   ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"], ["organization-documents", "/organization#documents"],
 ];
 
-/** The pages of people who have just begun. */
+/** The pages of new accounts. */
 const beginners = (w) => [
   ["inbox-empty", "/inbox"],
   ["mailbox-new", "/mailbox"],
@@ -97,7 +97,7 @@ const beginners = (w) => [
   }],
 ];
 
-/** Somebody with a second factor, a picture to crop, an invitation: what the pictures need besides the world. */
+/** Prepares what the pictures need besides the world: a person with a second factor, a picture to crop, an invitation. */
 async function prepare() {
   const w = await world();
   const careful = await person("Carola"), newcomer = await person("Ingrid", "ingrid@harbour.example");

@@ -11,7 +11,7 @@ async function fill(p, more = {}) {
 }
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
 
-/** What the receipt says: name to sum. */
+/** Returns the files on the receipt: name to SHA-256. */
 const receipt = async (p) => {
   await p.waitForSelector(".receipt", { timeout: 60_000 });
   return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".sum").textContent.replace("SHA-256 ", "")])));
@@ -69,7 +69,7 @@ export async function mailboxPageTests() {
     if (!sent.length || /bytes 0-/.test(sent[0])) throw new Error(`did not go on where it stopped: ${sent}`);
   });
 
-  await test("a file that was changed meanwhile begins anew", async () => {
+  await test("a file that was changed between visits starts over", async () => {
     const context = await visitor();
     let p = await page(context, "/m/demo");
     const big = file("changed.bin", 8_000_000);
@@ -89,7 +89,7 @@ export async function mailboxPageTests() {
     equal(await receipt(p), { [big.name]: sha256(bytes) }, "receipt");
   });
 
-  await test("a file that changes while it is read is stated", async () => {
+  await test("a file that changes while it is read is reported", async () => {
     const p = await page(await visitor(), "/m/demo");
     const big = file("moving.bin", 10_000_000);
     await slow(p, 2_000_000);
@@ -180,7 +180,7 @@ export async function mailboxPageTests() {
     equal(Object.entries(body.transfers[0].fields).sort(), Object.entries({ at: "10:30", contact: "x@example.com", copies: "2", due: "2026-12-24", kind: "offer", project: "Bridge 12" }), "fields");
   });
 
-  await test("absence is told before anything is chosen", async () => {
+  await test("absence is shown before files are chosen", async () => {
     const bob = await person("Bob");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(bob), json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });
     const p = await page(await visitor(), "/m/bob.away");
@@ -188,7 +188,7 @@ export async function mailboxPageTests() {
     equal(await p.locator(".chooser").count(), 0, "choosers");
   });
 
-  await test("a full mailbox is told before anything is chosen, and when it becomes full meanwhile", async () => {
+  await test("a full mailbox is shown before files are chosen, and when it becomes full during the upload", async () => {
     const carl = await person("Carl");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(carl), json: { vanityLink: "carl.full" } });
     const early = await page(await visitor(), "/m/carl.full");
@@ -204,7 +204,7 @@ export async function mailboxPageTests() {
     const p = await page(await visitor(), "/m/demo");
     const at = path.join(work, "huge.img");
     fs.writeFileSync(at, "");
-    fs.truncateSync(at, 20e9); // a hole: it takes no room
+    fs.truncateSync(at, 20e9); // a sparse file
     const ranges = [];
     p.on("request", (r) => { if (r.method() === "PUT") ranges.push(r.headers()["content-range"]); });
     await slow(p, 4_000_000);
@@ -216,7 +216,7 @@ export async function mailboxPageTests() {
     await p.getByText("Choose at least one file.").waitFor();
   });
 
-  await test("a server that is away for a while", async () => {
+  await test("a server that is unavailable for a while", async () => {
     const p = await page(await visitor(), "/m/demo");
     let refusals = 2;
     await p.context().route("**/content", (route) => (refusals-- > 0 && route.request().method() === "PUT"
@@ -255,7 +255,7 @@ export async function mailboxPageTests() {
     await q.getByText("This upload can no longer be finished.").waitFor({ timeout: 30_000 });
   });
 
-  await test("the owner sees it arrive and downloads it", async () => {
+  await test("the owner sees a transfer arrive and downloads it", async () => {
     const context = await signedIn(demo);
     const inbox = await page(context, "/inbox");
     await inbox.waitForTimeout(500); // the feed is open

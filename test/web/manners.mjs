@@ -1,4 +1,4 @@
-// How all pages behave: languages, the keyboard, small windows, size, what they ask and what may run in them.
+// Behaviour of all pages: languages, keyboard, small windows, size, requests, and the Content-Security-Policy.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { judge } from "./looks.mjs";
 const own = ["/inbox", "/send", "/mailbox", "/account", "/organization", ...["members", "groups", "settings", "usage", "documents"].map((part) => `/organization#${part}`)];
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
 
-/** Every page, in a browser that speaks a language. */
+/** Opens every page in one language. */
 async function everyPage(options, visit) {
   const { mara } = await world();
   for (const [enter, places] of [[() => visitor(options), open], [() => signedIn(mara, options), own]]) {
@@ -22,7 +22,7 @@ async function everyPage(options, visit) {
   }
 }
 
-/** What a page says: its pieces of text and the names of its controls. */
+/** Returns the texts of a page and the names of its controls. */
 const said = (p) => p.evaluate(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = new Set();
   while (walker.nextNode()) {
@@ -35,7 +35,7 @@ const said = (p) => p.evaluate(() => {
   return [...found];
 });
 
-/** What is the same in every language: what people of the world wrote, names of products, units and formats. */
+/** Texts that are the same in every language: written by people, names of products, units, formats. */
 const everywhere = new RegExp([
   "^[^a-z]*$", "@", "https?://", "localhost", "^\\S+/\\S+(, \\S+/\\S+)*$", // numbers, addresses, links, media types, time zones
   "Mara|Ben |Stranger|Nair|Chlo|Dmitri|Ingrid|Harbour|harbour|bridge|Wharf|Sons|Invoice|Priya|Soundings|Load cases|Survey|Drawing|Structural|Site |I am on site|Quay|Hamburg|Germany",
@@ -54,7 +54,7 @@ export async function mannersTests() {
     });
   });
 
-  // The catalogues are complete (internal/i18n); this finds what is in no catalogue.
+  // internal/i18n checks that the catalogues are complete. This test finds sentences that are in no catalogue.
   await test("no page leaves anything in English, and none makes markup from strings", async () => {
     const english = new Map(), left = [];
     await everyPage({ locale: "en-US" }, async (p, where) => { english.set(where, new Set(await said(p))); });
@@ -92,7 +92,7 @@ export async function mannersTests() {
 
   await test("a file is delivered with the keyboard alone", async () => {
     const p = await page(await visitor(), "/m/demo");
-    await p.getByRole("button", { name: "Choose files" }).waitFor(); // else the next stop is the foot
+    await p.getByRole("button", { name: "Choose files" }).waitFor(); // before, Tab would go to the footer
     const focused = () => p.evaluate(() => document.activeElement.textContent.trim());
     await p.keyboard.press("Tab");
     equal(await p.evaluate(() => document.activeElement.className), "skip", "first stop");
@@ -160,7 +160,7 @@ export async function mannersTests() {
     const context = await browser.newContext({ javaScriptEnabled: false, locale: "en-US" });
     const p = await context.newPage();
     await p.goto(`${base}/m/demo`);
-    const sentence = p.locator("noscript p"); // getByText looks into no noscript
+    const sentence = p.locator("noscript p"); // getByText does not search noscript
     await sentence.waitFor({ timeout: 5000 });
     equal((await sentence.textContent()).startsWith("This page needs JavaScript."), true, "sentence");
   });

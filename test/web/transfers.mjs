@@ -1,4 +1,4 @@
-// Transfers between people: sent, protected, opened by link, as a whole or in part.
+// Transfers between people: sending, protection, links, downloads.
 
 import fs from "node:fs";
 import { access, api, demo, equal, file, mail, page, person, sha256, signedIn, test, visitor } from "./kit.mjs";
@@ -68,14 +68,14 @@ export async function transferTests() {
     await send(p, [one], { to: "rec2@example.com", subject: "Prove it", protection: "recipientAuthentication" });
     const { link } = await mail("rec2@example.com", "/t/");
     const q = await page(await visitor(), new URL(link).pathname);
-    const after = Date.now(); // the mail with the link speaks of a code too
+    const after = Date.now(); // the mail with the link also contains the word code
     await q.getByRole("button", { name: "Send me the code" }).click();
     await q.getByText("The code is on its way.").waitFor();
     const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("rec2@example.com", "code", { after })).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
     await q.fill("[name=code]", code.replace(/^\d/, (d) => String((Number(d) + 1) % 10)));
     await q.getByRole("button", { name: "Open" }).click();
     await q.getByText("This code is not right").waitFor();
-    await q.reload(); // another code is refused within a minute, the one in the mail still works
+    await q.reload(); // a second code is rate-limited for a minute; the one in the mail still works
     await q.getByRole("button", { name: "Send me the code" }).click();
     await q.getByText("This was tried too often.").waitFor();
     await q.fill("[name=code]", code);
@@ -109,7 +109,7 @@ export async function transferTests() {
     equal((await download(q, "Download again.bin")).length, 500, "downloaded");
   });
 
-  await test("a long inbox: pages, and news that do not fold it up", async () => {
+  await test("a long inbox: pages, and new transfers do not reset it", async () => {
     const who = await person("Paul");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(who), json: { vanityLink: "paul.pages" } });
     const arrive = async (i) => {
@@ -127,7 +127,7 @@ export async function transferTests() {
     await p.getByText("Number 30").waitFor();
     if (await p.locator(".entry").count() < 30) throw new Error("the list was folded up");
 
-    let asked = 0; // the answers of a server that has not looked at everything yet; the fourteenth finds something
+    let asked = 0; // search answers without results; the fourteenth has one
     await p.route(/transfers\?.*search=/, (route) => {
       const url = new URL(route.request().url());
       url.searchParams.delete("cursor");
@@ -147,7 +147,7 @@ export async function transferTests() {
     await p.getByText("These files are no longer here").waitFor();
   });
 
-  await test("uploads that strangers have begun on one's mailbox", async () => {
+  await test("open reservations on the mailbox", async () => {
     const stranger = await api("POST", "/transfer/v2/public/mailbox/demo", { json: { anonEmail: "half@example.com" }, expect: 201 });
     const p = await page(await signedIn(demo), "/mailbox");
     const row = p.getByRole("row", { name: /half@example.com/ });

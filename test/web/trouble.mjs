@@ -1,4 +1,4 @@
-// What goes wrong in the middle: files that vanish, a server that is away, other windows, and what is then lost or kept.
+// Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
 import { access, api, base, equal, file, page, person, settle, settled, signedIn, slow, test, visitor } from "./kit.mjs";
@@ -14,7 +14,7 @@ const press = async (p, button) => {
 };
 
 export async function troubleTests() {
-  await test("a form shows what was typed after it was saved, and after it was refused", async () => {
+  await test("a form keeps its values after saving and after an error", async () => {
     const who = await person("Vera");
     const p = await page(await signedIn(who), "/account");
     await p.getByLabel("Name", { exact: true }).fill("Vera Vance");
@@ -62,12 +62,12 @@ export async function troubleTests() {
     await p.waitForTimeout(1000);
     equal(await p.locator(".receipt").count(), 0, "delivered without the file");
     await line.free();
-    await p.getByRole("button", { name: "Deliver to Olivia Owner" }).click(); // now it is what the sender wants
+    await p.getByRole("button", { name: "Deliver to Olivia Owner" }).click(); // now the sender accepts it
     await p.waitForSelector(".receipt");
     equal(await p.$$eval(".delivered .name", (all) => all.map((e) => e.textContent)), ["good.bin"], "delivered");
   });
 
-  await test("a server that is away when the page is opened again does not lose the upload", async () => {
+  await test("an upload is kept when the server is unavailable as the page is opened again", async () => {
     const context = await visitor();
     let p = await page(context, "/m/demo");
     const big = file("kept.bin", 8_000_000);
@@ -86,7 +86,7 @@ export async function troubleTests() {
     await p.getByText("All files have arrived.").first().waitFor();
   });
 
-  await test("leaving is asked about until the files are delivered", async () => {
+  await test("leaving the page asks for confirmation until the files are delivered", async () => {
     const p = await page(await visitor(), "/m/demo");
     await p.setInputFiles("[data-test=files]", file("arrived.txt", 10).at);
     await p.getByText("Arrived", { exact: true }).waitFor();
@@ -98,7 +98,7 @@ export async function troubleTests() {
     equal(await asked(), false, "asked after it");
   });
 
-  await test("the keyboard stays where it is while a button works", async () => {
+  await test("a busy button keeps the focus", async () => {
     const p = await page(await signedIn(await person("Fay")), "/account");
     const save = p.getByRole("button", { name: "Save" }).first();
     await p.getByLabel("Name", { exact: true }).fill("Fay Ferris");
@@ -106,7 +106,7 @@ export async function troubleTests() {
     await p.getByText("Saved").first().waitFor();
     equal(await save.evaluate((e) => e === document.activeElement), true, "focus on the button");
     let calls = 0;
-    await p.context().route("**/profile", async (route) => { // the second press comes while the first is being answered
+    await p.context().route("**/profile", async (route) => { // the second click comes before the answer to the first
       calls += Number(route.request().method() === "PUT");
       await new Promise((resolve) => setTimeout(resolve, 500));
       await route.continue();
@@ -133,7 +133,7 @@ export async function troubleTests() {
     if (!here || here === before) throw new Error("the new session is not in the window");
   });
 
-  await test("a file that cannot be read when it is dropped is named, and the others are taken", async () => {
+  await test("an unreadable dropped file is named, and the others are added", async () => {
     const p = await page(await visitor(), "/m/demo");
     await p.waitForSelector(".chooser button:enabled");
     await p.evaluate(async () => {
@@ -150,7 +150,7 @@ export async function troubleTests() {
     await p.getByText("This could not be read: gone.txt").waitFor();
   });
 
-  await test("copying works where the browser gives no clipboard, as by plain HTTP", async () => {
+  await test("copying works over plain HTTP, where the browser has no clipboard API", async () => {
     const context = await visitor({ permissions: ["clipboard-read", "clipboard-write"] });
     const p = await page(context, "/m/demo");
     await p.setInputFiles("[data-test=files]", file("listed.txt", 10).at);
@@ -166,7 +166,7 @@ export async function troubleTests() {
     equal(/^[0-9a-f]{64} {2}listed\.txt$/.test(await p.evaluate(() => window.clipboard.readText())), true, "in the clipboard");
   });
 
-  await test("a transfer that is revoked while somebody looks at it says so", async () => {
+  await test("a transfer that is revoked while its page is open says so", async () => {
     const token = await access(await person("Gina"));
     const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
     const at = `/transfer/v2/reservations/${body.uid}`;
@@ -179,7 +179,7 @@ export async function troubleTests() {
     equal(await p.evaluate(() => document.activeElement.tagName), "H1", "focus");
   });
 
-  await test("a link whose answer was lost is shown all the same", async () => {
+  await test("the link is shown although the answer to confirm was lost", async () => {
     const p = await page(await signedIn(await person("Lena")), "/send");
     await p.getByText("As a link").click();
     await p.setInputFiles("[data-test=files]", file("lost.txt", 10).at);
@@ -198,7 +198,7 @@ export async function troubleTests() {
     await q.getByRole("button", { name: "Download lost.txt" }).waitFor();
   });
 
-  await test("recovery codes are printed alone", async () => {
+  await test("printing shows the recovery codes only", async () => {
     const p = await page(await signedIn(await person("Prisca")), "/account");
     await p.getByRole("button", { name: "Make recovery codes" }).click();
     await p.waitForSelector(".codes");
@@ -207,7 +207,7 @@ export async function troubleTests() {
     equal(await p.locator("main button:visible").count(), 0, "printed buttons");
   });
 
-  await test("colours of the system leave the progress and the chosen tab visible", async () => {
+  await test("forced colours keep the progress and the chosen tab visible", async () => {
     const p = await page(await signedIn(await person("Hilde"), { forcedColors: "active" }), "/m/demo");
     await p.setInputFiles("[data-test=files]", file("seen.txt", 10).at);
     await p.getByText("All files have arrived.").first().waitFor();
@@ -219,7 +219,7 @@ export async function troubleTests() {
     if (await ground("Received") === await ground("Sent")) throw new Error("the chosen tab looks like the other");
   });
 
-  await test("a transfer that was revoked in another window offers nothing any more", async () => {
+  await test("a transfer revoked in another window offers no actions", async () => {
     const who = await person("Hanna"), token = await access(who);
     const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7 } });
     const at = `/transfer/v2/reservations/${body.uid}`;
@@ -235,7 +235,7 @@ export async function troubleTests() {
     equal(await p.locator(".panel button").count(), 0, "what is offered");
   });
 
-  await test("nothing is sent while an address is mistyped", async () => {
+  await test("the form is not sent with a mistyped address", async () => {
     const p = await page(await signedIn(await person("Mona")), "/send");
     const to = p.getByPlaceholder("name@example.com");
     await to.fill("tom@bidders.example, uma@bidders ");

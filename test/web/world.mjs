@@ -1,10 +1,10 @@
-// A small world for the pictures: an engineering office whose people receive and send files.
+// Demo data for the pictures: an engineering office whose people receive and send files.
 
 import { access, api, browser, person, settle } from "./kit.mjs";
 
 const transfer = "/transfer/v2", identity = "/id/v3";
 
-/** A portrait, drawn: colours of the ground, the skin, the hair and the shirt. */
+/** Draws a portrait from the colours of background, skin, hair and shirt. */
 async function portrait([ground, skin, hair, shirt]) {
   const p = await browser.newPage();
   const url = await p.evaluate(([ground_, skin_, hair_, shirt_]) => {
@@ -24,7 +24,7 @@ async function portrait([ground, skin, hair, shirt]) {
   return Buffer.from(url.split(",")[1], "base64");
 }
 
-/** Delivers files to a mailbox as a stranger, or from somebody to others. @returns {Promise<any>} the transfer */
+/** Delivers files to a mailbox anonymously, or from a person to others. @returns {Promise<any>} the transfer */
 async function deliver(where, { token, reservation = {}, files, ...details }) {
   const opened = await api("POST", where, { token, json: reservation, expect: 201 });
   const at = `${transfer}/reservations/${opened.body.uid}`, pass = { token: opened.token };
@@ -104,5 +104,5 @@ async function correspondence({ mara, colleagues: [ben] }) {
 }
 
 let built;
-/** The world, built once: its people, and where to find what they made. */
+/** Creates the demo data once. Returns its people and links. */
 export const world = () => (built ??= build().then(async (w) => ({ ...w, ...await correspondence(w) })));
