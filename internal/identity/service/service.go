@@ -18,7 +18,10 @@
 //     lock it for share, so that no token is created beside such a change and missed by it.
 //  6. The feeds of persons (package events), in the order of their uids.
 //
-// LockBootstrap is taken alone: it serializes replicas that start at the same time.
+// evict is an exception: after its own person a transaction locks the persons whom it deletes for an unverified address, in
+// no fixed order. database.InTx retries the deadlock that two such transactions can cause.
+//
+// LockBootstrap is not combined with these locks. It serializes replicas that start at the same time.
 package service
 
 import (
