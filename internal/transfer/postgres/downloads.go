@@ -61,7 +61,7 @@ func (s *Store) MarkUndelivered(ctx context.Context, d id.Delivery, now time.Tim
 		WITH d AS (
 			UPDATE transfer.deliveries SET undelivered_at = $2 WHERE uid = $1 AND undelivered_at IS NULL RETURNING transfer
 		)
-		SELECT `+transferColumns+`, `+noticeColumns+`, true AS as_sender, NULL::uuid AS delivery, NULL::json AS recipient,
+		SELECT `+transferColumns+`, `+noticeColumns+`, true AS as_sender, NULL::uuid AS delivery, '{}'::json AS recipient,
 			p.email AS sender_email, p.locale AS sender_lang, p.time_zone AS sender_zone
 		FROM d JOIN transfer.transfers t ON t.uid = d.transfer
 		JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL`, d, now)

@@ -161,10 +161,10 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"upload":          func() error { _, err := s.LockUpload(ctx, r, "a", sc); return err },
 			"transfer":        func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
 			"sender's link":   func() error { _, err := s.SenderLink(ctx, tr); return err },
-			"opening":         func() error { _, err := s.Access(ctx, tr, p, sc); return err },
+			"access":          func() error { _, err := s.Access(ctx, tr, p, sc); return err },
 			"download":        func() error { _, err := s.Download(ctx, tr, o, p, sc); return err },
 			"link":            func() error { _, err := s.Linked(ctx, key[:], sc); return err },
-			"opening by link": func() error { _, err := s.LinkedAccess(ctx, key[:], sc); return err },
+			"access by link":  func() error { _, err := s.LinkedAccess(ctx, key[:], sc); return err },
 			"download by link": func() error {
 				_, err := s.LinkedDownload(ctx, key[:], o, sc)
 				return err
