@@ -86,7 +86,7 @@ func codesWithSentence(t *testing.T, script, api string) []string {
 	return codes
 }
 
-// Codes have names: their numbers stand in errors.js alone.
+// Error codes have names: only errors.js contains numbers.
 func TestErrorCodesHaveNames(t *testing.T) {
 	t.Parallel()
 	number := regexp.MustCompile(`\b[45]\d{5}\b`)
