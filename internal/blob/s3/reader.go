@@ -50,7 +50,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		n, err = r.body.Read(p[:min(int64(len(p)), r.size-r.at)])
 		r.at += int64(n)
 		if err != nil {
-			r.drop()
+			r.closeBody()
 		}
 		if n > 0 {
 			return n, nil
@@ -81,7 +81,7 @@ func (r *reader) ask() error {
 	return err
 }
 
-func (r *reader) drop() {
+func (r *reader) closeBody() {
 	if r.body != nil {
 		r.body.Close()
 		r.body = nil
@@ -100,7 +100,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		return r.at, fmt.Errorf("seek in blob %s: no such place", r.key)
 	}
 	if offset != r.at {
-		r.drop()
+		r.closeBody()
 		r.at = offset
 	}
 	return offset, nil
@@ -108,7 +108,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 
 // Close implements io.Closer.
 func (r *reader) Close() error {
-	r.drop()
+	r.closeBody()
 	r.cancel()
 	return nil
 }

@@ -88,7 +88,7 @@ func newLayouts() *layouts {
 }
 
 // acquire returns the layout of a reservation, computed by compute when no reader has it yet. The caller calls release
-// exactly once; the last release drops the layout.
+// exactly once; the last release removes the layout.
 func (l *layouts) acquire(ctx context.Context, r id.Reservation, compute func() (layout, error)) (_ *layout, release func(), err error) {
 	l.mu.Lock()
 	e := l.entries[r]

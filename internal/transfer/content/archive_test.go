@@ -17,7 +17,7 @@ import (
 )
 
 // TestLayoutsAreShared: all concurrent readers of an archive share one layout, also when the first reader fails or leaves. The
-// last reader drops it.
+// last reader removes it.
 func TestLayoutsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestLayoutThatPanics(t *testing.T) {
 	l, r := newLayouts(), id.New[id.Reservation]()
 	func() {
 		defer func() { _ = recover() }()
-		_, _, _ = l.acquire(t.Context(), r, func() (layout, error) { panic("a name that nobody thought of") })
+		_, _, _ = l.acquire(t.Context(), r, func() (layout, error) { panic("unexpected name") })
 	}()
 	_, release, err := l.acquire(t.Context(), r, func() (layout, error) { return layout{}, nil })
 	if err != nil {

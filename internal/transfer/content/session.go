@@ -24,7 +24,7 @@ type session struct {
 	row   postgres.Upload
 	scope postgres.Scope
 	in    Part
-	turn  postgres.WriterLease
+	lease postgres.WriterLease
 
 	blob     blob.Writer
 	whole    hash.Hash // SHA-256 of all bytes written, durable or not
@@ -45,10 +45,10 @@ type session struct {
 	deleted   bool      // the object has been deleted
 }
 
-func (s *Service) newSession(u postgres.Upload, t postgres.WriterLease, sc postgres.Scope, in Part) *session {
+func (s *Service) newSession(u postgres.Upload, lease postgres.WriterLease, sc postgres.Scope, in Part) *session {
 	want := partLength(u, in)
 	w := &session{
-		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, turn: t,
+		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, lease: lease,
 		whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
 		want: want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: want, renewed: time.Now(),
 	}
@@ -147,7 +147,7 @@ func (w *session) copy(ctx context.Context) error {
 
 // write appends p to the object. It makes a checkpoint when one is due.
 func (w *session) write(ctx context.Context, p []byte) error {
-	if time.Since(w.renewed) > lease-leaseMargin {
+	if time.Since(w.renewed) > leaseTime-leaseMargin {
 		if err := w.checkpoint(ctx); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (w *session) flush(ctx context.Context, last bool) error {
 func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []byte, last bool) error {
 	now := time.Now()
 	p := postgres.Progress{
-		Object: w.row.UID, Epoch: w.turn.Epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
+		Object: w.row.UID, Epoch: w.lease.Epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
 		MIMEType: w.mimeType,
 	}
 	if held == w.written {
@@ -218,7 +218,7 @@ func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []
 	}
 	switch {
 	case !last:
-		p.Lease = lease
+		p.Lease = leaseTime
 	case sum != nil:
 		p.Lease = leaseToFinish
 	}

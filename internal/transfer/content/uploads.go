@@ -40,7 +40,7 @@ type Body interface {
 
 // Timing of uploads in real time, not in that of Options.Now: it concerns processes and connections.
 const (
-	lease            = 5 * time.Second // validity of a writer lease after its last renewal
+	leaseTime        = 5 * time.Second // validity of a writer lease after its last renewal
 	leaseMargin      = 2 * time.Second // remaining validity below which a writer renews its lease
 	leaseToFinish    = time.Second     // lease for finishing a complete object in the store
 	checkpointEvery  = 2 * time.Second
@@ -66,17 +66,17 @@ func (s *Service) Upload(ctx context.Context, to Target, in Part) (transfer.Obje
 }
 
 func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Object, error) {
-	u, turn, err := s.beginUpload(ctx, to, in)
+	u, lease, err := s.beginUpload(ctx, to, in)
 	if err != nil {
 		return transfer.Object{}, err
 	}
-	w := s.newSession(u, turn, to.Scope, in)
-	if turn.Epoch == 0 { // an empty object: there is nothing to write
+	w := s.newSession(u, lease, to.Scope, in)
+	if lease.Epoch == 0 { // an empty object: there is nothing to write
 		return u.Object, cmp.Or(w.expectEnd(), w.verify())
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	holder := &leaseHolder{epoch: turn.Epoch, stop: stop, done: make(chan struct{})}
+	holder := &leaseHolder{epoch: lease.Epoch, stop: stop, done: make(chan struct{})}
 	previous, ok := s.leases.acquire(u.UID, holder, transfer.ErrOvertaken)
 	if !ok {
 		close(holder.done)
@@ -86,7 +86,7 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 	defer w.close()
 	// A blocked Read must delay neither a newer writer nor a shutdown.
 	defer context.AfterFunc(ctx, in.Body.Interrupt)()
-	if err := s.awaitLease(ctx, previous, u, turn); err != nil {
+	if err := s.awaitLease(ctx, previous, u, lease); err != nil {
 		return transfer.Object{}, w.rollback(ctx, err)
 	}
 	// Cancellation also fails store and database calls; report the cancellation.
@@ -102,7 +102,7 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 
 // beginUpload admits the request, raises the object's writer epoch and reserves the volume. The epoch is 0 for an empty
 // object, which needs no writer.
-func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, t postgres.WriterLease, err error) {
+func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, lease postgres.WriterLease, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if u, err = tx.LockUpload(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
 			return err
@@ -125,18 +125,18 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		if restart {
 			u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
 		}
-		t, err = tx.BeginUpload(ctx, u, partLength(u, in), lease, transfer.Month(to.Scope.Now))
+		lease, err = tx.BeginUpload(ctx, u, partLength(u, in), leaseTime, transfer.Month(to.Scope.Now))
 		switch {
 		case err != nil:
 			return err
-		case !t.PersonAdmitted:
+		case !lease.PersonAdmitted:
 			return transfer.ErrPersonalVolume
-		case !t.SubscriptionAdmits:
+		case !lease.SubscriptionAdmits:
 			return transfer.ErrSubscriptionVolume
 		}
 		return nil
 	})
-	return u, t, err
+	return u, lease, err
 }
 
 // partLength returns how many bytes the request should have.

@@ -68,7 +68,7 @@ type brokenBucket struct {
 // Delete implements blob.Store.
 func (s *brokenBucket) Delete(context.Context, blob.Key) error {
 	if s.deleted++; s.deleted == 1 {
-		panic("an answer that nobody thought of")
+		panic("unexpected answer")
 	}
 	return nil
 }
