@@ -176,7 +176,7 @@ func drain(s *http.Server, stopFeed func(), endRequests context.CancelCauseFunc)
 // server is the public server. It has no timeout for whole requests: httpapi extends deadlines while bytes move.
 func (a *App) server(base context.Context) (*http.Server, error) {
 	s := &http.Server{
-		Handler: a.API.Handler(), BaseContext: func(net.Listener) context.Context { return base },
+		Handler: a.API.Handler(), BaseContext: func(net.Listener) context.Context { return base }, ConnContext: a.API.Connected,
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn), // failed TLS handshakes and the like
 	}

@@ -55,7 +55,7 @@ var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
 // New makes a pool of at most maxConns connections to the database at url; it connects when it is used. A statement that takes
 // longer than ten seconds fails, unless its context is Unhurried, and so does waiting five seconds for a connection: Classify makes
-// fault.ErrUnavailable of both. One client address (ratelimit.ClientKey) uses seven of eight connections at most.
+// fault.ErrUnavailable of both. One client address (ratelimit.WithClient) uses seven of eight connections at most.
 // maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
 func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})

@@ -40,7 +40,7 @@ func BenchmarkPipeline(b *testing.B) {
 				o.Now = time.Now
 			}).mount(httpapi.Transfer, route)
 			handler := f.api.Handler()
-			r := httptest.NewRequestWithContext(b.Context(), "GET", "https://consign.test/api/thing", nil)
+			r := httptest.NewRequestWithContext(f.api.Connected(b.Context(), nil), "GET", "https://consign.test/api/thing", nil)
 			r.Header.Set("Authorization", "Bearer good")
 			w := &sink{header: http.Header{}}
 			b.ReportAllocs()

@@ -2,6 +2,7 @@ package httpserver_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,39 +12,60 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-// TestDeadlineOfEachRequest: a request gets a deadline of its own before its handler runs, so that it does not inherit the one that
-// cut off an earlier request on the same connection.
-func TestDeadlineOfEachRequest(t *testing.T) {
+// TestDeadlinesOfAConnection: requests that follow each other closely share a deadline, which is still most of a minute ahead;
+// one that was cut off or moved far ahead is not left to the next request.
+func TestDeadlinesOfAConnection(t *testing.T) {
 	t.Parallel()
-	handle := func(http.ResponseWriter, *underlying) {}
-	var u *underlying
-	before := 0 // deadlines set before the handler ran
-	f := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error {
-		before = u.deadlines
-		handle(w, u)
+	handle := func(http.ResponseWriter, *http.Request) {}
+	f := newFixture(t, nil).route(func(w http.ResponseWriter, r *http.Request) error {
+		handle(w, r)
 		return httpapi.NoContent(w)
 	})
-	serve := func() {
-		u = &underlying{ResponseRecorder: *httptest.NewRecorder(), cut: make(chan struct{}, 1)}
-		f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(t.Context(), "GET", "https://consign.test/api/thing", nil))
+	here, there := net.Pipe()
+	defer here.Close()
+	defer there.Close()
+	connection := f.api.Connected(t.Context(), here)
+	// serve tells how many deadlines were set for the request before it was handled, and in all.
+	serve := func(ctx context.Context, major int, do func(http.ResponseWriter, *underlying)) (before, all int, last time.Time) {
+		u := &underlying{ResponseRecorder: *httptest.NewRecorder(), cut: make(chan struct{}, 1)}
+		handle = func(w http.ResponseWriter, _ *http.Request) {
+			before = u.deadlines
+			do(w, u)
+		}
+		r := httptest.NewRequestWithContext(ctx, "GET", "https://consign.test/api/thing", nil)
+		r.ProtoMajor = major
+		f.api.Handler().ServeHTTP(u, r)
+		return before, u.deadlines, u.deadline
+	}
+	nothing := func(http.ResponseWriter, *underlying) {}
+	young := func(deadline time.Time) bool {
+		left := time.Until(deadline)
+		return left > 45*time.Second && left <= time.Minute
+	}
+	if before, all, last := serve(connection, 1, nothing); before != 1 || all != 1 || !young(last) {
+		t.Errorf("the first request: %d deadlines, %d in all, the last %s", before, all, last)
 	}
 	for range 3 {
-		serve()
-		if left := time.Until(u.deadline); before != 1 || u.deadlines != 1 || left <= 45*time.Second || left > time.Minute {
-			t.Errorf("%d deadlines before the handler, %d in all, the last in %s", before, u.deadlines, left)
+		if _, all, _ := serve(connection, 1, nothing); all != 0 {
+			t.Errorf("a request soon afterwards: %d deadlines", all)
 		}
+	}
+	if _, all, _ := serve(connection, 2, nothing); all != 1 {
+		t.Errorf("a stream of HTTP/2: %d deadlines", all)
+	}
+	if _, all, _ := serve(t.Context(), 1, nothing); all != 1 {
+		t.Errorf("a connection that nothing is known of: %d deadlines", all)
 	}
 
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	handle = func(w http.ResponseWriter, u *underlying) {
+	serve(connection, 1, func(w http.ResponseWriter, u *underlying) {
 		stop := httpapi.CutWhenDone(done, w)
 		<-u.cut
 		stop()
-	}
-	serve()
-	if !u.deadline.Before(time.Now()) {
-		t.Errorf("a request that was cut off may write until %s", u.deadline)
+	})
+	if before, _, last := serve(connection, 1, nothing); before != 1 || !young(last) {
+		t.Errorf("after a request that was cut off: %d deadlines, the last %s", before, last)
 	}
 }
 
@@ -54,12 +76,16 @@ func TestDeadlinesFollowTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handle := func(http.ResponseWriter) error { return nil }
 		f := newFixture(t, nil).route(func(w http.ResponseWriter, _ *http.Request) error { return handle(w) })
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		connection := f.api.Connected(t.Context(), here)
 		var deadline time.Time
 		serve := func(name string, do func(http.ResponseWriter) error) {
 			t.Helper()
 			handle = do
 			u := &underlying{ResponseRecorder: *httptest.NewRecorder(), deadline: deadline}
-			f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(t.Context(), "GET", "https://consign.test/api/thing", nil))
+			f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(connection, "GET", "https://consign.test/api/thing", nil))
 			deadline = u.deadline
 			if left := time.Until(deadline); left <= 50*time.Second || left > time.Minute {
 				t.Errorf("%s: %s are left for the answer", name, left)

@@ -18,6 +18,7 @@ import (
 type exchange struct {
 	http.ResponseWriter
 	server  *Server
+	conn    *connection
 	started time.Time // in real time
 	id      string    // X-Request-Id
 	client  token.Client
@@ -125,16 +126,6 @@ func (x *exchange) FlushError() error {
 	}
 	x.extendWrites()
 	return http.NewResponseController(x.ResponseWriter).Flush()
-}
-
-// endWrites leaves time for what net/http still buffers of the answer, and makes CutWrites do nothing from now on.
-func (x *exchange) endWrites(now time.Time) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.ended = true
-	if !x.cut && now.Sub(x.moved) >= extendEvery {
-		x.setWrites(now)
-	}
 }
 
 // extendWrites moves the write deadline ahead before bytes leave. Writers without deadlines, as in tests, have none to move.

@@ -106,7 +106,9 @@ func TestFilesReachReadFromBelow(t *testing.T) {
 // serveFixture runs the API on a real listener.
 func serveFixture(t *testing.T, f *fixture) *httptest.Server {
 	t.Helper()
-	s := httptest.NewServer(f.api.Handler())
+	s := httptest.NewUnstartedServer(f.api.Handler())
+	s.Config.ConnContext = f.api.Connected
+	s.Start()
 	t.Cleanup(s.Close)
 	return s
 }

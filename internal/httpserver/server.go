@@ -41,19 +41,19 @@ type Options struct {
 	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
 	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address; zero: 600, 10/s
 	AnonymousSession time.Duration     // life of the anonymous session cookie; 0: a day
-	Classify         func(error) error // gives errors of other libraries their fault, or returns them unchanged: database.Classify
+	Classify         func(error) error // maps errors of libraries to faults and returns others unchanged: database.Classify
 	Maintenance      func() bool       // whether consign maintenance is on
-	Stopping         func() bool       // whether the server is about to stop: answers then close their connections
-	Observe          func(Finished)    // is told of each request that has ended, except health checks
+	Stopping         func() bool       // whether the server is shutting down: answers then close their connections
+	Observe          func(Finished)    // is called for each finished request except health checks
 	Now              func() time.Time
 	Log              *slog.Logger
 }
 
-// API serves the routes mounted on it. Mount everything before the first request.
+// Server is the pipeline and the routes mounted on it. Mount everything before the first request.
 type Server struct {
 	authenticate func(*http.Request, token.Auth) (token.Caller, error)
 	buckets      *httpapi.Buckets
-	address      ratelimit.Bucket // what new anonymous sessions and invalid tokens cost the client's address
+	address      ratelimit.Bucket // takes a token for each new anonymous session and each invalid token
 	sessions     *sessions
 	hosts        *hosts.Directory
 	trusted      []netip.Prefix
@@ -73,7 +73,7 @@ type Server struct {
 	warned  atomic.Bool // the warning about untrusted forwarding headers was logged
 }
 
-// New returns an API without routes.
+// New returns a Server without routes.
 func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
@@ -95,13 +95,13 @@ func New(o Options) *Server {
 	return s
 }
 
-// Handler returns the API as the handler of a server.
+// Handler returns the handler for an http.Server.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// serve is the way of every request up to the router; Server.call is the rest of a route's.
+// serve takes every request up to the router. Server.call continues for a route.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := s.begin(w, r)
-	defer s.end(x, r) // recovers, and writes the access line
+	defer s.end(x, r) // recovers from panics and writes the access log
 	ctx := requestid.With(r.Context(), x.id)
 	if probe, ok := s.probes[r.URL.Path]; ok {
 		x.route, x.probe = r.URL.Path, true
@@ -124,12 +124,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(x, r)
 }
 
-// begin wraps the answer and gives it the headers that every answer has (contract 1.13), in their canonical spelling.
+// begin wraps the response writer and sets the headers that every answer has (contract 1.13).
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched"}
+	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
 	x.client = token.Client{Address: peer(r.RemoteAddr), UserAgent: r.UserAgent()}
 	x.trusted = s.isTrusted(x.client.Address)
-	x.setWrites(x.started)
+	x.startWrites()
 	x.id = newID()
 	if x.trusted {
 		if sent := r.Header.Get(headerRequestID); wellFormedID(sent) {
@@ -150,7 +150,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 
 const headerRequestID = "X-Request-Id"
 
-// newID makes the identifier of a request: 128 bits that are no secret, only unlike all others.
+// newID returns a new request id: 128 random bits in hexadecimal. They are unique, not secret.
 func newID() string {
 	var raw [16]byte
 	binary.NativeEndian.PutUint64(raw[:8], rand.Uint64())
@@ -160,7 +160,7 @@ func newID() string {
 	return string(text[:])
 }
 
-// wellFormedID reports whether a proxy's request id may appear in our answers and logs.
+// wellFormedID reports whether a request id that a proxy sent is taken over into answers and logs.
 func wellFormedID(s string) bool {
 	if len(s) < 8 || len(s) > 64 {
 		return false
@@ -170,13 +170,14 @@ func wellFormedID(s string) bool {
 	}) < 0
 }
 
-// errNoHTTPS names the setting, because this is what an operator sees who put a proxy in front and did not declare it.
+// errNoHTTPS names the setting because an operator who has not declared the proxy sees this error.
 var errNoHTTPS = fault.ErrForbidden.With(
 	"this server answers over HTTPS only; if a proxy ends TLS in front of it, list the proxy's address in CONSIGN_TRUSTED_PROXIES and let it send X-Forwarded-Proto: https")
 
 const maintenanceRetry = time.Minute
 
-// admit finds out who is asking and where, and refuses what no route shall see (contract 1.2, 1.3, 1.9, 1.10).
+// admit resolves the host, answers CORS, and refuses plain HTTP, unknown hosts and requests during maintenance (contract 1.2, 1.3,
+// 1.9, 1.10).
 func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forwarding) error {
 	if f.https {
 		x.Header().Set("Strict-Transport-Security", "max-age=31536000")
@@ -203,7 +204,7 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 			allowed = append(allowed, method)
 		}
 	}
-	if len(allowed) == 0 { // the method is one no path knows
+	if len(allowed) == 0 { // no route has this method
 		httpapi.WriteError(w, r, fault.ErrNotFound)
 		return
 	}
@@ -214,8 +215,8 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// end finishes a request: a panic becomes a 500, or cuts the connection if the answer has begun; then it is counted, and
-// the access line is written.
+// end finishes a request. It turns a panic into a 500, or cuts the connection if the answer has begun, reports to Options.Observe
+// and writes the access log.
 func (s *Server) end(x *exchange, r *http.Request) {
 	thrown := recover()
 	err, _ := thrown.(error)

@@ -6,17 +6,17 @@ import (
 	"net/netip"
 )
 
-// ClientKey is the context key of the client address, a *netip.Addr. Use WithClient and ClientFrom.
-type ClientKey struct{}
+// clientKey is the context key of the client address, a *netip.Addr.
+type clientKey struct{}
 
 // WithClient returns a context that carries the address of the client for whom the work is done.
 func WithClient(ctx context.Context, address netip.Addr) context.Context {
-	return context.WithValue(ctx, ClientKey{}, &address)
+	return context.WithValue(ctx, clientKey{}, &address)
 }
 
 // ClientFrom returns the address that WithClient stored, else the invalid zero address.
 func ClientFrom(ctx context.Context) netip.Addr {
-	if address, ok := ctx.Value(ClientKey{}).(*netip.Addr); ok && address != nil {
+	if address, ok := ctx.Value(clientKey{}).(*netip.Addr); ok && address != nil {
 		return *address
 	}
 	return netip.Addr{}

@@ -1,5 +1,5 @@
-// Package requestid carries the identifier of a request (X-Request-Id) in its context, and from there into log lines, into
-// the jobs that the request enqueues and into their log lines. It decides nothing: package httpapi makes identifiers.
+// Package requestid carries the request id (X-Request-Id) in a context: into log lines, into the jobs that the request enqueues,
+// and into their log lines. Package httpserver makes the ids.
 package requestid
 
 import (
@@ -7,27 +7,26 @@ import (
 	"log/slog"
 )
 
-// Attr is what log lines call a request's identifier.
+// Attr is the name of the request id in log lines.
 const Attr = "request_id"
 
-// Key is what the identifier, a string, is called in a context.
-type Key struct{}
+type key struct{}
 
-// With returns a context of the request id; an empty id changes nothing.
+// With returns a context that carries id. An empty id returns ctx unchanged.
 func With(ctx context.Context, id string) context.Context {
 	if id == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, Key{}, id)
+	return context.WithValue(ctx, key{}, id)
 }
 
-// From returns the identifier that With put there, "" without one.
+// From returns the request id of ctx, "" without one.
 func From(ctx context.Context) string {
-	id, _ := ctx.Value(Key{}).(string)
+	id, _ := ctx.Value(key{}).(string)
 	return id
 }
 
-// Logger returns log with the identifier added to each line whose context has one.
+// Logger returns log with a handler that adds the request id of the context to each line.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(handler{log.Handler()}) }
 
 type handler struct{ slog.Handler }

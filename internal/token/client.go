@@ -17,18 +17,18 @@ type Client struct {
 	Host      hosts.Host // the host the request was sent to
 }
 
-// CallerKey is the context key of the caller, a *Caller. Use WithCaller and CallerFrom.
-type CallerKey struct{}
+// callerKey is the context key of the caller, a *Caller.
+type callerKey struct{}
 
 // WithCaller returns a context that carries the caller of a request. Handlers read it with CallerFrom and pass it to
 // services as an argument; services and repositories do not read it from the context.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, CallerKey{}, &c)
+	return context.WithValue(ctx, callerKey{}, &c)
 }
 
 // CallerFrom returns the caller that WithCaller stored, else an anonymous one.
 func CallerFrom(ctx context.Context) Caller {
-	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
+	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return *c
 	}
 	return Caller{}
