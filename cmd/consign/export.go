@@ -18,7 +18,7 @@ import (
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// exported is what is kept of one person, as JSON: what somebody may ask for who asks what is known of them. Transfers and audit follow.
+// exported is the stored data of one person, as JSON, for a data access request. Transfers and audit entries follow it.
 type exported struct {
 	UID            string                  `json:"uid"`
 	Name           string                  `json:"name,omitempty"`
@@ -78,7 +78,7 @@ type exportedTransfer struct {
 	UID         string           `json:"uid"`
 	Type        string           `json:"type"`
 	State       string           `json:"state"`
-	Locked      bool             `json:"locked"` // protected: what it holds is not shown to the person either
+	Locked      bool             `json:"locked"` // protected: its contents are not shown to the person either
 	Subject     string           `json:"subject,omitempty"`
 	Message     string           `json:"message,omitempty"`
 	Fields      json.RawMessage  `json:"fields,omitempty"`
@@ -104,7 +104,7 @@ type exportedAct struct {
 	Details map[string]string `json:"details,omitempty"`
 }
 
-// exportPerson prints everything that is kept of a person. The files themselves are downloaded through the API.
+// exportPerson prints all stored data of a person except file contents, which are downloaded through the API.
 func exportPerson(ctx context.Context, env environment, a *app.App, who string) error {
 	record, err := a.Identity.ExportPerson(ctx, who)
 	if err != nil {
@@ -134,7 +134,7 @@ func exportPerson(ctx context.Context, env environment, a *app.App, who string) 
 		return err
 	}
 	_, _ = w.WriteString("\n}\n")
-	return w.Flush() // tells what went wrong before
+	return w.Flush() // returns earlier write errors
 }
 
 // writeMembers begins an object with the members of v.
@@ -144,7 +144,7 @@ func writeMembers(w *bufio.Writer, v any) error {
 	return err
 }
 
-// writeArray adds an array to the object that writeMembers began, item by item: there may be more than memory is for.
+// writeArray streams an array into the object that writeMembers began, because it may not fit into memory.
 func writeArray[T, J any](w *bufio.Writer, member string, items iter.Seq2[T, error], from func(T) J) error {
 	_, _ = w.WriteString(",\n  \"" + member + "\": [")
 	before, end := "\n    ", "]"
@@ -166,7 +166,7 @@ func writeArray[T, J any](w *bufio.Writer, member string, items iter.Seq2[T, err
 	return err
 }
 
-// indented is v as JSON, lines after the first with a prefix.
+// indented returns v as indented JSON; lines after the first have a prefix.
 func indented(v any, prefix string) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -196,10 +196,10 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	return out
 }
 
-// exportedActOf is an entry of the audit record as the person p may see it.
+// exportedActOf returns an audit entry as person p may see it.
 func exportedActOf(p id.Person, e audit.Record) exportedAct {
 	act := exportedAct{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
-	if e.Actor == p && e.Client.Address.IsValid() { // others' addresses are not this person's to know
+	if e.Actor == p && e.Client.Address.IsValid() { // addresses of other people are private
 		act.From = e.Client.Address.String()
 	}
 	return act

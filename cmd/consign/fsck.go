@@ -9,7 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
-// fsck compares every object on storage with its row; after a restore, --accept has orphans swept again.
+// fsck compares every object in storage with its row. After a restore, --accept allows the sweep of orphans again.
 func fsck(ctx context.Context, env environment, args []string) error {
 	f := flags("fsck")
 	accept := f.Bool("accept", false, "")

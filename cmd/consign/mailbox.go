@@ -9,7 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// mailbox creates and shows the mailbox of a person.
+// mailbox creates or shows the mailbox of a person.
 func mailbox(ctx context.Context, env environment, args []string) error {
 	what, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}})
 	if err != nil {

@@ -25,11 +25,11 @@ var version = "dev"
 
 func main() {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		ends = append(ends, syscall.SIGHUP) // the terminal was closed
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	// The first signal asks for a graceful end; from then on the default holds again, so that a second one kills.
+	// The first signal starts a graceful shutdown and restores the default, so that a second one kills the process.
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	switch {
@@ -42,13 +42,13 @@ func main() {
 	}
 }
 
-// environment is what a command has to work with.
+// environment is the process environment of a command.
 type environment struct {
 	environ        []string
 	stdout, stderr io.Writer
 }
 
-// command is one word of the command line. Each of its usages is a line of what may follow the word.
+// command is a subcommand. Each usage is one form of its arguments.
 type command struct {
 	name, help string
 	usages     []string
@@ -63,31 +63,31 @@ const (
 func commands() []command {
 	return []command{
 		{"serve", "serve both APIs until a signal ends it", []string{"[--demo] [--migrate]"}, serve},
-		{"migrate", "bring the database to this version, or show what is applied", []string{"[up]", "status"}, migrate},
-		{"config", "print the effective configuration, secrets masked", []string{""}, printConfig},
-		{"person", "make, see, export and delete people, and help those who are locked out" + whatPerson, []string{
+		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
+		{"config", "print the effective settings, secrets masked", []string{""}, printConfig},
+		{"person", "create, show, export and delete people, and unlock accounts" + whatPerson, []string{
 			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON", "limits PERSON uploadVolumeGb=N|default",
 			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
 		}, person},
-		{"org", "make, see and change organizations, their plans and members" + whatOrg + whatPerson, []string{
+		{"org", "create, show and change organizations, their plans and members" + whatOrg + whatPerson, []string{
 			"create [--locale LOCALE] [--time-zone ZONE] NAME", "show ORG", "set ORG name=value…", "limits ORG name=value…",
 			"subscribe --domain skp|spaces [--product PRODUCT] [--name NAME] [--status STATUS] [--expires TIME] ORG", "host ORG HOSTNAME",
 			"member [--roles A,B | --remove] ORG PERSON",
 		}, organization},
-		{"invitation", "issue an invitation for everybody who has its key; those to an address are the administrators' of the organization" + whatOrg,
+		{"invitation", "create an invitation for everybody who has its key; administrators of the organization invite by address" + whatOrg,
 			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
-		{"mailbox", "make and see the mailbox of a person" + whatPerson, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
-		{"keys", "see and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
-		{"mail", "see the mail queue, send again, try the settings", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
-		{"maintenance", "answer 503 on every replica, or stop doing so", []string{"on", "off"}, maintenance},
-		{"fsck", "compare all stored bytes with the database; accept what a restore brought back", []string{"[--accept]"}, fsck},
+		{"mailbox", "create and show the mailbox of a person" + whatPerson, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
+		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
+		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
+		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
+		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
 		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
 		{"version", "print the version", []string{""}, printVersion},
 	}
 }
 
-// usage says how the command is called.
+// usage returns the help text of the command.
 func (c command) usage() string {
 	text, lead := "", "usage:"
 	for _, u := range c.usages {
@@ -97,9 +97,9 @@ func (c command) usage() string {
 	return text + c.help
 }
 
-// usage lists the commands.
+// usage returns the help text of consign: all commands.
 func usage() string {
-	text := "usage: consign COMMAND; consign COMMAND --help tells more\n"
+	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n"
 	for _, c := range commands() {
 		help, _, _ := strings.Cut(c.help, "\n")
 		text += fmt.Sprintf("\n  %-11s %s", c.name, help)
@@ -107,7 +107,7 @@ func usage() string {
 	return text
 }
 
-// run is main without the process: it finds the command and runs it.
+// run finds the command and runs it. It is main without the process, for tests.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return usageError(usage())
@@ -126,7 +126,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return usageError(fmt.Sprintf("consign: there is no command %q\n%s", name, usage()))
 	}
 	c := all[i]
-	if slices.ContainsFunc(rest, asksForHelp) { // wherever it stands: it is nobody's address
+	if slices.ContainsFunc(rest, asksForHelp) { // in any position
 		_, err := fmt.Fprintln(stdout, c.usage())
 		return err
 	}
@@ -141,19 +141,19 @@ func asksForHelp(argument string) bool {
 	return slices.Contains([]string{"-h", "-help", "--help"}, argument)
 }
 
-// usageError is a command line that cannot be understood; it ends the process with 2. run adds how the command is called.
+// usageError is an invalid command line: exit code 2. run adds the usage of the command.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// flags makes the flag set of a command, silent because run prints its usage.
+// flags returns the flag set of a command. It prints nothing: run prints the usage.
 func flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	return f
 }
 
-// parse reads flags, which may stand before, between and after the other arguments, and returns those: least to most of them.
+// parse parses flags, which may stand anywhere between the other arguments, and returns the other arguments: least to most of them.
 func parse(f *flag.FlagSet, args []string, least, most int) (others []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
@@ -173,7 +173,7 @@ func parse(f *flag.FlagSet, args []string, least, most int) (others []string, er
 	return others, nil
 }
 
-// action reads what a command shall do, one of known with the least and most arguments it takes, and returns those.
+// action returns the action of a command and its arguments. known has the minimum and maximum number of arguments of each action.
 func action(command string, args []string, known map[string][2]int) (what string, rest []string, err error) {
 	if len(args) == 0 {
 		return "", nil, usageError("consign " + command + ": it is missing what to do")
@@ -187,8 +187,8 @@ func action(command string, args []string, known map[string][2]int) (what string
 	return what, rest, err
 }
 
-// withApp runs fn on a Consign that serves nothing and has no storage: what operator commands act through. On the embedded default
-// it joins the running server's cluster, or starts it for as long as fn takes.
+// withApp runs fn with an App that does not serve and has no storage. With the embedded Postgres it joins the running server's
+// cluster, or starts the cluster until fn returns.
 func withApp(ctx context.Context, env environment, fn func(a *app.App) error) error {
 	return withOptions(ctx, env, app.Options{NoStorage: true}, fn)
 }
@@ -217,8 +217,8 @@ func withOptions(ctx context.Context, env environment, o app.Options, fn func(a 
 	return fn(a)
 }
 
-// installed refuses a data directory in which no server has ever run: whoever gives a command without the server's settings would
-// otherwise make an installation of its own, and find nobody there.
+// installed returns an error for a data directory in which no server has run. A command without the server's settings would
+// otherwise create a new, empty installation.
 func installed(cfg config.Config) error {
 	if cfg.DatabaseURL != "" {
 		return nil

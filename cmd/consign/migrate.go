@@ -39,7 +39,7 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 		for _, m := range all {
 			applied := "pending"
 			switch {
-			case m.Applied && m.AppliedAt.IsZero(): // River's tables do not tell when
+			case m.Applied && m.AppliedAt.IsZero(): // River's tables do not store the time
 				applied = "applied"
 			case m.Applied:
 				applied = m.AppliedAt.UTC().Format("2006-01-02 15:04:05Z")

@@ -97,7 +97,7 @@ func keys(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-// mailCommand lists the mail queue, sends one again, or tries the settings with a test mail.
+// mailCommand lists the mail queue, retries a mail, or sends a test mail.
 func mailCommand(ctx context.Context, env environment, args []string) error {
 	what, rest, err := action("mail", args, map[string][2]int{"list": {}, "retry": {1, 1}, "test": {1, 1}})
 	if err != nil {

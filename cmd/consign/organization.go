@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-// organization makes, shows and changes organizations. ORG is a uid, a hostname, the address of a member, or free.
+// organization creates, shows and changes organizations. ORG is a uid, a hostname, the address of a member, or free.
 func organization(ctx context.Context, env environment, args []string) error {
 	if len(args) > 0 {
 		switch rest := args[1:]; args[0] {
@@ -141,7 +141,7 @@ func showLimits(row func(...any), l identity.Limits) {
 	row("changeHostname", l.ChangeHostname)
 }
 
-// invitation issues a shared invitation, for the free organization unless another is named, and prints its key.
+// invitation creates a shared invitation, by default for the free organization, and prints its key.
 func invitation(ctx context.Context, env environment, args []string) error {
 	f := flags("invitation")
 	shared, roles := f.Bool("shared", false, ""), f.String("roles", identity.RoleTransferUse, "")
@@ -165,7 +165,7 @@ func invitation(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-// list reads words between commas.
+// list splits a comma-separated list.
 func list(words string) []string {
 	return strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
 }

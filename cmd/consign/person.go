@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/service"
 )
 
-// person creates and shows people and helps those who cannot help themselves.
+// person creates, shows, exports and deletes people and unlocks accounts.
 func person(ctx context.Context, env environment, args []string) error {
 	if len(args) > 0 && args[0] == "create" {
 		return createPerson(ctx, env, args[1:])
@@ -44,7 +44,7 @@ func person(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-// createPerson registers a person and prints the password made for it: one on the command line would be in the shell's history.
+// createPerson creates a person and prints a generated password. A password argument would end up in the shell's history.
 func createPerson(ctx context.Context, env environment, args []string) error {
 	f := flags("person create")
 	name := f.String("name", "", "")

@@ -28,11 +28,11 @@ func serve(ctx context.Context, env environment, args []string) error {
 	log := logger(cfg, env.stderr)
 	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
 	if err == nil {
-		// What only the start needed goes back to the system: a few megabytes, which an idle server would hold for good.
+		// Return memory that only the start needed, a few megabytes, to the operating system.
 		time.AfterFunc(2*time.Second, debug.FreeOSMemory)
 		err = a.Run(ctx)
 	}
-	// A start that was told to end has not failed. The cause names the signal, which some errors give and some do not.
+	// A start that a signal interrupts is not a failure. Some errors wrap context.Canceled, others its cause, which names the signal.
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		log.Info("stopped before it was ready", "during", err.Error())
 		return nil
@@ -49,7 +49,7 @@ func printVersion(_ context.Context, env environment, args []string) error {
 	return err
 }
 
-// printConfig prints the effective configuration.
+// printConfig prints the effective settings.
 func printConfig(_ context.Context, env environment, args []string) error {
 	if _, err := parse(flags("config"), args, 0, 0); err != nil {
 		return err
@@ -61,7 +61,7 @@ func printConfig(_ context.Context, env environment, args []string) error {
 	return cfg.Print(env.stdout)
 }
 
-// healthcheck asks the server that listens as this configuration says, for container engines.
+// healthcheck requests /healthz from the server of this configuration, for container engines.
 func healthcheck(ctx context.Context, env environment, args []string) error {
 	if _, err := parse(flags("healthcheck"), args, 0, 0); err != nil {
 		return err

@@ -30,7 +30,7 @@ import (
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// Options are what differs between the program and a test of it. The zero value is the program on its real clock.
+// Options are the inputs of New besides the configuration. Most are for tests; the zero value serves with the real clock.
 type Options struct {
 	Now      func() time.Time // nil: time.Now
 	Log      *slog.Logger     // nil: nothing is logged
@@ -39,18 +39,18 @@ type Options struct {
 	Admin    net.Listener // where to serve administration; nil: Config.AdminListen
 	Migrate  bool         // apply pending migrations to an external database too
 	Demo     bool         // seed the demo mailbox once
-	// Serve says that Run follows: what only that needs is begun early.
+	// Serve says that Run follows: New starts in advance what only Run needs.
 	Serve bool
-	// NoStorage says that no file is touched: what needs none works while the storage is away.
+	// NoStorage opens no file storage, for commands that need none.
 	NoStorage bool
-	// NoPeriodic leaves recurring jobs to the caller's Jobs.RunOnce.
+	// NoPeriodic disables periodic jobs; the caller runs them with Jobs.RunOnce.
 	NoPeriodic bool
 	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver
-	BlobFS     disk.FS                                                  // the file layer below a disk store; nil: the operating system's
-	Greet      io.Writer                                                // where Run says that it is ready and what there is; nil: nowhere
+	BlobFS     disk.FS                                                  // file system of the disk store; nil: the operating system's
+	Greet      io.Writer                                                // where Run prints the addresses when it is ready; nil: nowhere
 }
 
-// App is every object of Consign, wired. Commands use its exported members, Run serves.
+// App holds every object of Consign. Commands use its exported members; Run serves.
 type App struct {
 	DB       *database.DB
 	Keys     *token.KeyRing
@@ -60,7 +60,7 @@ type App struct {
 	Transfer *transferservice.Service
 	Content  *content.Service // bytes of transfer's objects
 	API      *httpserver.Server
-	// SharedLimits are the rate limits in Redis; nil without one.
+	// SharedLimits are the rate limits in Redis; nil without Redis.
 	SharedLimits *redis.Store
 
 	config      config.Config
@@ -82,8 +82,8 @@ type App struct {
 
 const hostsTTL = time.Minute
 
-// New builds everything: it starts or joins the embedded Postgres where no database is configured, migrates that one
-// (an external one only with Options.Migrate), and prepares to serve. It serves nothing and runs no job until Run.
+// New builds all objects. Without a configured database it starts or joins the embedded Postgres and migrates it; an external
+// database is migrated only with Options.Migrate. It serves no request and runs no job: Run does.
 func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) {
 	a := &App{config: cfg, options: o, log: o.Log, now: o.Now}
 	if a.log == nil {
@@ -103,7 +103,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 		return nil, err
 	}
 	proved := make(chan error, 1)
-	go func() { proved <- a.proveDatabase(ctx) }() // it takes as long as all the rest, which only needs the pool
+	go func() { proved <- a.proveDatabase(ctx) }() // in parallel with build, which needs only the pool, to start faster
 	built := a.build(ctx)
 	if err := cmp.Or(<-proved, built); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 	return a, nil
 }
 
-// openDatabase makes the pool on a database that was migrated, where that is asked for.
+// openDatabase opens the database, migrates it where asked for, and creates the pool.
 func (a *App) openDatabase(ctx context.Context) (err error) {
 	if a.database, err = OpenDatabase(ctx, a.config, a.log); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (a *App) openDatabase(ctx context.Context) (err error) {
 	return err
 }
 
-// proveDatabase makes the first connection and looks whether the database is of this version.
+// proveDatabase connects and checks that no migration is pending.
 func (a *App) proveDatabase(ctx context.Context) error {
 	pending, err := a.DB.Pending(ctx)
 	if pending {
@@ -134,7 +134,7 @@ func (a *App) proveDatabase(ctx context.Context) error {
 	return err
 }
 
-// build makes everything on top of the pool, without using it but where a storage on disk is missing.
+// build creates all objects above the pool. It queries the database only when the storage is found empty.
 func (a *App) build(ctx context.Context) error {
 	sealer, err := seal.New(a.config.SecretKey, a.config.SecretKeyPrevious)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// buildTokens makes the key ring, the issuer, the set of revocations and the verifier.
+// buildTokens creates the key ring, the issuer, the revocations and the verifier.
 func (a *App) buildTokens(sealer *seal.Sealer) {
 	c := a.config
 	lifetimes := token.Lifetimes{
@@ -42,9 +42,9 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 	a.issuer.Inform(a.verifier)
 }
 
-// buildMail makes the job runner and the mailer, which sends by SMTP or, without a server, into files.
+// buildMail creates the job runner and the mailer, which sends by SMTP or, without an SMTP server, writes files.
 func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
-	// A LISTEN URL of its own means that the pool's connections lead through a pooler, which passes no notifications on.
+	// A separate LISTEN URL means that the pool goes through a pooler, which does not forward notifications.
 	a.Jobs = jobs.New(a.DB, jobs.Options{Log: a.log, NoPeriodic: a.options.NoPeriodic, PollOnly: a.config.ListenDatabaseURL != a.config.DatabaseURL})
 	transport, err := a.mailTransport()
 	if err != nil {
@@ -68,14 +68,14 @@ func (a *App) mailTransport() (mail.Transport, error) {
 	return directory, nil
 }
 
-// blobStore opens the store that CONSIGN_STORAGE_URL names; nil with Options.NoStorage.
+// blobStore opens the store of CONSIGN_STORAGE_URL; nil with Options.NoStorage.
 func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	if a.options.NoStorage {
 		return nil, nil
 	}
 	u, err := url.Parse(a.config.StorageURL)
 	if err != nil {
-		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // the error itself would tell the secret
+		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // err would contain the secret
 	}
 	var store blob.Store
 	if u.Scheme == "s3" {
@@ -94,7 +94,7 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	return store, nil
 }
 
-// bucketStore opens the store in a bucket, which may be empty only while the database knows of no files either.
+// bucketStore opens the store in a bucket. An empty bucket is an error when the database has rows of stored files.
 func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error) {
 	store, err := s3.New(ctx, o)
 	if err != nil {
@@ -107,8 +107,8 @@ func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error)
 	return store, err
 }
 
-// diskStore opens the store in dir, or begins one there, unless the database knows that there has been one: a file system that
-// is not mounted would be taken for an empty disk, and everything on it for lost.
+// diskStore opens or creates the store in dir. A missing store is an error when the database has rows of stored files: the file
+// system is probably not mounted.
 func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
 	layer := a.options.BlobFS
 	if layer == nil {
@@ -126,8 +126,8 @@ func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
 	return disk.New(dir, layer)
 }
 
-// neverUsed returns an error where the database knows that files lay in a storage that is found empty: what is found, the question
-// to the operator, and what to do if nothing else helps.
+// neverUsed returns an error when the storage is empty although the database has rows of stored files. The message consists of what was
+// found, a question to the operator, and the last resort.
 func (a *App) neverUsed(ctx context.Context, found, question, otherwise string) error {
 	used, err := content.StorageUsed(ctx, transferpostgres.New(a.DB))
 	if err == nil && used {
@@ -137,8 +137,8 @@ func (a *App) neverUsed(ctx context.Context, found, question, otherwise string) 
 	return err
 }
 
-// rateLimits opens the store that CONSIGN_REDIS_URL names, or one in memory. Buckets in Redis drain by its own clock,
-// unless the program's is a test's.
+// rateLimits opens the store of CONSIGN_REDIS_URL, or one in memory. Buckets in Redis use its clock, except in tests with
+// Options.Now.
 func (a *App) rateLimits(ctx context.Context) (ratelimit.Store, error) {
 	if a.config.RedisURL == "" {
 		return ratelimit.NewMemory(a.now), nil
@@ -151,7 +151,7 @@ func (a *App) rateLimits(ctx context.Context) (ratelimit.Store, error) {
 	return shared, nil
 }
 
-// recurring registers the housekeeping of the mechanisms; the domains register their own.
+// recurring registers the periodic jobs of the mechanisms. The domains register their own.
 func (a *App) recurring() {
 	a.Jobs.Every("signing-keys", max(a.config.SigningKeyLead/8, time.Minute), a.Keys.Ensure)
 	a.Jobs.Every("revocations-clean", 10*time.Minute, a.revocations.Clean)

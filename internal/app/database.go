@@ -9,16 +9,16 @@ import (
 	"github.com/consign-dev/consign/internal/localpg"
 )
 
-// Database is where the database is, and the private cluster it is in when none is configured.
+// Database is the URL of the database, and its private cluster when none is configured.
 type Database struct {
 	URL     string
-	cluster *localpg.Cluster // nil: somebody else's server
+	cluster *localpg.Cluster // nil: an external database
 }
 
-// ClusterDir is where below the data directory the private cluster lies.
+// ClusterDir is the directory of the private cluster below the data directory.
 const ClusterDir = "postgres"
 
-// OpenDatabase gives the configured database, or starts or joins the private cluster below the data directory.
+// OpenDatabase returns the configured database, or starts or joins the private cluster below the data directory.
 func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (Database, error) {
 	if cfg.DatabaseURL != "" {
 		return Database{URL: cfg.DatabaseURL}, nil
@@ -30,7 +30,7 @@ func OpenDatabase(ctx context.Context, cfg config.Config, log *slog.Logger) (Dat
 	return Database{URL: cluster.URL("consign"), cluster: cluster}, nil
 }
 
-// run starts a private cluster again when it has died, until ctx ends.
+// run restarts a private cluster that has died, until ctx ends.
 func (d Database) run(ctx context.Context) error {
 	if d.cluster == nil {
 		return nil
@@ -38,7 +38,7 @@ func (d Database) run(ctx context.Context) error {
 	return d.cluster.Run(ctx)
 }
 
-// Close leaves a private cluster; the last one out stops it.
+// Close leaves a private cluster. The last process to leave stops it.
 func (d Database) Close() error {
 	if d.cluster == nil {
 		return nil

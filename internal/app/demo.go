@@ -21,12 +21,12 @@ const (
 	demoEmail   = "owner@example.com"
 )
 
-// demoState is the marker row: begun is written before anything else, so that a seeding cut short is taken up again.
+// demoState is the marker row. begun is written first, so that an interrupted seeding is resumed.
 type demoState struct {
 	Done bool `json:"done"`
 }
 
-// seedDemo makes the demo's owner and mailbox once. On a database that already has people it did not seed it refuses.
+// seedDemo creates the demo's owner and mailbox once. It refuses a database with people that it did not create.
 func (a *App) seedDemo(ctx context.Context) error {
 	var state demoState
 	begun, err := database.Setting(ctx, a.DB.Pool, demoSetting, &state)
@@ -72,7 +72,7 @@ func (a *App) seedOwner(ctx context.Context) error {
 
 func (a *App) demoFile() string { return filepath.Join(a.config.DataDir, "demo.txt") }
 
-// demoPassword reads the password of an earlier, unfinished seeding, or makes one and writes it down first, so that it is never lost.
+// demoPassword returns the password of an interrupted seeding, or a new one, which it writes to the file first.
 func (a *App) demoPassword() (string, error) {
 	if password := a.writtenPassword(); password != "" {
 		return password, nil
@@ -85,7 +85,7 @@ func (a *App) demoPassword() (string, error) {
 	return password, os.WriteFile(a.demoFile(), []byte(text), 0o600)
 }
 
-// writtenPassword is the password in the demo's file, or nothing.
+// writtenPassword returns the password in the demo's file, "" without one.
 func (a *App) writtenPassword() string {
 	raw, err := os.ReadFile(a.demoFile())
 	if err != nil {
@@ -99,10 +99,10 @@ func (a *App) writtenPassword() string {
 	return ""
 }
 
-// page is the address of a page on the public host.
+// page returns the URL of a page on the public host.
 func (a *App) page(path string) string { return a.config.PublicURL.String() + path }
 
-// greet says where everything is.
+// greet prints the addresses of the pages and APIs.
 func (a *App) greet(ctx context.Context) {
 	out := a.options.Greet
 	if out == nil {

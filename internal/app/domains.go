@@ -32,7 +32,7 @@ import (
 	"github.com/consign-dev/consign/internal/web"
 )
 
-// buildDomains makes both domains and mounts their routes and the pages.
+// buildDomains creates both domains and mounts their routes and the pages.
 func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	levels, err := a.rateLimits(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, hostsTTL, a.now)
 	a.watchDirectory(identityStore)
-	hasher, err := password.New(a.config.BcryptCost, 0) // one for both: it bounds what hashing takes of the machine
+	hasher, err := password.New(a.config.BcryptCost, 0) // shared by both domains: it caps parallel hashing
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	return nil
 }
 
-// watchDirectory forgets what is kept in memory of hosts and organizations as soon as this or another process has changed it.
+// watchDirectory invalidates the caches of hosts and organizations when this or another process changes them.
 func (a *App) watchDirectory(store *identitypostgres.Store) {
 	forget := func() {
 		a.hosts.Invalidate()
@@ -133,13 +133,13 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	return nil
 }
 
-// errNoPath answers what no route has.
+// errNoPath is the answer at a path without a route.
 var errNoPath = fault.ErrNotFound.With("there is nothing at this path; /api/ describes what there is")
 
-// providerRedirect is where external identity providers send people back to, as their operators have to register it.
+// providerRedirect returns the redirect URI to register at external identity providers.
 func (a *App) providerRedirect() string { return a.issuerURL() + "/oidc/auth/form" }
 
-// mount builds the request pipeline and puts every route on it.
+// mount creates the request pipeline and mounts all routes.
 func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelimit.Limiter) error {
 	c := a.config
 	a.API = httpserver.New(httpserver.Options{

@@ -9,10 +9,10 @@ import (
 
 const readyTimeout = 2 * time.Second
 
-// healthz says that the process answers.
+// healthz answers 200: the process runs.
 func (a *App) healthz(w http.ResponseWriter, _ *http.Request) { health(w, http.StatusOK, "ok") }
 
-// readyz says whether requests shall be sent here: started, not stopping, database reached.
+// readyz answers 200 when this replica accepts requests: started, not stopping, database reachable.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -34,7 +34,7 @@ func health(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// adminHandler serves health, metrics and profiles on the admin listener, which is not for the public.
+// adminHandler serves health, metrics and profiles on the admin listener, which must not be public.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.healthz)

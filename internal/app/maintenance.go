@@ -13,7 +13,7 @@ func (a *App) SetMaintenance(ctx context.Context, on bool) error {
 	return database.PutSetting(ctx, a.DB.Pool, a.now(), maintenanceSetting, on)
 }
 
-// watchSettings keeps this replica's copy of the settings that are facts of the installation.
+// watchSettings keeps this replica's copy of the maintenance mode up to date.
 func (a *App) watchSettings() {
 	a.listener.Handle(database.SettingsChannel, func(name string) {
 		if name != maintenanceSetting {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// ordinaryGrace is how long requests in flight have to end by themselves when the server is told to stop; nearly all
-	// take milliseconds. What lasts longer is told to end.
+	// ordinaryGrace is how long requests in progress may continue at shutdown. Nearly all take milliseconds. After that their
+	// contexts are canceled.
 	ordinaryGrace = 500 * time.Millisecond
-	// drainTimeout is how long everything has after that; connections that are left are closed.
+	// drainTimeout is how long shutdown waits for connections before it closes them.
 	drainTimeout    = 15 * time.Second
 	listenerTimeout = 30 * time.Second
-	// jobsDelay is how long jobs wait for the first requests: they begin with a handful of connections and some forty statements.
+	// jobsDelay delays the job runner after the start, so that its first forty statements do not slow the first requests.
 	jobsDelay         = 100 * time.Millisecond
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
@@ -32,9 +32,9 @@ const (
 
 var errStopping = fault.ErrUnavailable.With("the server is stopping; try again").WithRetryAfter(2 * time.Second)
 
-// Run serves until ctx ends, then shuts down in order: not ready, while all is still served, for as long as a load
-// balancer takes to notice (CONSIGN_SHUTDOWN_DELAY); no new connections; streams and uploads told to end, which keeps what
-// they acknowledged; jobs; pool; cluster.
+// Run serves until ctx ends, then shuts down in this order: /readyz answers 503 while requests are still served, for
+// CONSIGN_SHUTDOWN_DELAY, so that a load balancer notices; no new connections; streams and uploads are canceled, which keeps
+// acknowledged bytes; jobs; pool; embedded Postgres.
 func (a *App) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.Close()) }()
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
@@ -44,7 +44,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	feedCtx, stopFeed := context.WithCancel(background)
 	defer stopFeed()
 	err = a.prepare(ctx)
-	if err == nil { // no sooner: loading beside it would take one more connection
+	if err == nil { // not earlier: in parallel it would need one more connection
 		running.Go(func() error { return a.listener.Run(background) })
 		running.Go(func() error { return a.revocations.Run(background) })
 		running.Go(func() error { return a.feed.Run(feedCtx) })
@@ -71,7 +71,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 	return errors.Join(served, running.Wait())
 }
 
-// prepare brings the database to what this replica needs of it.
+// prepare creates the rows that this replica needs: signing keys and the free organization.
 func (a *App) prepare(ctx context.Context) error {
 	if err := a.Keys.Ensure(ctx); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *App) prepare(ctx context.Context) error {
 	return nil
 }
 
-// synchronize waits for what must be known before the first request.
+// synchronize waits until this replica may serve: the listener works and the demo is seeded.
 func (a *App) synchronize(ctx context.Context) error {
 	if err := a.waitForListener(ctx); err != nil {
 		return err
@@ -95,8 +95,8 @@ func (a *App) synchronize(ctx context.Context) error {
 	return nil
 }
 
-// waitForListener waits until the listener hears: what it feeds, the revocations and the mode of maintenance among it, is
-// loaded then.
+// waitForListener waits until the listener is connected. Its subscribers, such as revocations and maintenance mode, are loaded
+// then.
 func (a *App) waitForListener(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listenerTimeout)
 	defer cancel()
@@ -131,7 +131,7 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	}
 	a.ready.Store(true)
 	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version)
-	a.greet(ctx) // before the first request, which could use the connection that this does
+	a.greet(ctx) // before the first request, so that both do not need a connection
 	failed := make(chan error, 2)
 	go func() { failed <- admin.Serve(adminListener) }()
 	go func() {
@@ -156,7 +156,7 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	return errors.Join(err, drain(public, stopFeed, endRequests), admin.Close())
 }
 
-// drain ends a server: idle connections and ordinary requests first, then streams and uploads, then whatever is left.
+// drain shuts a server down: idle connections and ordinary requests first, then streams and uploads, then the rest.
 func drain(s *http.Server, stopFeed func(), endRequests context.CancelCauseFunc) error {
 	var once sync.Once
 	end := func() { once.Do(func() { endRequests(errStopping) }) }
@@ -173,14 +173,14 @@ func drain(s *http.Server, stopFeed func(), endRequests context.CancelCauseFunc)
 	return err
 }
 
-// server is the public server. It has no timeout for whole requests: httpapi extends deadlines while bytes move.
+// server returns the public server. It has no timeout for whole requests: httpserver extends deadlines while bytes move.
 func (a *App) server(base context.Context) (*http.Server, error) {
 	s := &http.Server{
 		Handler: a.API.Handler(), BaseContext: func(net.Listener) context.Context { return base }, ConnContext: a.API.Connected,
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn), // failed TLS handshakes and the like
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn), // for example failed TLS handshakes
 	}
-	s.DisableGeneralOptionsHandler = true // OPTIONS * goes the way of every request
+	s.DisableGeneralOptionsHandler = true // OPTIONS * goes through the pipeline
 	if a.config.TLSCert == "" {
 		return s, nil
 	}
@@ -192,7 +192,7 @@ func (a *App) server(base context.Context) (*http.Server, error) {
 	return s, nil
 }
 
-// listen gives the listener that there is, else one at address.
+// listen returns given, or a new listener at address.
 func listen(ctx context.Context, given net.Listener, address string) (net.Listener, error) {
 	if given != nil {
 		return given, nil
@@ -200,7 +200,7 @@ func listen(ctx context.Context, given net.Listener, address string) (net.Listen
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 }
 
-// Close ends what New opened. Run calls it; commands that do not Run call it themselves.
+// Close closes what New opened. Run calls it; commands that do not call Run call Close.
 func (a *App) Close() error {
 	if a.listener != nil {
 		a.listener.Close()

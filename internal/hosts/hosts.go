@@ -1,6 +1,5 @@
-// Package hosts owns the question which organization a hostname stands for (contract 1.2): a cached directory over a
-// look-up that another package provides.
-// It stores nothing and trusts no header: package httpapi decides which name a request was made to.
+// Package hosts maps hostnames to organizations (contract 1.2): a cache with TTL over a look-up that another package provides. It
+// also builds absolute URLs. Package httpserver decides which hostname a request was sent to.
 package hosts
 
 import (
@@ -15,26 +14,25 @@ import (
 	"github.com/consign-dev/consign/internal/microcache"
 )
 
-// Host is what a hostname stands for.
+// Host is the organization that a hostname selects.
 type Host struct {
 	Name         string          // the organization's active hostname: lower case, no port; links are built from it
 	Organization id.Organization // the organization the hostname selects
 	Free         bool            // that organization is the free one
-	Own          bool            // the name asked for is the organization's own, active or inactive; false when the free one was chosen for want of another
+	Own          bool            // the requested name is the organization's own, active or inactive; false when the free organization is the fallback
 }
 
-// Load finds the host for a lower-case name without port. It answers fault.ErrNotFound when the name belongs to no
-// organization and there is no free one.
+// Load returns the host of a lower-case name without port. Errors: fault.ErrNotFound when the name belongs to no organization and
+// there is no free one.
 type Load func(ctx context.Context, name string) (Host, error)
 
-// Bounds of the cache. Names that belong to nobody come from whoever sends requests, so they have a small cache of
-// their own and cannot displace the real ones.
+// Sizes of the caches. Clients choose unknown names freely, so these have their own small cache and cannot evict real ones.
 const (
 	maxOwn    = 16384
 	maxOthers = 1024
 )
 
-// Directory answers Resolve from memory for as long as its ttl. It is safe for concurrent use.
+// Directory caches hosts for its TTL. It is safe for concurrent use.
 type Directory struct {
 	load   Load
 	public *url.URL
@@ -42,7 +40,7 @@ type Directory struct {
 	others *microcache.Cache[string, Host]
 }
 
-// New returns a directory that asks load and believes an answer for ttl. publicURL gives links their scheme and port.
+// New returns a directory that caches the results of load for ttl. URLs get the scheme and port of publicURL.
 func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time) *Directory {
 	return &Directory{
 		load: load, public: publicURL,
@@ -51,9 +49,8 @@ func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time)
 	}
 }
 
-// Resolve returns the host that hostname stands for. A port, upper case and a final dot do not matter. The error is
-// that of the directory's load, fault.ErrNotFound when the name selects no organization. What cannot be a hostname
-// stands for nobody's: load is asked for "".
+// Resolve returns the host of hostname. It ignores a port, upper case and a final dot. For a string that cannot be a hostname it calls
+// load with "". Errors: those of load; fault.ErrNotFound when the name selects no organization.
 func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
 	name := Normalize(hostname)
 	if !plausible(name) {
@@ -95,8 +92,8 @@ func (d *Directory) URL(host, path string) string {
 	return d.public.Scheme + "://" + host + path
 }
 
-// Normalize returns a Host header's name in the form hostnames are stored in: lower case, without port, brackets and
-// final dot. It does not validate: a name that is none simply belongs to nobody.
+// Normalize returns the name of a Host header as hostnames are stored: lower case, without port, brackets and final dot. It does not
+// validate.
 func Normalize(hostname string) string {
 	if strings.HasPrefix(hostname, "[") {
 		if end := strings.IndexByte(hostname, ']'); end > 0 {
@@ -109,7 +106,7 @@ func Normalize(hostname string) string {
 	return strings.ToLower(strings.TrimSuffix(hostname, "."))
 }
 
-// plausible keeps out of the database what a proxy passes on unchecked.
+// plausible reports whether name could be a hostname. Other strings are not looked up in the database.
 func plausible(name string) bool {
 	if len(name) > 253 {
 		return false

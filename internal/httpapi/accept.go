@@ -10,8 +10,8 @@ import (
 
 const typeJSON = "application/json"
 
-// Negotiate returns the first of offers that the request's Accept header likes best, false when it excludes all. An
-// absent header accepts anything (RFC 9110, 12.5.1).
+// Negotiate returns the offer with the highest quality in the request's Accept header, the first of equal ones, and false when the
+// header excludes all. A missing header accepts anything (RFC 9110, 12.5.1).
 func Negotiate(r *http.Request, offers ...string) (string, bool) {
 	values := r.Header["Accept"]
 	if len(values) == 0 {
@@ -30,7 +30,7 @@ func Negotiate(r *http.Request, offers ...string) (string, bool) {
 	return best, best != ""
 }
 
-// quality returns the weight that the most specific matching range of accept gives to a media type.
+// quality returns the weight of the most specific range in accept that matches offer.
 func quality(accept, offer string) float64 {
 	if offer == AnyType {
 		return 1
@@ -60,7 +60,7 @@ func quality(accept, offer string) float64 {
 	return best
 }
 
-// weight reads the parameter q, 1 when there is none or it is no number.
+// weight returns the parameter q, 1 when it is missing or invalid.
 func weight(params string) float64 {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(param, "=")

@@ -9,8 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// Document answers a GET with a body that is in memory, whose Content-Type and ETag the handler has set, or with 304 to a client that
-// has it already. It is sent as a whole: a Range is ignored, as RFC 9110 (14.2) allows. Errors: fault.ErrConflict, see IfMatch.
+// Document answers a GET with body, or with 304 to a client that has it already. The handler has set Content-Type and ETag. A Range
+// is ignored, as RFC 9110 (14.2) allows. Errors: fault.ErrConflict when If-Match names another version.
 func Document(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if err := IfMatch(r, w.Header().Get("ETag")); err != nil {
 		return err
@@ -20,11 +20,11 @@ func Document(w http.ResponseWriter, r *http.Request, body []byte) error {
 	return nil
 }
 
-// IfMatch refuses a request that wants another version than the one with this ETag. Neither API has a 412; what the specification says
-// of 409, reread and retry, is what such a client has to do. Errors: fault.ErrConflict.
+// IfMatch checks the If-Match header against etag. The APIs have no 412: the specification's advice for 409, read again and retry,
+// fits. Errors: fault.ErrConflict when the header names another version.
 func IfMatch(r *http.Request, etag string) error {
 	wanted := strings.Join(r.Header.Values("If-Match"), ",")
-	r.Header.Del("If-Match") // decided here, with an error body; http.ServeContent would answer without
+	r.Header.Del("If-Match") // otherwise http.ServeContent would answer 412 without an error body
 	if wanted == "" || strings.TrimSpace(wanted) == "*" {
 		return nil
 	}

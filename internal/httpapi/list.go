@@ -6,23 +6,23 @@ import (
 	"net/http"
 )
 
-// keptItems are so many bytes of a list that its answer leaves in pieces of them.
+// keptItems is the number of buffered bytes at which a list is flushed to the client.
 const keptItems = keptBuffer / 2
 
-// List answers with the members of head, a struct, and one more: an array of the items, each as from makes it. They leave while they
-// come: of a long list neither items nor bytes are in memory all at once. An error after the first piece cuts the connection, so that
-// nobody takes the piece for the list.
+// List answers with the members of head, a struct, and one more member: an array of the items, converted by from. It streams: a
+// long list is never in memory as a whole. An error after the first flush cuts the connection, so that a partial list does not look
+// complete.
 func List[T, B any](w http.ResponseWriter, head any, member string, items iter.Seq2[T, error], from func(T) B) error {
 	return listed(w, http.StatusOK, func(l *listing) error { return withItems(l, head, member, items, from) })
 }
 
-// CreatedList is List for what was created at location, as Created has it.
+// CreatedList is List with status 201 and a Location header.
 func CreatedList[T, B any](w http.ResponseWriter, location string, head any, member string, items iter.Seq2[T, error], from func(T) B) error {
 	w.Header().Set("Location", location)
 	return listed(w, http.StatusCreated, func(l *listing) error { return withItems(l, head, member, items, from) })
 }
 
-// Lists answers with an array of groups as the one member, each as List answers with it.
+// Lists answers with one member: an array of groups, each encoded as by List.
 func Lists[G, H, T, B any](w http.ResponseWriter, groupsMember string, groups []G, head func(G) H, member string, items func(G) iter.Seq2[T, error], from func(T) B) error {
 	return listed(w, http.StatusOK, func(l *listing) error {
 		l.body.WriteString(`{"` + groupsMember + `":[`)
@@ -39,15 +39,15 @@ func Lists[G, H, T, B any](w http.ResponseWriter, groupsMember string, groups []
 	})
 }
 
-// listing is an answer of which pieces leave while it is made.
+// listing is an answer that is streamed while it is encoded.
 type listing struct {
 	*encoder
 	w      http.ResponseWriter
 	status int
-	begun  bool // a piece has left
+	begun  bool // the header and some of the body were sent
 }
 
-// listed answers with what write makes.
+// listed answers with what write encodes.
 func listed(w http.ResponseWriter, status int, write func(*listing) error) error {
 	e := encoders.Get().(*encoder)
 	defer e.keep()
@@ -63,7 +63,7 @@ func listed(w http.ResponseWriter, status int, write func(*listing) error) error
 	return EncodedJSON(w, status, e.body.Bytes())
 }
 
-// send lets go what there is by now.
+// send flushes the buffer to the client.
 func (l *listing) send() error {
 	if !l.begun {
 		l.begun = true
@@ -77,7 +77,7 @@ func (l *listing) send() error {
 	return nil
 }
 
-// add encodes a value without the end of its line.
+// add encodes a value without the trailing newline.
 func (l *listing) add(v any) error {
 	if err := l.json.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)

@@ -12,17 +12,17 @@ import (
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
-// encoder makes JSON in a buffer of its own.
+// encoder encodes JSON into its own buffer.
 type encoder struct {
 	json *json.Encoder
 	body bytes.Buffer
 }
 
-// encoders are kept for the next answer, unless a long one has made their buffer large.
+// encoders is the buffer pool. A buffer that grew beyond keptBuffer is not returned to it.
 var encoders = sync.Pool{New: func() any {
 	e := &encoder{}
 	e.json = json.NewEncoder(&e.body)
-	e.json.SetEscapeHTML(false) // nosniff and the content type make it unnecessary
+	e.json.SetEscapeHTML(false) // X-Content-Type-Options: nosniff makes it unnecessary
 	return e
 }}
 
@@ -45,7 +45,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return EncodedJSON(w, status, e.body.Bytes())
 }
 
-// EncodedJSON answers with a body that is JSON already.
+// EncodedJSON answers with body, which is encoded already.
 func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
 	h := w.Header()
 	h.Set("Content-Type", typeJSON)
@@ -69,10 +69,10 @@ func NoContent(w http.ResponseWriter) error {
 	return nil
 }
 
-// Bearer sets the Authorization header of an answer, in which a new token is handed out (contract 1.11).
+// Bearer sets the Authorization header of an answer to a new token (contract 1.11).
 func Bearer(w http.ResponseWriter, raw string) { w.Header().Set("Authorization", "Bearer "+raw) }
 
-// Time is a moment in the form of both APIs, 2026-11-20T09:30:00.000+00:00 (contract 1.5).
+// Time is a time in the JSON form of both APIs, 2026-11-20T09:30:00.000+00:00 (contract 1.5).
 type Time time.Time
 
 const timeLayout = "2006-01-02T15:04:05.000-07:00"
@@ -88,7 +88,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalText reads any RFC 3339 time.
+// UnmarshalText accepts any RFC 3339 time.
 func (t *Time) UnmarshalText(b []byte) error {
 	parsed, err := time.Parse(time.RFC3339Nano, string(b))
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Time) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// TimeOrNil returns t in the form of the APIs, nil for no time or the zero time: a member that is null or left out.
+// TimeOrNil returns t as a Time, nil for nil or the zero time: a member that is null or left out.
 func TimeOrNil(t *time.Time) *Time {
 	if t == nil || t.IsZero() {
 		return nil

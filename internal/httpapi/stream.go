@@ -13,23 +13,23 @@ type Stream struct {
 	buffer     bytes.Buffer
 }
 
-// NewStream begins an event stream: headers leave at once. Its route produces TypeEvents. Each event has a minute to
-// leave; a client that takes longer loses the connection.
+// NewStream starts an event stream and sends the headers at once. Its route must produce TypeEvents. A client that does not take an
+// event within a minute loses the connection.
 func NewStream(w http.ResponseWriter, _ *http.Request) *Stream {
 	h := w.Header()
 	h.Set("Content-Type", TypeEvents)
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering events
 	w.WriteHeader(http.StatusOK)
 	s := &Stream{w: w, controller: http.NewResponseController(w)}
-	_ = s.controller.Flush() // a connection that is gone shows at the first event
+	_ = s.controller.Flush() // a closed connection fails the first event
 	return s
 }
 
 // TypeEvents is the media type of an event stream.
 const TypeEvents = "text/event-stream"
 
-// Send writes one event and flushes it. event and id may be empty and hold no line ends; data may. Without data clients
-// note the id and see no event.
+// Send writes one event and flushes it. event and id may be empty and must not contain line ends; data may. With nil data clients
+// store the id and dispatch no event.
 func (s *Stream) Send(event, id string, data []byte) error {
 	s.buffer.Reset()
 	s.field("event", event)
@@ -45,7 +45,7 @@ func (s *Stream) Send(event, id string, data []byte) error {
 	return s.flush()
 }
 
-// Comment writes a line that clients skip: a heartbeat.
+// Comment writes a comment line, which clients ignore: a heartbeat.
 func (s *Stream) Comment() error {
 	s.buffer.Reset()
 	s.buffer.WriteString(":\n")

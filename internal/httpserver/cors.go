@@ -16,7 +16,7 @@ const (
 	preflightLife  = "600" // seconds
 )
 
-// allowOrigin lets scripts of an allowed origin read the answer, never with credentials (contract 1.10).
+// allowOrigin sets the CORS headers for an allowed origin, never with credentials (contract 1.10).
 func (s *Server) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
 	origin := r.Header.Get("Origin")
 	if origin == "" || !s.originAllowed(r, origin, host) {
@@ -27,8 +27,8 @@ func (s *Server) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
 	x.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 }
 
-// originAllowed reports whether origin is configured, or one of the hostnames of the request host's organization, in
-// the scheme and at the port of the public URL.
+// originAllowed reports whether origin is configured, or is a hostname of the request host's organization with the scheme and port
+// of the public URL.
 func (s *Server) originAllowed(r *http.Request, origin string, host hosts.Host) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(s.origins, origin) {

@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
-// statusClientGone is what the log says of a request whose client left before the answer. It is never sent.
+// statusClientGone is the status in the log of a request whose client left before the answer. It is never sent.
 const statusClientGone = 499
 
 var (
@@ -24,10 +24,11 @@ var (
 
 const unavailableRetry = 5 * time.Second
 
-// Fail implements httpapi.Exchange: it answers with err. If the answer has begun, or nobody is there to read it, the connection is cut instead.
+// Fail implements httpapi.Exchange: it answers with err. When the answer has begun, or the client has left, it cuts the
+// connection by a panic with http.ErrAbortHandler.
 func (x *exchange) Fail(r *http.Request, err error) {
 	x.err = err
-	if ended := r.Context().Err(); x.status != 0 && ended != nil { // net/http ends it when it cannot write
+	if ended := r.Context().Err(); x.status != 0 && ended != nil { // net/http cancels the context when a write fails
 		err = ended
 	}
 	f, err := x.server.public(r.Context(), err)
@@ -42,13 +43,13 @@ func (x *exchange) Fail(r *http.Request, err error) {
 	httpapi.WriteFault(x, x.style.Refusal(f))
 }
 
-// public finds what a client may learn of err; the second result is errClientGone when there is no client any more.
-// Kinds of errors that no domain names are classified here: this is the end of the line (contract 1.6, 1.9).
+// public returns the fault that the client gets for err. Errors that are no faults become 413, 503 or 500 here (contract 1.6, 1.9).
+// Errors: errClientGone when the client has left.
 func (s *Server) public(ctx context.Context, err error) (*fault.Error, error) {
 	var f *fault.Error
 	canceled := errors.Is(err, context.Canceled)
 	if canceled && ctx.Err() != nil {
-		// Shutdown and revocation end a request's context with a fault as its cause; a client that leaves, without.
+		// Shutdown and revocation cancel the context with a fault as its cause. A client that leaves cancels it without one.
 		if errors.As(context.Cause(ctx), &f) {
 			return f, nil
 		}
@@ -70,7 +71,7 @@ func (s *Server) public(ctx context.Context, err error) (*fault.Error, error) {
 	return fault.ErrInternal, nil
 }
 
-// crashed turns a panic into an answer. It reports whether the connection has to be cut, since the answer had begun.
+// crashed answers a panic with 500. It reports whether the connection has to be cut because the answer has begun.
 func (x *exchange) crashed(thrown any) (cut bool) {
 	x.err, x.stack = fmt.Errorf("panic: %v", thrown), debug.Stack()
 	if x.status != 0 {

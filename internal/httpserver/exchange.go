@@ -13,13 +13,13 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// exchange is the answer to one request on its way out, and what the pipeline notes about both. It hands ReadFrom to
-// the writer below, so that files leave by sendfile, and Unwrap lets http.ResponseController reach that writer.
+// exchange is the pipeline's http.ResponseWriter and its state of one request. It passes ReadFrom to the writer below, so that
+// files are sent by sendfile. Unwrap lets http.ResponseController reach that writer.
 type exchange struct {
 	http.ResponseWriter
 	server  *Server
 	conn    *connection
-	started time.Time // in real time
+	started time.Time // real time, whatever Options.Now is
 	id      string    // X-Request-Id
 	client  token.Client
 	route   string // pattern, for logs
@@ -29,31 +29,31 @@ type exchange struct {
 	probe   bool
 
 	status int // 0 until the header is written
-	torn   int // the status that an answer should have had which failed after it had begun
+	torn   int // status of an error that came after the header had been written
 	bytes  int64
 	err    error  // why the request failed, for the log
-	stack  []byte // where it panicked
+	stack  []byte // of a panic
 
 	mu       sync.Mutex // guards the deadlines below against CutWrites
 	moved    time.Time  // when the write deadline was last extended
-	cut      bool       // writes were ended from outside
-	ended    bool       // the connection is the next request's
-	bodyCut  bool       // reads were
+	cut      bool       // CutWrites was called
+	ended    bool       // the handler has returned; the connection may serve its next request
+	bodyCut  bool       // reads were cut by the end of the context
 	bodyGone bool       // reading the body failed
 	bodyRead time.Time  // when the read deadline was last extended
 }
 
-// Deadlines run in real time, whatever clock the API has. While bytes move they are moved too, but not for every call.
+// Deadlines use real time, whatever Options.Now is. They are extended while bytes move, at most every extendEvery.
 const (
-	stall       = time.Minute      // how long a client may neither take nor send a byte
-	extendEvery = 10 * time.Second // how often a deadline is moved at most
-	copyChunk   = 1 << 20          // bytes of a file that leave between looks at the deadline
-	heldBack    = 2 << 10          // bytes of an answer that net/http sends only when its handler has returned, if there are no more
-	hearBytes   = 16 << 20         // how much of a body is read only so that its refusal arrives
-	hearTime    = 5 * time.Second  // and for how long
+	stall       = time.Minute      // maximum time without a byte received or sent
+	extendEvery = 10 * time.Second // minimum age of a deadline that is extended
+	copyChunk   = 1 << 20          // bytes of a file between checks of the deadline
+	heldBack    = 2 << 10          // bytes of a short answer that net/http buffers until the handler returns
+	hearBytes   = 16 << 20         // how much of a refused body is read, see hearOut
+	hearTime    = 5 * time.Second  // time limit for that
 )
 
-// Unwrap implements what http.ResponseController looks for.
+// Unwrap is used by http.ResponseController.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -77,8 +77,8 @@ func (x *exchange) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom: chunk by chunk, so that a file longer than the stall limit allows keeps its
-// deadline ahead, with the writer below doing the copying.
+// ReadFrom implements io.ReaderFrom. It copies in chunks and extends the deadline between them, because a large file takes longer
+// than stall. The writer below does the copying.
 func (x *exchange) ReadFrom(src io.Reader) (int64, error) {
 	if x.status == 0 {
 		x.status = http.StatusOK
@@ -119,7 +119,7 @@ func (x *exchange) wrote(n int64) {
 	x.server.traffic.out.Add(n)
 }
 
-// FlushError implements what http.ResponseController looks for.
+// FlushError is used by http.ResponseController.
 func (x *exchange) FlushError() error {
 	if x.status == 0 {
 		x.status = http.StatusOK
@@ -128,7 +128,7 @@ func (x *exchange) FlushError() error {
 	return http.NewResponseController(x.ResponseWriter).Flush()
 }
 
-// extendWrites moves the write deadline ahead before bytes leave. Writers without deadlines, as in tests, have none to move.
+// extendWrites extends the write deadline before a write. A test's writer may not support deadlines.
 func (x *exchange) extendWrites() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -157,7 +157,7 @@ func (x *exchange) CutWrites() {
 
 var longAgo = time.Unix(1, 0)
 
-// requestBody is a request's body with a limit and a deadline.
+// requestBody is a request body with a size limit and a read deadline.
 type requestBody struct {
 	io.ReadCloser
 	x      *exchange
@@ -165,7 +165,7 @@ type requestBody struct {
 	stream bool
 }
 
-// takeBody puts limit and deadline on the request's body, and returns what to do after the handler.
+// takeBody sets the limit and the deadline of the request's body. The caller runs done after the handler.
 func (x *exchange) takeBody(r *http.Request, kind httpapi.Body) (done func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
@@ -183,8 +183,8 @@ func (x *exchange) takeBody(r *http.Request, kind httpapi.Body) (done func()) {
 	return func() { stop() }
 }
 
-// Read implements io.Reader. When the request's context ends in the middle of a body, the error is its cause, so that
-// a shutdown answers 503.
+// Read implements io.Reader. When the request's context is canceled in the middle of a body, the error is the context's cause,
+// so that a shutdown answers 503.
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.server.traffic.in.Add(int64(n))
@@ -206,12 +206,12 @@ func (b *requestBody) Read(p []byte) (int, error) {
 		}
 		err = errBroken.Because(err)
 	}
-	b.x.bodyGone = b.x.bodyGone || err != nil && err != io.EOF //nolint:errorlint // the bare value, from above
+	b.x.bodyGone = b.x.bodyGone || err != nil && err != io.EOF //nolint:errorlint // io.Reader promises the bare value
 	return n, err
 }
 
-// hearOut reads what is left of the body of a request that is refused: many clients read no answer before they have
-// sent everything, and would see their connection reset instead. What is too long, or waits for a 100 Continue, is not read.
+// hearOut reads the rest of the body of a refused request: many clients read the answer only after they have sent everything and
+// would otherwise get a connection reset. It does not read a body that is too long or whose client waits for 100 Continue.
 func (x *exchange) hearOut(r *http.Request) {
 	if x.status != 0 || x.bodyGone || r.ContentLength > hearBytes || r.Header.Get("Expect") != "" || r.Context().Err() != nil {
 		return
@@ -231,8 +231,8 @@ func (b *requestBody) extend() {
 	_ = http.NewResponseController(b.x.ResponseWriter).SetReadDeadline(now.Add(stall))
 }
 
-// clear takes the deadline away once the body is in: from then on net/http reads only to see the client leave, and a
-// deadline would look like that.
+// clear removes the read deadline at the end of the body. After that net/http reads only to notice that the client has left, and
+// would take an expired deadline for that.
 func (b *requestBody) clear() {
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// forwarding is where a request comes from and goes to, after what trusted proxies say of it.
+// forwarding is the client address, host and scheme of a request, as reported by trusted proxies if there are any.
 type forwarding struct {
-	address netip.Addr // zero when the connection has none, as over a unix socket
-	host    string     // as sent: with port, in any case
+	address netip.Addr // zero over a unix socket
+	host    string     // as sent: may have a port and upper case
 	https   bool
 }
 
-// forwarded reads the forwarding headers if the peer is a trusted proxy, and ignores them otherwise, with one warning
-// for the life of the process: it is how an undeclared proxy shows.
+// forwarded reads the forwarding headers of a trusted proxy. It ignores those of other peers and logs one warning per process,
+// which tells the operator about an undeclared proxy.
 func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 	f := forwarding{address: x.client.Address, host: r.Host, https: r.TLS != nil}
 	if !x.trusted {
@@ -26,7 +26,7 @@ func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 		return f
 	}
 	f.address = s.clientAddress(f.address, r.Header["X-Forwarded-For"])
-	// Of several values the last is the one that the proxy next to us added; earlier ones may be the client's own.
+	// The last value is the one that the nearest proxy added; earlier ones may come from the client.
 	if host := lastValue(r.Header["X-Forwarded-Host"]); host != "" {
 		f.host = host
 	}
@@ -36,8 +36,8 @@ func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 	return f
 }
 
-// clientAddress walks the hops from our side and returns the first that is not a trusted proxy. An entry that is no
-// address ends the walk at the proxy that reported it; so does the end of the list.
+// clientAddress walks X-Forwarded-For from right to left and returns the first address that is not a trusted proxy. At an entry
+// that is not an address, or at the end of the list, it returns the proxy that reported it.
 func (s *Server) clientAddress(nearest netip.Addr, values []string) netip.Addr {
 	address := nearest
 	for i := len(values) - 1; i >= 0; i-- {
@@ -62,7 +62,7 @@ func (s *Server) clientAddress(nearest netip.Addr, values []string) netip.Addr {
 	return address
 }
 
-// parseHop reads an entry of X-Forwarded-For: an address, which some proxies give a port and IPv6 brackets.
+// parseHop parses an entry of X-Forwarded-For: an address, with a port and brackets from some proxies.
 func parseHop(entry string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(entry, "["), "]")); err == nil {
 		return addr.Unmap().WithZone(""), true
@@ -73,7 +73,7 @@ func parseHop(entry string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// peer reads a connection's remote address.
+// peer parses the remote address of a connection; zero over a unix socket.
 func peer(remote string) netip.Addr {
 	pair, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -31,10 +31,10 @@ func (s *Server) Mount(base string, style httpapi.Style, routes []httpapi.Route)
 	}
 }
 
-// Routes returns what is mounted, in order.
+// Routes returns the mounted routes in the order of mounting.
 func (s *Server) Routes() []httpapi.MountedRoute { return slices.Clone(s.routes) }
 
-// Dropped answers 410 at prefix and everything below it: a version that is gone (contract 1.1).
+// Dropped answers 410 at prefix and below it, for an API version that no longer exists (contract 1.1).
 func (s *Server) Dropped(prefix string) {
 	for _, pattern := range []string{prefix, prefix + "/*"} {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func (s *Server) Dropped(prefix string) {
 
 var errDropped = fault.ErrGone.With("this version of the API was dropped; see /api/ for the current ones")
 
-// Handle serves pages and the like at a chi pattern: all of serve applies, but no token, bucket or body limit.
+// Handle serves pages at a chi pattern: without token, bucket and body limit.
 func (s *Server) Handle(pattern string, h http.Handler) {
 	s.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.(*exchange).route = pattern
@@ -56,11 +56,11 @@ func (s *Server) Handle(pattern string, h http.Handler) {
 	}))
 }
 
-// HandleUnknown serves the paths that no route has; without it they answer with fault.ErrNotFound.
+// HandleUnknown serves paths without a route. The default answers fault.ErrNotFound.
 func (s *Server) HandleUnknown(h http.HandlerFunc) { s.mux.NotFound(h) }
 
-// Probe serves a health check at exactly path. It is answered over plain HTTP, to any host, during maintenance, and
-// logged at debug level.
+// Probe serves a health check at exactly path. It answers over plain HTTP, to any host and during maintenance, and is logged at
+// debug level.
 func (s *Server) Probe(path string, h http.Handler) { s.probes[path] = h }
 
 func (s *Server) endpoint(m httpapi.MountedRoute) http.HandlerFunc {
@@ -85,7 +85,7 @@ func (s *Server) endpoint(m httpapi.MountedRoute) http.HandlerFunc {
 
 var errQuery = fault.ErrInvalid.With("query: must be name=value pairs, percent-encoded and joined by &")
 
-// call is the way of a request from its route to its handler and back.
+// call takes a request from its route to the handler: authentication, rate limit, checks, body limits.
 func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if route.Dropped {
 		return fault.ErrGone
@@ -100,7 +100,7 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if err := httpapi.CheckAccept(r, route.Produces); err != nil {
 		return err
 	}
-	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // what net/url leaves out in silence may be what the caller relied on
+	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Query would skip malformed pairs silently
 		return errQuery
 	}
 	if limit := route.Body.Limit(); limit >= 0 && r.ContentLength > limit {
@@ -118,8 +118,8 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	return route.Handler(x, r)
 }
 
-// identify verifies the request's token. An invalid one costs the client's address a drop (contract 1.7), so that
-// guessing is bounded.
+// identify authenticates the request. An invalid token takes a token from the bucket of the client's address (contract 1.7), which
+// limits guessing.
 func (s *Server) identify(x *exchange, r *http.Request, auth token.Auth) (token.Caller, error) {
 	if auth == token.None || s.authenticate == nil && auth.IsOptional() {
 		return token.Caller{}, nil

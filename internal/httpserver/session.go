@@ -10,9 +10,9 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 )
 
-// sessions makes and reads the cookie `session`, which gives clients without a token a bucket of their own behind a
-// shared address (contract 1.7). It identifies nobody and grants nothing. Its value is an identifier, the second it was
-// made, and a MAC over both and the host.
+// sessions makes and reads the cookie `session`, which gives each client without a token its own bucket behind a shared address
+// (contract 1.7). It identifies nobody and grants nothing. Its value is a random identifier, the Unix second it was made, and a
+// MAC over both and the host.
 type sessions struct {
 	sealer *seal.Sealer
 	life   time.Duration
@@ -35,7 +35,7 @@ func newSessions(sealer *seal.Sealer, life time.Duration, secure bool, now func(
 	return &sessions{sealer: sealer, life: life, secure: secure, now: now}
 }
 
-// start makes a new session for a host.
+// start returns the cookie of a new session for a host.
 func (s *sessions) start(host string) *http.Cookie {
 	value := make([]byte, sessionHead, sessionLength)
 	rand.Read(value[:sessionID]) // never fails

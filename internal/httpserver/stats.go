@@ -9,8 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-// Finished is one request that has ended, for Options.Observe. None of its members is a client's choice: unknown routes
-// and methods have one name each.
+// Finished is one finished request, for Options.Observe. Clients cannot choose any of its values: unknown routes and methods have
+// one name each.
 type Finished struct {
 	Route   string // the pattern, as in the access line; "unmatched" before a route was found
 	Method  string // "other" for methods that no route has
@@ -19,13 +19,13 @@ type Finished struct {
 	Elapsed time.Duration
 }
 
-// Stats are what an API has moved since its start and what it is moving now.
+// Stats counts bytes since the start and requests in progress.
 type Stats struct {
 	BytesIn, BytesOut           int64 // of bodies
-	Uploads, Downloads, Streams int64 // requests under way
+	Uploads, Downloads, Streams int64 // requests in progress
 }
 
-// Stats returns the present numbers.
+// Stats returns the current numbers.
 func (s *Server) Stats() Stats {
 	t := &s.traffic
 	return Stats{
@@ -34,10 +34,10 @@ func (s *Server) Stats() Stats {
 	}
 }
 
-// traffic is counted while it flows: an upload of an hour shows before it has ended.
+// traffic is counted while bytes move, so that a long upload shows before it ends.
 type traffic struct{ in, out, uploads, downloads, streams atomic.Int64 }
 
-// of returns the gauge of requests under way that a request to route belongs to; nil: it is an ordinary one.
+// of returns the gauge that counts a request to route while it is in progress, nil for an ordinary request.
 func (t *traffic) of(route httpapi.Route, method string) *atomic.Int64 {
 	switch {
 	case route.Body == httpapi.StreamBody:
@@ -50,7 +50,7 @@ func (t *traffic) of(route httpapi.Route, method string) *atomic.Int64 {
 	return nil
 }
 
-// knownMethod is the method as logs and metrics name it.
+// knownMethod returns the name of a method in logs and metrics.
 func knownMethod(method string) string {
 	if method == http.MethodOptions || slices.Contains(methods, method) {
 		return method

@@ -1,9 +1,9 @@
-// Package metrics owns what an operator can watch: the names, labels and help of every metric, and their text form for
-// Prometheus. The mechanisms count for themselves and know nothing of it; it asks them when it is scraped. Two things that
-// have a distribution it is told as they happen: requests and revocations.
+// Package metrics owns the names, labels and help of every metric and serves them to Prometheus. The mechanisms count for themselves
+// and do not import it: it reads their numbers at each scrape. Only histograms are observed as they happen: requests and
+// revocations.
 //
-// A label never holds what a client has chosen: routes are patterns, methods and buckets are declared, and whatever is
-// unknown has one name. docs/metrics.md describes each metric, which a test holds it to.
+// A label never holds a value that a client chose: routes are patterns, methods and buckets are declared, and unknown ones share one
+// name. docs/metrics.md describes each metric; a test compares the two.
 package metrics
 
 import (
@@ -28,13 +28,13 @@ type Metrics struct {
 	revocation prometheus.Histogram
 	log        *slog.Logger
 
-	// series are the metrics of requests seen so far: finding them here costs less than by their labels. A map is never
-	// written to after it is stored; a new kind comes with a copy.
+	// series caches the metrics of each kind, which is faster than a lookup by labels. A stored map is never written to: a new
+	// kind stores a copy.
 	series    atomic.Pointer[map[kind]series]
-	beginning sync.Mutex // held by the one that makes a copy
+	beginning sync.Mutex // serializes copies of series
 }
 
-// kind is what requests are told apart by.
+// kind is the label set of a request.
 type kind struct{ route, method, class string }
 
 type series struct {
@@ -42,7 +42,7 @@ type series struct {
 	latency prometheus.Observer
 }
 
-// New returns the metrics of a program of that version, without sources.
+// New returns the metrics of a program of this version, without sources.
 func New(version string, log *slog.Logger) *Metrics {
 	labels := []string{"route", "method", "status"}
 	m := &Metrics{
@@ -73,7 +73,7 @@ func New(version string, log *slog.Logger) *Metrics {
 	return m
 }
 
-// Request counts a request that has ended: httpserver.Options.Observe.
+// Request counts a finished request: httpserver.Options.Observe.
 func (m *Metrics) Request(f httpserver.Finished) {
 	k := kind{route: f.Route, method: f.Method, class: class(f)}
 	s, ok := (*m.series.Load())[k]
@@ -84,7 +84,7 @@ func (m *Metrics) Request(f httpserver.Finished) {
 	s.latency.Observe(f.Elapsed.Seconds())
 }
 
-// begin makes the metrics of a kind of requests that is new.
+// begin creates the metrics of a new kind.
 func (m *Metrics) begin(k kind) series {
 	s := series{
 		count:   m.requests.WithLabelValues(k.route, k.method, k.class),
@@ -98,11 +98,10 @@ func (m *Metrics) begin(k kind) series {
 	return s
 }
 
-// RevocationKnown notes how long a revocation took to arrive: token.Revocations.OnKnown.
+// RevocationKnown records how long a revocation took to arrive: token.Revocations.OnKnown.
 func (m *Metrics) RevocationKnown(lag time.Duration) { m.revocation.Observe(lag.Seconds()) }
 
-// class names the class of a request's status. 509 has its own: with it the identity API refuses what is too much, which is
-// no failure of the server.
+// class returns the class of a request's status. 509 has its own: it is a rate limit of the identity API, not a server error.
 func class(f httpserver.Finished) string {
 	if f.Aborted {
 		return "aborted"
@@ -121,7 +120,7 @@ func class(f httpserver.Finished) string {
 	return "5xx"
 }
 
-// Handler answers scrapes.
+// Handler serves scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return &scrapes{registry: m.registry, log: m.log, places: make(chan struct{}, maxScrapes)}
 }

@@ -18,8 +18,7 @@ const (
 	scrapeTimeout = 5 * time.Second
 )
 
-// scrapes answers in the text format that every Prometheus reads. promhttp knows others too, for which the program would be larger by
-// 0.3 MB and touch as much more memory.
+// scrapes answers in the Prometheus text format. promhttp supports more formats and adds 0.3 MB to the binary.
 type scrapes struct {
 	registry *prometheus.Registry
 	log      *slog.Logger
@@ -36,10 +35,10 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	families, err := s.registry.Gather()
-	if err != nil { // what could be gathered is told all the same
+	if err != nil { // serve what was gathered
 		s.log.Warn("a scrape misses metrics", "error", err)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTimeout)) // not possible in a test's recorder
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTimeout)) // a test's recorder does not support it
 	w.Header().Set("Content-Type", string(expfmt.NewFormat(expfmt.TypeTextPlain)))
 	w.Header().Set("Vary", "Accept-Encoding")
 	var out io.Writer = w

@@ -14,7 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 )
 
-// Sources are the mechanisms that are asked for their numbers at each scrape. All but Shared are required.
+// Sources are the mechanisms whose numbers are read at each scrape. All but Shared are required.
 type Sources struct {
 	API      *httpserver.Server
 	DB       *database.DB
@@ -22,13 +22,13 @@ type Sources struct {
 	Jobs     *jobs.Runner
 	Mail     *mail.Mailer
 	Limiter  *ratelimit.Limiter
-	Shared   *redis.Store // nil: buckets are this process's own
+	Shared   *redis.Store // nil: buckets are in memory
 }
 
-// Watch has the sources asked at each scrape from now on.
+// Watch adds the sources to each scrape.
 func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(&collector{Sources: s, metrics: m}) }
 
-// askTimeout bounds what a scrape may wait for the database; without an answer it tells the rest.
+// askTimeout caps how long a scrape waits for the database. After that it serves the other metrics.
 const askTimeout = 2 * time.Second
 
 type collector struct {
@@ -36,7 +36,7 @@ type collector struct {
 	metrics *Metrics
 }
 
-// Describe implements prometheus.Collector. To describe nothing is allowed; samples describe themselves.
+// Describe implements prometheus.Collector. Describing nothing makes the collector unchecked.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -90,7 +90,7 @@ func (c *collector) pool(out samples) {
 	out.gauge(listenConfirmed, number(c.Listener.ConfirmedWithin(time.Second)))
 }
 
-// work tells what this process has done of jobs and mails.
+// work adds the jobs and mails that this process has done.
 func (c *collector) work(out samples) {
 	out.counter(jobFailures, float64(c.Jobs.Failures()))
 	s := c.Mail.Outcomes()
@@ -99,7 +99,7 @@ func (c *collector) work(out samples) {
 	out.counter(mailAttempts, float64(s.Failed), "failed")
 }
 
-// waiting tells what there is to do in the installation: what the database knows.
+// waiting adds the jobs and mails that wait in the database.
 func (c *collector) waiting(out samples) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
@@ -129,7 +129,7 @@ func number(yes bool) float64 {
 	return 0
 }
 
-// samples are what a scrape will tell.
+// samples collects the metrics of a scrape.
 type samples struct{ ch chan<- prometheus.Metric }
 
 func (s samples) counter(d *prometheus.Desc, value float64, labels ...string) {

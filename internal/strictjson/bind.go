@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// value reads the next value into dst; an invalid dst takes nothing. A value that does not fit is a problem at l.
+// value reads the next value into dst, or skips it when dst is invalid. A value that does not fit is a problem at l.
 func (p *parser) value(dst reflect.Value, l *place) error {
 	if dst.IsValid() {
 		if dst.Kind() == reflect.Pointer && p.peek() != 'n' {
@@ -60,8 +60,8 @@ func (p *parser) value(dst reflect.Value, l *place) error {
 	return nil
 }
 
-// unmarshaler hands the value to a type that reads itself: json.Unmarshaler, encoding.TextUnmarshaler, and any, which
-// the standard decoder fills.
+// unmarshaler reads the value into a json.Unmarshaler, an encoding.TextUnmarshaler or an any, which encoding/json fills. It returns
+// false for other types.
 func (p *parser) unmarshaler(dst reflect.Value, l *place) (handled bool, err error) {
 	if !dst.CanAddr() || dst.Kind() == reflect.Pointer {
 		return false, nil
@@ -231,8 +231,8 @@ func (p *parser) setNumber(dst reflect.Value, text string, l *place) {
 	}
 }
 
-// wholeNumber returns the value of a number without fraction, false for others. A number too long to be one that fits
-// anywhere stands for itself as out of range.
+// wholeNumber returns the value of a number without fraction, false for others. A number with too many digits becomes one that is out of
+// every range.
 func wholeNumber(text string) (*big.Int, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return big.NewInt(n), true
@@ -250,7 +250,7 @@ func wholeNumber(text string) (*big.Int, bool) {
 	return r.Num(), true
 }
 
-// mismatch notes that the value is not of the member's type.
+// mismatch records the problem that the value is not of the member's type.
 func (p *parser) mismatch(dst reflect.Value, l *place) {
 	want := "is not allowed"
 	switch kind := dst.Kind(); {

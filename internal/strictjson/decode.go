@@ -45,11 +45,11 @@ func DecodeOptional(r *http.Request, dst any) error {
 	return bind(body, dst)
 }
 
-// maxPromised is for how many bytes of a body there is room before they come: some announce a megabyte and send nothing for a minute.
+// maxPromised caps the buffer allocated in advance from Content-Length, because a client may announce a megabyte and send nothing.
 const maxPromised = 16 << 10
 
-// readBody returns the body, empty if there is none or nothing but white space. Only a body that is there needs a
-// content type.
+// readBody returns the body, empty when it is missing or only white space. A Content-Type is required only for a body that is not
+// empty.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
@@ -106,7 +106,7 @@ func checkContentType(h http.Header) error {
 	return nil
 }
 
-// bind parses body into dst and collects what does not fit.
+// bind parses body into dst and returns all problems as one error.
 func bind(body []byte, dst any) error {
 	target := reflect.ValueOf(dst)
 	if target.Kind() != reflect.Pointer || target.IsNil() {

@@ -12,8 +12,8 @@ import (
 
 const typeForm = "application/x-www-form-urlencoded"
 
-// DecodeForm reads a body as browsers post forms, at most 1 MiB of it. A body that is empty has no fields; only one that
-// is there needs a Content-Type. What the fields hold is for the caller to check: it may be any bytes.
+// DecodeForm reads a form body of at most 1 MiB (application/x-www-form-urlencoded). An empty body has no fields and needs no
+// Content-Type. Field values may be any bytes; the caller validates them.
 //
 // Errors: 400 for a body that is malformed, 413, 415.
 func DecodeForm(r *http.Request) (url.Values, error) {

@@ -11,17 +11,16 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// The standard decoder takes duplicate members, members in another case and invalid UTF-8 in silence, and tells of one
-// wrong type only; so this one reads JSON (RFC 8259) itself. It binds while it parses and keeps no tree, so that a
-// body of a megabyte cannot become many in memory.
+// encoding/json silently accepts duplicate members, members in another case and invalid UTF-8, and reports only the first wrong
+// type. This parser reads JSON (RFC 8259) itself. It binds while it parses and builds no tree, which bounds its memory.
 
 const (
 	maxDepth    = 64
 	maxElements = 10_000 // of one list or map
 )
 
-// parser reads one document. Its errors end the reading: the text is no JSON, or one nobody should send. Values that
-// are fine but do not fit their member are problems, and the reading goes on.
+// parser reads one document. It stops at an error: the text is not JSON, or is JSON that is refused. A value that does not fit its
+// member is a problem: it is recorded and parsing continues.
 type parser struct {
 	data     []byte
 	at       int
@@ -29,7 +28,7 @@ type parser struct {
 	problems fault.Problems
 }
 
-// place is where in the document a value is; it becomes text only for a problem.
+// place is the path of a value in the document. It is formatted only for a problem.
 type place struct {
 	outer *place
 	name  string
@@ -63,7 +62,7 @@ func (p *parser) problem(l *place, text string) {
 	}
 }
 
-// syntax is the error for the current position.
+// syntax returns an error with the current line and column.
 func (p *parser) syntax(text string) error {
 	line, column := 1, 1
 	for _, c := range p.data[:min(p.at, len(p.data))] {
@@ -106,14 +105,14 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// skip reads a value that goes nowhere and returns its text.
+// skip reads a value without storing it and returns its text.
 func (p *parser) skip(l *place) ([]byte, error) {
 	start := p.at
 	err := p.value(reflect.Value{}, l)
 	return p.data[start:p.at], err
 }
 
-// object reads the members, handing each value to the function that member returns for its name.
+// object reads an object and calls member for each of its values.
 func (p *parser) object(l *place, member func(name string, l *place) error) error {
 	if p.depth++; p.depth > maxDepth {
 		return p.syntax("is nested too deeply")
@@ -155,7 +154,7 @@ func (p *parser) object(l *place, member func(name string, l *place) error) erro
 	}
 }
 
-// list reads the elements, handing each to element.
+// list reads an array and calls element for each of its values.
 func (p *parser) list(l *place, element func(l *place) error) error {
 	if p.depth++; p.depth > maxDepth {
 		return p.syntax("is nested too deeply")
@@ -264,7 +263,7 @@ func (p *parser) text() (string, error) {
 	return string(out), nil
 }
 
-// escaped reads on from the first character of a string that is not plain, up to the closing quote.
+// escaped reads the rest of a string that contains an escape, up to the closing quote.
 func (p *parser) escaped(out []byte) ([]byte, error) {
 	for {
 		if p.at >= len(p.data) {
@@ -290,7 +289,7 @@ func (p *parser) escaped(out []byte) ([]byte, error) {
 
 var escapes = map[byte]rune{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads an escape sequence, two for a character beyond the basic plane.
+// escape reads one escape sequence, or a surrogate pair of two.
 func (p *parser) escape() (rune, error) {
 	p.at++ // \
 	if r, ok := escapes[p.peek()]; ok {
