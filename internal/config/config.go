@@ -100,7 +100,7 @@ type Config struct {
 	AvatarMaxPixels        int    `env:"AVATAR_MAX_PIXELS" default:"50000000" min:"1024" max:"1000000000" doc:"Pixels of an uploaded picture at most."`
 }
 
-// Bucket is a leaky bucket as a setting: capacity in drops, drain in drops per second. Its text form is "600,10/s" or,
+// Bucket is a leaky bucket as a setting: capacity in tokens, drain rate in tokens per second. Its text form is "600,10/s" or,
 // with a span of time, "20,1/60s".
 type Bucket struct {
 	Capacity  int

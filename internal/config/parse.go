@@ -178,7 +178,7 @@ func parsePrefixes(s string) ([]netip.Prefix, error) {
 func parseBucket(s string) (Bucket, error) {
 	wrong := errors.New("must be a capacity and a drain, like 600,10/s or 20,1/60s")
 	capacity, drain, ok := strings.Cut(s, ",")
-	drops, span, ok2 := strings.Cut(strings.TrimSpace(drain), "/")
+	tokens, span, ok2 := strings.Cut(strings.TrimSpace(drain), "/")
 	if !ok || !ok2 {
 		return Bucket{}, wrong
 	}
@@ -186,7 +186,7 @@ func parseBucket(s string) (Bucket, error) {
 		span = "1" + span
 	}
 	size, errSize := strconv.Atoi(strings.TrimSpace(capacity))
-	number, errNumber := strconv.Atoi(drops)
+	number, errNumber := strconv.Atoi(tokens)
 	per, errPer := ParseDuration(span)
 	if errors.Join(errSize, errNumber, errPer) != nil || size < 1 || number < 1 {
 		return Bucket{}, wrong

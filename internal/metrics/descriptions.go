@@ -17,7 +17,7 @@ var (
 	refusals       = describe("ratelimit_refusals_total", "Requests refused because a bucket was full, by kind of bucket.", "bucket")
 	redisAway      = describe("ratelimit_redis_away", "1 while this replica keeps buckets of its own because Redis does not answer.")
 	redisFailures  = describe("ratelimit_redis_failures_total", "How often this replica has fallen back from Redis to its memory.")
-	redisFallbacks = describe("ratelimit_redis_fallbacks_total", "Drops that went to the memory of this replica instead of Redis.")
+	redisFallbacks = describe("ratelimit_redis_fallbacks_total", "Tokens counted in this replica's memory instead of Redis.")
 
 	databaseUp           = describe("database_up", "1 if the database answered this scrape.")
 	poolMax              = describe("database_pool_max_connections", "Connections the pool may have.")

@@ -10,43 +10,43 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// Store keeps the levels of buckets. Take is atomic: of any number of parallel calls on one key exactly as many are
-// allowed as drops fit. A key's limit may change between calls; its level stays.
+// Store keeps the levels of buckets. Take is atomic: of parallel calls on one key, exactly as many are allowed as tokens
+// fit. A key's limit may change between calls; its level stays.
 type Store interface {
 	Take(ctx context.Context, key string, l Limit) (Result, error)
 	Return(ctx context.Context, key string, l Limit) error
 }
 
-// By names what tells one bucket of a kind from another.
+// By is what the identifier of a bucket identifies.
 type By string
 
-// What buckets are kept for.
+// The kinds of identifiers.
 const (
 	BySession By = "session" // sid, reservation or delivery of the token, else the anonymous session, else the address
-	ByAddress By = "address" // the client's address, of IPv6 its /64
+	ByAddress By = "address" // the client's network: see Network
 	ByPerson  By = "person"
 	ByEmail   By = "email address"
 	ByLink    By = "link"
 	ByOwner   By = "mailbox owner"
 )
 
-// Bucket is a kind of bucket; together with an identifier it is one bucket.
+// Bucket is a kind of bucket. Each identifier has its own bucket of the kind.
 type Bucket struct {
 	Name      string // unique among buckets; part of the store's key
 	Limit     Limit
-	By        By           // what the identifier names, for documentation
+	By        By           // what the identifier identifies, for documentation
 	Essential bool         // counts even while CONSIGN_RATE_LIMIT is off
-	Refusal   *fault.Error // what a refusal answers; nil: fault.ErrRateLimited
+	Refusal   *fault.Error // error of a refusal; nil: fault.ErrRateLimited
 }
 
-// Limiter takes drops on behalf of requests.
+// Limiter takes tokens on behalf of requests.
 type Limiter struct {
 	store   Store
 	enabled bool
-	refused sync.Map // *atomic.Int64 by the bucket's name
+	refused sync.Map // *atomic.Int64 by name of the bucket
 }
 
-// NewLimiter returns a limiter over store. When it is not enabled only essential buckets count, and log says so once.
+// NewLimiter returns a limiter over store. When it is not enabled, only essential buckets count, and it logs one warning.
 func NewLimiter(store Store, enabled bool, log *slog.Logger) *Limiter {
 	if !enabled {
 		log.Warn("request rate limits are off: CONSIGN_RATE_LIMIT=off; login, email, one-time-key, link and new-transfer limits stay")
@@ -54,7 +54,7 @@ func NewLimiter(store Store, enabled bool, log *slog.Logger) *Limiter {
 	return &Limiter{store: store, enabled: enabled}
 }
 
-// Take adds a drop to identifier's bucket of kind b. A refusal is a Result, not an error.
+// Take takes a token of identifier's bucket of kind b. A refusal is a Result, not an error. Errors: those of the store.
 func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result, error) {
 	if !l.enabled && !b.Essential {
 		return Result{Allowed: true}, nil
@@ -77,7 +77,7 @@ func (l *Limiter) count(bucket string) {
 	n.(*atomic.Int64).Add(1)
 }
 
-// Refusals returns how many drops each kind of bucket, by its name, has refused here since the start.
+// Refusals returns how many tokens this process refused, by name of the bucket.
 func (l *Limiter) Refusals() map[string]int64 {
 	all := map[string]int64{}
 	l.refused.Range(func(name, n any) bool {
@@ -87,7 +87,7 @@ func (l *Limiter) Refusals() map[string]int64 {
 	return all
 }
 
-// Return takes the drop back that an earlier Take added.
+// Return gives back the token of an earlier Take. Errors: those of the store.
 func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error {
 	if !l.enabled && !b.Essential {
 		return nil
@@ -98,7 +98,7 @@ func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error
 	return nil
 }
 
-// Refused returns the error for a refused result: the bucket's own refusal, carrying when to retry.
+// Refused returns the error for a refused result: the bucket's Refusal with the result's RetryAfter.
 func (b Bucket) Refused(result Result) *fault.Error {
 	refusal := b.Refusal
 	if refusal == nil {

@@ -11,12 +11,12 @@ import (
 const (
 	shards       = 64
 	shardEntries = 2048        // 131,072 buckets in all, about 20 MB when full
-	sweepEvery   = time.Minute // a shard forgets its drained buckets this often, as calls come
+	sweepEvery   = time.Minute // between two removals of a shard's drained buckets, which Take triggers
 	evictSample  = 8
 )
 
-// Memory keeps buckets in this process. It holds a bounded number: drained buckets are forgotten, since an empty
-// bucket and an absent one are the same, and when all are in use the emptiest of a few makes room.
+// Memory is a Store in this process with a bounded number of buckets. It removes drained buckets, which equal absent ones.
+// A full shard evicts the bucket of a small sample that drains first.
 type Memory struct {
 	now    func() time.Time
 	seed   maphash.Seed
@@ -102,7 +102,7 @@ func (s *shard) sweep(now time.Time) {
 	s.swept = now
 }
 
-// makeRoom sees to it that one more bucket fits. Evicting the one that drains first gives away the least.
+// makeRoom evicts a bucket if the shard is full. The bucket that drains first limits the least.
 func (s *shard) makeRoom(now time.Time) {
 	if len(s.buckets) < shardEntries {
 		return

@@ -48,7 +48,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// A drop that waits exactly as long as it was told fits, whatever the rates round to.
+// A token that waits exactly as long as it was told fits, whatever the rates round to.
 func TestRetryAfterIsEnough(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{time.Millisecond, 7 * time.Millisecond, 333 * time.Millisecond, time.Second, 15 * time.Second, 60 * time.Second} {
@@ -81,7 +81,7 @@ func TestEdges(t *testing.T) {
 	l := ratelimit.Limit{Capacity: 1, PerSecond: 1}
 	level, _ = l.Take(ratelimit.Level{}, start)
 	if _, r := l.Take(l.Return(level, start), start); !r.Allowed {
-		t.Error("a returned drop still counts")
+		t.Error("a returned token still counts")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestLimiterOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, _ := limiter.Take(t.Context(), login, "x"); !r.Allowed {
-		t.Error("the returned drop still counts")
+		t.Error("the returned token still counts")
 	}
 }
 

@@ -27,7 +27,7 @@ func TestReplicas(t *testing.T) {
 
 	left := remaining(t, ann) // the clock stands still, nothing drains
 	if got := flood(t, ann, a, b); got[http.StatusOK] != left || got[509] != 200-left {
-		t.Fatalf("with %d drops left, 200 requests: %v; %+v, %+v", left, got, a.App.SharedLimits.Stats(), b.App.SharedLimits.Stats())
+		t.Fatalf("with %d tokens left, 200 requests: %v; %+v, %+v", left, got, a.App.SharedLimits.Stats(), b.App.SharedLimits.Stats())
 	}
 	a.Clock.Advance(10 * time.Second)
 	if got := flood(t, ann, a, b); got[http.StatusOK] != 10 {
@@ -39,7 +39,7 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("each replica for itself: %v", got)
 	}
 	for _, s := range []*testkit.Server{a, b} {
-		if n := strings.Count(s.Log(), "kept by this replica alone"); n != 1 {
+		if n := strings.Count(s.Log(), "counted by this replica alone"); n != 1 {
 			t.Errorf("the failure is logged %d times", n)
 		}
 		if stats := s.App.SharedLimits.Stats(); !stats.Away || stats.Failures != 1 || stats.Fallbacks != 100 {

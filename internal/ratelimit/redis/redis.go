@@ -1,8 +1,8 @@
-// Package redis keeps the levels of rate limit buckets in Redis or Valkey, so that several replicas share them: one script
-// a drop, which admits as atomically as one process does.
+// Package redis keeps the levels of rate limit buckets in Redis or Valkey, so that replicas share them. Each token is one
+// atomic script call.
 //
-// It owns what happens when Redis does not answer: the replica keeps buckets of its own in memory until it does, which
-// is logged at each change and counted. A request never fails because of it.
+// While Redis does not answer, the replica falls back to buckets in its own memory. It logs each change of state and counts
+// the fallbacks. Requests never fail because of Redis.
 package redis
 
 import (
@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// answerWithin is how long a request waits for Redis, once, before the memory takes over. It is long because a replica
-	// that is short of processor time must not take that for a failure of Redis.
+	// answerWithin is how long a request waits for Redis before the fallback. It is long because a replica that lacks CPU
+	// time must not mistake that for a failure of Redis.
 	answerWithin = 3 * time.Second
-	askEvery     = time.Second    // how often Redis is asked, while it does not answer, whether it does again
+	askEvery     = time.Second    // between pings while Redis does not answer
 	forgetAfter  = 24 * time.Hour // as in ratelimit.Limit.Empty
-	connections  = 64             // at most; a drop holds one for some 100 µs
-	idleFor      = time.Minute    // a connection that nobody needed for so long is closed
+	connections  = 64             // maximum; a token holds one for about 100 µs
+	idleFor      = time.Minute    // idle connections are closed after this
 
 	keyPrefix = "consign:bucket:"
 )
@@ -36,10 +36,9 @@ const (
 //go:embed take.lua
 var script string
 
-// Options are what a store needs besides its server.
+// Options configure a Store.
 type Options struct {
-	// Now is the clock by which buckets drain. Nil is Redis's own, the same for all replicas however much theirs differ;
-	// tests give one to move it.
+	// Now is the clock by which buckets drain. Nil: the clock of Redis, which all replicas share. Tests set a manual clock.
 	Now func() time.Time
 	Log *slog.Logger
 }
@@ -53,22 +52,23 @@ type Store struct {
 	fallback *ratelimit.Memory
 
 	away      atomic.Bool
-	asked     atomic.Int64 // when Redis was last asked whether it is back, in Unix nanoseconds
+	asked     atomic.Int64 // time of the last ping while away, in Unix nanoseconds
 	failures  atomic.Int64
 	fallbacks atomic.Int64
 }
 
 var _ ratelimit.Store = (*Store)(nil)
 
-// Stats count how Redis fared since the start.
+// Stats counts the failures of Redis since the start.
 type Stats struct {
-	Away      bool  // this replica keeps buckets of its own at the moment
-	Failures  int64 // how often that has begun
-	Fallbacks int64 // drops that went to the memory instead of Redis
+	Away      bool  // this replica currently uses its own memory
+	Failures  int64 // how often it switched to its own memory
+	Fallbacks int64 // tokens counted in memory instead of Redis
 }
 
-// New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0. That
-// the server does not answer is no error. Errors never repeat the URL, which may hold a password.
+// New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0.
+// Errors: for a malformed URL, without repeating it, because it may hold a password. A server that does not answer is not
+// an error.
 func New(ctx context.Context, url string, o Options) (*Store, error) {
 	dial, err := dialer(url)
 	if err != nil {
@@ -89,7 +89,7 @@ func New(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// alive finds out whether a connection that lay idle still leads to a server, which may have been restarted.
+// alive pings a connection that was idle for a second: the server may have been restarted.
 func alive(ctx context.Context, c client.Conn, lastUsed time.Time) error {
 	if time.Since(lastUsed) < askEvery {
 		return nil
@@ -118,13 +118,13 @@ func (s *Store) Take(ctx context.Context, key string, l ratelimit.Limit) (rateli
 		s.fallbacks.Add(1)
 		return s.fallback.Take(ctx, key, l)
 	}
-	_, result := l.Take(ratelimit.Level{Drops: before}, time.Time{})
-	result.Allowed = allowed // the script has the last word; the arithmetic is the same
+	_, result := l.Take(ratelimit.Level{Tokens: before}, time.Time{})
+	result.Allowed = allowed // the script decides; the arithmetic is the same
 	return result, nil
 }
 
-// Return implements ratelimit.Store; it returns no errors. A drop that was taken in memory is looked for in Redis when
-// that came back in between, where a bucket may so be a drop short: in the caller's favour.
+// Return implements ratelimit.Store; it returns no errors. If Redis came back since the token was taken in memory, the
+// token is returned in Redis instead, which leaves that bucket one token short, in the caller's favour.
 func (s *Store) Return(ctx context.Context, key string, l ratelimit.Limit) error {
 	if s.usable(ctx) {
 		_, _, err := s.run(ctx, key, l, -1)
@@ -136,8 +136,9 @@ func (s *Store) Return(ctx context.Context, key string, l ratelimit.Limit) error
 	return s.fallback.Return(ctx, key, l)
 }
 
-// run runs the script. It outlives the request that asked for it: its drop has fallen.
-func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, drop int) (allowed bool, before float64, err error) {
+// run runs the script with change 1 to take a token or -1 to return one. It ignores the cancellation of ctx: the token
+// counts even if the client is gone.
+func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, change int) (allowed bool, before float64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
 	var now int64
@@ -150,7 +151,7 @@ func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, drop int
 	}
 	defer func() { _ = conn.Close() }()
 	answer, err := client.Values(s.script.DoContext(ctx, conn, bucketKey(key),
-		l.Capacity, strconv.FormatFloat(l.PerSecond, 'g', -1, 64), drop, now, forgetAfter.Milliseconds()))
+		l.Capacity, strconv.FormatFloat(l.PerSecond, 'g', -1, 64), change, now, forgetAfter.Milliseconds()))
 	if err != nil {
 		return false, 0, err
 	}
@@ -161,14 +162,13 @@ func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, drop int
 	return verdict == 1, before, nil
 }
 
-// bucketKey hides the identifier, which may be an address or the key of a link.
+// bucketKey hashes the identifier, which may be an address or the key of a link.
 func bucketKey(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return keyPrefix + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// usable reports whether Redis is to be asked. While it does not answer, one caller a second has it asked in the
-// background whether it does again; nobody waits for that.
+// usable reports whether to use Redis. While Redis is away, it starts one ping per second in the background.
 func (s *Store) usable(ctx context.Context) bool {
 	if !s.away.Load() {
 		return true
@@ -182,11 +182,11 @@ func (s *Store) usable(ctx context.Context) bool {
 
 func (s *Store) ask(ctx context.Context) {
 	if s.ping(ctx) == nil && s.away.CompareAndSwap(true, false) {
-		s.log.Info("rate limits are shared again: Redis answers", "drops_kept_alone", s.fallbacks.Load())
+		s.log.Info("rate limits are shared again: Redis answers", "tokens_counted_locally", s.fallbacks.Load())
 	}
 }
 
-// ping sees that Redis takes writes, which a server that is loading, full or a replica does not.
+// ping checks that Redis accepts writes. A server that is loading, full or a read replica does not.
 func (s *Store) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -199,11 +199,11 @@ func (s *Store) ping(ctx context.Context) error {
 	return err
 }
 
-// fail turns to the memory.
+// fail switches to the fallback.
 func (s *Store) fail(err error) {
 	s.asked.Store(time.Now().UnixNano())
 	if s.away.CompareAndSwap(false, true) {
 		s.failures.Add(1)
-		s.log.Warn("rate limits are kept by this replica alone until Redis answers again", "error", err)
+		s.log.Warn("rate limits are counted by this replica alone until Redis answers again", "error", err)
 	}
 }

@@ -68,7 +68,7 @@ func hour(capacity int) ratelimit.Limit {
 	return ratelimit.Limit{Capacity: capacity, PerSecond: ratelimit.Every(time.Hour)}
 }
 
-// admitted takes n drops at once, shared out among the stores.
+// admitted takes n tokens at once, shared out among the stores.
 func admitted(t *testing.T, key string, l ratelimit.Limit, n int, stores ...*redis.Store) int64 {
 	t.Helper()
 	var passed atomic.Int64
@@ -169,7 +169,7 @@ func TestServersClock(t *testing.T) {
 	if r.Allowed || r.RetryAfter <= 0 || r.RetryAfter > 50*time.Millisecond {
 		t.Fatalf("a full bucket: %+v", r)
 	}
-	until(t, "the drop drains", func() bool { return take(t, s, "x", l).Allowed })
+	until(t, "the token drains", func() bool { return take(t, s, "x", l).Allowed })
 }
 
 // TestKeysTellNothing looks at what lies in Redis: no address, and nothing that stays for ever.
@@ -195,7 +195,7 @@ func TestKeysTellNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if keys, _ := client.Strings(c.Do("KEYS", "*")); len(keys) != 1 {
-		t.Errorf("after their only drops were returned: %q", keys)
+		t.Errorf("after their only tokens were returned: %q", keys)
 	}
 }
 
@@ -245,17 +245,17 @@ func TestFallback(t *testing.T) {
 				t.Errorf("each replica for itself admits 10: %d admitted by two", n)
 			}
 			if took := time.Since(begin); took > 5*time.Second {
-				t.Errorf("80 drops took %s when Redis failed", took)
+				t.Errorf("80 tokens took %s when Redis failed", took)
 			}
 			begin = time.Now()
 			if take(t, a, "meanwhile", hour(10)).Allowed {
 				t.Error("the replica forgot its own bucket")
 			}
 			if err := a.Return(t.Context(), "meanwhile", hour(10)); err != nil || !take(t, a, "meanwhile", hour(10)).Allowed {
-				t.Errorf("a returned drop still counts: %v", err)
+				t.Errorf("a returned token still counts: %v", err)
 			}
 			if took := time.Since(begin); took > 50*time.Millisecond {
-				t.Errorf("drops still wait for Redis: %s", took)
+				t.Errorf("tokens still wait for Redis: %s", took)
 			}
 			stats := a.Stats()
 			if !stats.Away || stats.Failures != 1 || stats.Fallbacks < 40 || logA.count("level=WARN") != 1 {

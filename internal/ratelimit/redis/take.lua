@@ -1,27 +1,27 @@
--- One drop for the bucket KEYS[1]: the same arithmetic as Limit.Take and Limit.Return, in one step that nobody comes between.
--- ARGV: capacity, drops drained a second, drops added (1) or taken back (-1), now in microseconds or 0 for the server's clock,
--- milliseconds after which any bucket may be forgotten.
--- Answers whether it was admitted, and the level before it, whose text form keeps every bit.
-local capacity, rate, drop, now, forget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+-- Takes or returns one token of the bucket KEYS[1], atomically, with the arithmetic of Limit.Take and Limit.Return.
+-- ARGV: capacity; drain rate in tokens per second; 1 to take a token or -1 to return one; the time in microseconds, or 0 for
+-- the server's clock; the maximum lifetime of a bucket in milliseconds.
+-- Returns 1 if the token was taken or returned, else 0, and the level before as text that keeps every bit.
+local capacity, rate, change, now, forget = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 if now == 0 then
   local time = redis.call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 local level = 0
-local held = redis.call('GET', KEYS[1])
-if held then
-  local drops, at = string.match(held, '^(%S+) (%S+)$')
-  level = tonumber(drops)
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  local tokens, at = string.match(stored, '^(%S+) (%S+)$')
+  level = tonumber(tokens)
   local elapsed = now - tonumber(at)
   if elapsed > 0 then
     level = math.max(0, level - elapsed / 1000000 * rate)
   end
 end
 local before = string.format('%.17g', level)
-if drop > 0 and capacity - level + 1e-9 < 1 then
+if change > 0 and capacity - level + 1e-9 < 1 then
   return {0, before}
 end
-level = math.max(0, level + drop)
+level = math.max(0, level + change)
 if level == 0 then
   redis.call('DEL', KEYS[1])
 else

@@ -15,7 +15,7 @@ import (
 // errURL does not repeat the URL, which may hold a password.
 var errURL = errors.New("is not a URL like redis://user:password@host:6379/0, rediss://host:6379/0 or unix:///path/to/socket?db=0")
 
-// dialer reads where a URL leads: a socket, or a host with or without TLS.
+// dialer returns the dial function of a URL: a Unix socket, or a host with or without TLS. Errors: errURL.
 func dialer(raw string) (func(ctx context.Context) (client.Conn, error), error) {
 	u, err := url.Parse(raw)
 	if err != nil {
