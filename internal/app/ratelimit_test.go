@@ -13,8 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// requests makes n requests without a body and counts the answers by status.
-func requests(p *testkit.Person, n int, method, path string) map[int]int {
+// countAnswers makes n requests without a body and counts the answers by status.
+func countAnswers(p *testkit.Person, n int, method, path string) map[int]int {
 	statuses := map[int]int{}
 	for range n {
 		statuses[p.Do(method, path, nil).Status]++
@@ -49,7 +49,7 @@ func TestGeneralBucket(t *testing.T) {
 	s.Clock.Advance(100 * time.Millisecond)
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 	s.Clock.Advance(10 * time.Second)
-	if got := requests(ann, 12, "GET", s.Transfer+"/transfers"); got[http.StatusOK] != 10 || got[http.StatusTooManyRequests] != 2 {
+	if got := countAnswers(ann, 12, "GET", s.Transfer+"/transfers"); got[http.StatusOK] != 10 || got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("after ten seconds: %v", got)
 	}
 
@@ -98,7 +98,7 @@ func TestAnonymousBuckets(t *testing.T) {
 	if name != "session" || value == "" || !strings.Contains(first.Header.Get("Set-Cookie"), "HttpOnly") {
 		t.Fatalf("Set-Cookie: %s", first.Header.Get("Set-Cookie"))
 	}
-	if got := requests(address, 61, "GET", mailbox); got[http.StatusNotFound] != 59 || got[http.StatusTooManyRequests] != 2 {
+	if got := countAnswers(address, 61, "GET", mailbox); got[http.StatusNotFound] != 59 || got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("61 more requests of an address without cookie: %v", got)
 	}
 	// Who holds the cookie has a bucket of its own, and gets no new one.
@@ -106,7 +106,7 @@ func TestAnonymousBuckets(t *testing.T) {
 	if got := known.Get(mailbox).Want(http.StatusNotFound); got.Header.Get("Set-Cookie") != "" || number(got.Header, "X-RateLimit-Remaining") != 59 {
 		t.Errorf("with its cookie: remaining %q, Set-Cookie %q", got.Header.Get("X-RateLimit-Remaining"), got.Header.Get("Set-Cookie"))
 	}
-	if got := requests(known, 60, "GET", mailbox); got[http.StatusNotFound] != 59 {
+	if got := countAnswers(known, 60, "GET", mailbox); got[http.StatusNotFound] != 59 {
 		t.Errorf("60 more requests of a session: %v", got)
 	}
 	// A forged cookie, or one of another host, is no cookie.
@@ -132,7 +132,7 @@ func TestInvalidTokensPayFromTheAddress(t *testing.T) {
 	s := testkit.New(t, limited(), testkit.Env("CONSIGN_ADDRESS_BUCKET", "100,1/s"))
 	ann := s.SignUp("ann@example.com")
 	s.Clock.Advance(5 * time.Minute)
-	got := requests(ann.As("garbage"), 102, "GET", s.Identity+"/profile")
+	got := countAnswers(ann.As("garbage"), 102, "GET", s.Identity+"/profile")
 	if got[http.StatusUnauthorized] != 100 || got[509] != 2 {
 		t.Errorf("102 invalid tokens: %v, want 100 times 401", got)
 	}
@@ -144,10 +144,10 @@ func TestRateLimitOff(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "5,1/60s"))
 	ann := s.SignUp("ann@example.com")
-	if got := requests(ann, 100, "GET", s.Identity+"/profile"); got[http.StatusOK] != 100 {
+	if got := countAnswers(ann, 100, "GET", s.Identity+"/profile"); got[http.StatusOK] != 100 {
 		t.Errorf("100 requests: %v", got)
 	}
-	if got := requests(ann.As("garbage"), 700, "GET", s.Identity+"/profile"); got[http.StatusUnauthorized] != 700 {
+	if got := countAnswers(ann.As("garbage"), 700, "GET", s.Identity+"/profile"); got[http.StatusUnauthorized] != 700 {
 		t.Errorf("700 invalid tokens: %v", got)
 	}
 	login := map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": "something else entirely"}
@@ -173,7 +173,7 @@ func TestRateLimitOff(t *testing.T) {
 	}
 	// A mailbox takes as many new transfers as the plan says.
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
-	if got := requests(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 || got[http.StatusTooManyRequests] != 2 {
+	if got := countAnswers(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 || got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("7 new transfers: %v", got)
 	}
 }
