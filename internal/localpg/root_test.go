@@ -134,6 +134,9 @@ func copyProgram(t *testing.T, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A process that another test forks meanwhile must not inherit the open file: the copy could not be executed (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(to, content, 0o755); err != nil {
 		t.Fatal(err)
 	}
