@@ -3,7 +3,7 @@ GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := v2.15.0
 TOOLS    := $(CURDIR)/.tools
-# pgx without the tables by which it would guess types of parameters: internal/database refuses the modes that do.
+# Leaves out pgx's table of Go types for untyped parameters. internal/database refuses the query modes that need it.
 TAGS     := nopgxregisterdefaulttypes
 export CGO_ENABLED ?= 0
 
@@ -13,19 +13,19 @@ export CGO_ENABLED ?= 0
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-run: build postgres ## serve on an embedded Postgres and local disk, with a demo mailbox
+run: build postgres ## serve on an embedded Postgres and the local disk, with a demo mailbox
 	@CONSIGN_LOG_FORMAT=$${CONSIGN_LOG_FORMAT:-text} exec bin/consign serve --demo
 
-demo: build postgres ## run the main job with curl, against a running server or one started for it
+demo: build postgres ## run the main job with curl, against a running server or one that it starts
 	@test/demo.sh
 
 build: ## build bin/consign
-	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -funcalign=16 -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
 
-test: postgres ## run all tests on a Postgres of their own
+test: postgres ## run all tests on a private Postgres
 	$(GO) test -tags $(TAGS) ./...
 
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the scripts (needs node)
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
 	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	test/web/node_modules/.bin/tsc -p internal/web
@@ -37,13 +37,13 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (scripts in test/)
 	@test/$*.sh
 
-bench: build postgres ## measure beside bare programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
+bench: build postgres ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)
 
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
 
-clean: ## remove what was built (never ./var, which holds data)
+clean: ## remove build output, but not ./var, which holds data
 	rm -rf bin .tools
 
 postgres:
