@@ -52,8 +52,9 @@ func Required(s string, maxBytes int) error {
 	return Line(s, maxBytes)
 }
 
-// FileName checks the name of an object: a line that is not blank and has no bidirectional controls, which can disguise
-// the extension. A name may look like a path (contract 7).
+// FileName checks the name of an object: a line that is not blank and has no bidirectional overrides, embeddings or
+// isolates, which can disguise the extension. Marks (U+200E, U+200F, U+061C) are allowed: Arabic and Hebrew names need
+// them. A name may look like a path (contract 7).
 func FileName(s string) error {
 	if err := Required(s, MaxFile); err != nil {
 		return err
@@ -83,7 +84,7 @@ func check(s string, maxBytes int, allowed string) error {
 func isControl(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 func isBidiControl(r rune) bool {
-	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u200e' || r == '\u200f' || r == '\u061c'
+	return r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
 // profile returns IDNA 2008 with the mappings of UTS 46, as browsers use it, and the length rules of DNS.

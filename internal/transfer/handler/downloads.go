@@ -64,9 +64,12 @@ func (h *Handler) serveObject(w http.ResponseWriter, r *http.Request, d service.
 	})
 }
 
-// maxRanges caps the parts of one request, because each part is a request to the object store. A Range with more parts is
-// ignored, which RFC 9110, section 14.2, allows: the answer is the whole content.
-const maxRanges = 100
+// A Range in another unit than bytes is ignored (RFC 9110, section 14.2): the answer is the whole content. So is one with
+// more than maxRanges parts, because each part is a request to the object store.
+const (
+	bytesUnit = "bytes="
+	maxRanges = 100
+)
 
 // representation holds what the headers of a download need.
 type representation struct {
@@ -86,7 +89,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 		return nil
 	}
 	r.Header.Del("If-None-Match") // handled above: http.ServeContent accepts malformed lists
-	if strings.Count(r.Header.Get("Range"), ",") >= maxRanges {
+	if spec := r.Header.Get("Range"); !strings.HasPrefix(spec, bytesUnit) || strings.Count(spec, ",") >= maxRanges {
 		r.Header.Del("Range")
 	}
 	first, ok := firstByte(r, c.etag, c.size)
@@ -136,10 +139,7 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 	if condition := r.Header.Get("If-Range"); condition != "" && condition != etag {
 		return 0, true
 	}
-	ranges, isBytes := strings.CutPrefix(header, "bytes=")
-	if !isBytes {
-		return 0, false
-	}
+	ranges := strings.TrimPrefix(header, bytesUnit)
 	first, sum, overlaps := size, int64(0), false
 	for part := range strings.SplitSeq(ranges, ",") {
 		part = strings.Trim(part, " \t")
