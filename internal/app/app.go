@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/events"
@@ -46,8 +47,10 @@ type Options struct {
 	// NoPeriodic disables periodic jobs; the caller runs them with Jobs.RunOnce.
 	NoPeriodic bool
 	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver
-	BlobFS     disk.FS                                                  // file system of the disk store; nil: the operating system's
-	Greet      io.Writer                                                // where Run prints the addresses when it is ready; nil: nowhere
+	// Space measures the volume of the stored files; nil: the operating system does.
+	Space  func(dir string) (free, size int64, err error)
+	BlobFS disk.FS   // file system of the disk store; nil: the operating system's
+	Greet  io.Writer // where Run prints the addresses when it is ready; nil: nowhere
 }
 
 // App holds every object of Consign. Commands use its exported members; Run serves.
@@ -78,6 +81,7 @@ type App struct {
 	stopping    atomic.Bool
 	ready       atomic.Bool
 	database    Database
+	volume      *floor.Volume // nil with Options.NoStorage
 }
 
 const hostsTTL = time.Minute

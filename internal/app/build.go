@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -78,20 +79,24 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // err would contain the secret
 	}
 	var store blob.Store
+	dir := filepath.FromSlash(u.Path)
 	if u.Scheme == "s3" {
 		o, parseErr := s3.Parse(a.config.StorageURL)
 		if parseErr != nil {
 			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", parseErr)
 		}
-		o.SpoolDir = filepath.Join(a.config.DataDir, "spool")
+		dir = filepath.Join(a.config.DataDir, "spool")
+		o.SpoolDir = dir
 		store, err = a.bucketStore(ctx, o)
 	} else {
-		store, err = a.diskStore(ctx, filepath.FromSlash(u.Path))
+		store, err = a.diskStore(ctx, dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
 	}
-	return store, nil
+	f := a.config.StorageFloor
+	a.volume = floor.New(floor.Options{Dir: dir, Bytes: f.Bytes, Percent: f.Percent, Measure: a.options.Space, Log: a.log})
+	return a.volume.Store(store), nil
 }
 
 // bucketStore opens the store in a bucket. An empty bucket is an error when the database has rows of stored files.

@@ -58,7 +58,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return err
 	}
 	a.metrics.Watch(metrics.Sources{
-		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits,
+		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
 	})
 	return nil
 }

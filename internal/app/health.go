@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -12,7 +13,8 @@ const readyTimeout = 2 * time.Second
 // healthz answers 200: the process runs.
 func (a *App) healthz(w http.ResponseWriter, _ *http.Request) { health(w, http.StatusOK, "ok") }
 
-// readyz answers 200 when this replica accepts requests: started, not stopping, database reachable.
+// readyz answers 200 when this replica accepts requests: started, not stopping, database reachable. A replica that refuses
+// uploads is degraded but ready: sign-in and downloads go on.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -23,6 +25,9 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		health(w, http.StatusServiceUnavailable, "starting")
 	case a.DB.Pool.Ping(ctx) != nil:
 		health(w, http.StatusServiceUnavailable, "database not reached")
+	case a.volume != nil && a.volume.State().Low():
+		s := a.volume.State()
+		health(w, http.StatusOK, fmt.Sprintf("degraded: uploads are refused, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", s.Free, s.Floor))
 	default:
 		health(w, http.StatusOK, "ready")
 	}

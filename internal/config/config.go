@@ -37,6 +37,7 @@ type Config struct {
 	SecretKey              []byte `env:"SECRET_KEY" secret:"true" otherwise:"made once in CONSIGN_DATA_DIR" doc:"32 bytes in base64, from which all keys at rest are derived; required with CONSIGN_DATABASE_URL."`
 	SecretKeyPrevious      []byte `env:"SECRET_KEY_PREVIOUS" secret:"true" doc:"The former CONSIGN_SECRET_KEY, until everything made with it has expired."`
 	StorageURL             string `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Where files are kept: file:///directory, or s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME, of which all but the bucket may be left out (key and secret then come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the machine)."`
+	StorageFloor           Floor  `env:"STORAGE_FLOOR" default:"2GiB,5%" doc:"Free space below which uploads are refused, so that the database and sign-in keep working: a size (500MB, 2GiB), a share of the volume (5%), or the lesser of both; 0 turns it off. It concerns the volume of CONSIGN_STORAGE_URL or, with a bucket, of the parts that wait in CONSIGN_DATA_DIR."`
 	RedisURL               string `env:"REDIS_URL" doc:"Redis or Valkey that shares rate limits between replicas, as redis://user:password@host:6379/0, rediss:// or unix:///socket; empty: each has its own."`
 
 	SMTPURL  string `group:"Mail" env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
@@ -106,4 +107,12 @@ type Bucket struct {
 	Capacity  int
 	PerSecond float64
 	text      string
+}
+
+// Floor is free space as a setting: the lesser of a size in bytes and a share of the volume in percent, as far as they are
+// given. Its text form is "2GiB,5%".
+type Floor struct {
+	Bytes   int64
+	Percent float64
+	text    string
 }

@@ -32,6 +32,7 @@ var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[url.URL]():        parser(parseURL),
 	reflect.TypeFor[[]netip.Prefix](): parser(parsePrefixes),
 	reflect.TypeFor[Bucket]():         parser(parseBucket),
+	reflect.TypeFor[Floor]():          parser(parseFloor),
 }
 
 func parser[T any](parse func(string) (T, error)) env.ParserFunc {
@@ -196,3 +197,54 @@ func parseBucket(s string) (Bucket, error) {
 
 // String returns the text form.
 func (b Bucket) String() string { return b.text }
+
+// sizes are the units of a Floor, the longer suffixes first.
+var sizes = []struct {
+	suffix string
+	bytes  int64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1e9}, {"MB", 1e6}}
+
+func parseFloor(s string) (Floor, error) {
+	wrong := errors.New("must be a size like 2GiB or 500MB, a share of the volume like 5%, both separated by a comma, or 0")
+	f := Floor{text: s}
+	if s == "0" {
+		return f, nil
+	}
+	items, err := parseList(s)
+	if err != nil || len(items) == 0 || len(items) > 2 {
+		return Floor{}, wrong
+	}
+	for _, item := range items {
+		if share, ok := strings.CutSuffix(item, "%"); ok {
+			n, err := strconv.ParseFloat(share, 64)
+			if err != nil || !(n > 0 && n < 100) || f.Percent > 0 {
+				return Floor{}, wrong
+			}
+			f.Percent = n
+			continue
+		}
+		n := parseSize(item)
+		if n == 0 || f.Bytes > 0 {
+			return Floor{}, wrong
+		}
+		f.Bytes = n
+	}
+	return f, nil
+}
+
+// parseSize returns the bytes of a size, 0 when it is none.
+func parseSize(s string) int64 {
+	for _, unit := range sizes {
+		if number, ok := strings.CutSuffix(s, unit.suffix); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
+			if err != nil || n < 1 {
+				return 0
+			}
+			return n * unit.bytes
+		}
+	}
+	return 0
+}
+
+// String returns the text form.
+func (f Floor) String() string { return f.text }

@@ -67,6 +67,8 @@ func typeInWords(field reflect.StructField) string {
 		return "URL"
 	case reflect.TypeFor[Bucket]():
 		return "capacity,drain"
+	case reflect.TypeFor[Floor]():
+		return "size,percent"
 	}
 	return "text"
 }

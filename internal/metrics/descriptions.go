@@ -19,6 +19,9 @@ var (
 	redisFailures  = describe("ratelimit_redis_failures_total", "How often this replica has fallen back from Redis to its memory.")
 	redisFallbacks = describe("ratelimit_redis_fallbacks_total", "Tokens counted in this replica's memory instead of Redis.")
 
+	storageFree  = describe("storage_free_bytes", "Free space of the volume on which uploads are written.")
+	storageFloor = describe("storage_floor_bytes", "Free space below which uploads are refused.")
+
 	databaseUp           = describe("database_up", "1 if the database answered this scrape.")
 	poolMax              = describe("database_pool_max_connections", "Connections the pool may have.")
 	poolConnections      = describe("database_pool_connections", "Connections the pool has, by what they do.", "state")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -14,7 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 )
 
-// Sources are the mechanisms whose numbers are read at each scrape. All but Shared are required.
+// Sources are the mechanisms whose numbers are read at each scrape. All but Shared and Volume are required.
 type Sources struct {
 	API      *httpserver.Server
 	DB       *database.DB
@@ -22,7 +23,8 @@ type Sources struct {
 	Jobs     *jobs.Runner
 	Mail     *mail.Mailer
 	Limiter  *ratelimit.Limiter
-	Shared   *redis.Store // nil: buckets are in memory
+	Shared   *redis.Store  // nil: buckets are in memory
+	Volume   *floor.Volume // nil: without file storage
 }
 
 // Watch adds the sources to each scrape.
@@ -44,6 +46,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out := samples{ch}
 	c.http(out)
 	c.limits(out)
+	c.storage(out)
 	c.pool(out)
 	c.work(out)
 	err := c.waiting(out)
@@ -73,6 +76,17 @@ func (c *collector) limits(out samples) {
 	out.gauge(redisAway, number(s.Away))
 	out.counter(redisFailures, float64(s.Failures))
 	out.counter(redisFallbacks, float64(s.Fallbacks))
+}
+
+// storage adds the last measurement: a scrape never waits for the volume.
+func (c *collector) storage(out samples) {
+	if c.Volume == nil {
+		return
+	}
+	if s := c.Volume.State(); s.Known {
+		out.gauge(storageFree, float64(s.Free))
+		out.gauge(storageFloor, float64(s.Floor))
+	}
 }
 
 func (c *collector) pool(out samples) {

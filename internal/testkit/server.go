@@ -62,6 +62,7 @@ type setup struct {
 	secrets  *secrets
 	public   string
 	blobs    disk.FS
+	space    func(dir string) (free, size int64, err error)
 	demo     bool
 	dns      func(ctx context.Context, name string) ([]string, error)
 }
@@ -77,6 +78,11 @@ func Through(databaseURL string) Option { return func(s *setup) { s.database = d
 
 // Blobs puts the file layer below the server's disk store, such as one that runs full.
 func Blobs(layer disk.FS) Option { return func(s *setup) { s.blobs = layer } }
+
+// Space tells the server how much of its storage's volume is free.
+func Space(measure func(dir string) (free, size int64, err error)) Option {
+	return func(s *setup) { s.space = measure }
+}
 
 // Demo seeds the demo mailbox, as serve --demo does.
 func Demo() Option { return func(s *setup) { s.demo = true } }
@@ -161,7 +167,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, LookupTXT: s.dns, Demo: s.demo,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, Space: s.space, LookupTXT: s.dns, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# A full disk: files and private Postgres on one small tmpfs. Uploads end with 503 at the floor; sign-in goes on; /readyz says degraded.
+source "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+[ "$(id -u)" = 0 ] || fail "mounting a tmpfs needs root: run this as root"
+need curl curl
+need mount mount
+data=$work/data
+mkdir -p "$data"
+mount -t tmpfs -o size=400m,mode=755 tmpfs "$data" || fail "a tmpfs cannot be mounted: run this where mount(2) is allowed"
+at_exit umount -l "$data"
+
+export CONSIGN_STORAGE_FLOOR=100MiB CONSIGN_RATE_LIMIT=off
+port=$(free_port) admin=$(free_port)
+start_server "$data" "$port" "$admin" --demo
+url=http://localhost:$port
+free() { df --output=avail -B1 "$data" | tail -1 | tr -d ' '; }
+status() { curl -s -o "$work/body" -D "$work/head" -w '%{http_code}' "$@"; }
+
+head -c 20000000 /dev/zero >"$work/file"
+code=200 files=0
+while [ "$code" = 200 ] && [ "$files" -lt 30 ]; do
+  [ "$(status -X POST "$url/transfer/v2/public/mailbox/demo" -H 'Content-Type: application/json' \
+    -d '{"subject":"full","anonSender":"Sam","anonEmail":"sam@example.com"}')" = 201 ] || fail "no reservation: $(cat "$work/body")"
+  token=$(sed -n 's/^[Aa]uthorization: Bearer \([^\r]*\).*/\1/p' "$work/head")
+  uid=$(sed -n 's/^[Ll]ocation: .*\/\([^\r]*\).*/\1/p' "$work/head")
+  at=$url/transfer/v2/reservations/$uid/objects
+  [ "$(status -X POST "$at" -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+    -d '{"clientId":"a","name":"x.bin","intendedSize":20000000}')" = 201 ] || fail "no object: $(cat "$work/body")"
+  code=$(status -T "$work/file" "$at/a/content" -H "Authorization: Bearer $token")
+  files=$((files + 1))
+done
+[ "$code" = 503 ] || fail "upload $files answered $code: $(cat "$work/body")"
+grep -q 503010 "$work/body" || fail "the refusal is $(cat "$work/body")"
+grep -qi '^retry-after: [1-9]' "$work/head" || fail "the refusal has no Retry-After"
+[ "$(free)" -gt 70000000 ] || fail "only $(free) bytes are left free"
+head -c 30000000 /dev/zero >"$data/others" # something else on the volume takes more
+sleep 6 # the server measures every 5 s
+curl -fs "http://127.0.0.1:$admin/readyz" | grep -q '^degraded: ' || fail "/readyz does not say degraded"
+curl -fs "http://127.0.0.1:$admin/metrics" | grep -q '^consign_storage_free_bytes ' || fail "the metric is missing"
+grep -q 'uploads are refused' "$work/server.log" || fail "the log does not say so"
+
+email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")
+[ "$(status -X POST "$url/id/v3/auth/login" -H 'Content-Type: application/json' \
+  -d "{\"email\":\"$email\",\"type\":\"bcrypt\",\"key\":\"$password\"}")" = 200 ] || fail "sign-in: $(cat "$work/body")"
+grep -q 'No space left' "$data/postgres/postgres.log" 2>/dev/null && fail "Postgres ran out of space"
+echo "ok: refused after $files files of 20 MB with $(free) bytes free; sign-in works, /readyz says degraded"
