@@ -6,7 +6,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -tags nopgxregisterdefaulttypes -ldflags "-s -w -X main.version=${VERSION}" -o /consign ./cmd/consign \
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /consign ./cmd/consign \
  && mkdir /data
 
 FROM scratch

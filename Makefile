@@ -3,8 +3,6 @@ GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOLANGCI := v2.15.0
 TOOLS    := $(CURDIR)/.tools
-# Leaves out pgx's table of Go types for untyped parameters. internal/database refuses the query modes that need it.
-TAGS     := nopgxregisterdefaulttypes
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -20,10 +18,10 @@ demo: build postgres ## run the main job with curl, against a running server or 
 	@test/demo.sh
 
 build: ## build bin/consign
-	@$(GO) build -trimpath -tags $(TAGS) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
 
 test: postgres ## run all tests on a private Postgres
-	$(GO) test -tags $(TAGS) ./...
+	$(GO) test ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
 	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"

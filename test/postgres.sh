@@ -27,7 +27,7 @@ for release in ${TEST_POSTGRES:-trixie forky}; do
     mount -t proc proc "$TREE/proc"
     mount --bind /dev "$TREE/dev"
     exec env -i PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root CGO_ENABLED=0 GOMODCACHE=/go/modules GOCACHE=/go/cache \
-      GOFLAGS="-buildvcs=false -tags=nopgxregisterdefaulttypes" chroot "$TREE" sh -ec "
+      GOFLAGS=-buildvcs=false chroot "$TREE" sh -ec "
       cd /consign
       go test ./cmd/... ./internal/localpg ./internal/database ./internal/jobs ./internal/token ./internal/mail ./internal/events ./internal/audit \
         ./internal/identity/... ./internal/transfer/..."'
