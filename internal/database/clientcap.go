@@ -11,10 +11,10 @@ import (
 
 type releaseClientKey struct{}
 
-// releaseClient is the key in a connection's custom data of the function to call when the connection is released.
+// releaseClient is a key in a connection's custom data. Its value is the function to call when the connection is released.
 const releaseClient = "consign.release_client"
 
-// TraceAcquireStart implements pgxpool.AcquireTracer. When the cap is not obtained, ctx has ended and acquiring fails.
+// TraceAcquireStart implements pgxpool.AcquireTracer. The cap fails only when ctx has ended; acquiring the connection then fails, too.
 func (p patience) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	ctx = p.bound(ctx, p.acquire)
 	release, err := p.clients.Acquire(ctx)

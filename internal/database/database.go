@@ -1,6 +1,6 @@
-// Package database owns the way to Postgres: the connection pool, transactions with retries, the mapping of
-// Postgres errors to faults, migrations, and LISTEN/NOTIFY on a connection of its own. It knows no table of a domain;
-// their SQL lives in the postgres packages and in the mechanisms that keep their own tables.
+// Package database connects to Postgres: the connection pool, transactions with retries, helpers that run one statement, the
+// mapping of Postgres errors to faults, migrations, and LISTEN/NOTIFY on a connection of its own. It knows the table settings and no
+// table of a domain. The SQL of the domains is in their postgres packages, and that of events, audit, jobs and mail in those packages.
 package database
 
 import (
@@ -27,12 +27,12 @@ type Querier interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// Tx is a transaction as InTx passes it on.
+// Tx is a transaction that InTx began.
 type Tx = pgx.Tx
 
 // DB is the pool of connections to one database.
 type DB struct {
-	// Pool is the pool itself, a Querier for single statements.
+	// Pool is a Querier for single statements.
 	Pool *pgxpool.Pool
 
 	changes atomic.Uint64
@@ -40,35 +40,35 @@ type DB struct {
 
 const (
 	connectTimeout  = 5 * time.Second
-	pingTimeout     = 2 * time.Second // of a pooled connection that was idle, before it is used
+	pingTimeout     = 2 * time.Second // of the ping before an idle pooled connection is used
 	rollbackTimeout = 5 * time.Second
 	attempts        = 3 // of a transaction
 	retryPause      = 10 * time.Millisecond
-	retryAfter      = 2 * time.Second // what Classify tells clients while Postgres is away
+	retryAfter      = 2 * time.Second // Retry-After while Postgres is unavailable
 )
 
-// errGuessing is for the modes in which pgx guesses the Postgres types of parameters by their Go types. It cannot for all of
-// ours, and is built without the tables for it (the tag nopgxregisterdefaulttypes), which take 1.4 MB.
-var errGuessing = errors.New("CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
+// errMode refuses the modes in which pgx infers the Postgres type of a parameter from its Go type. It cannot encode a list of
+// identifiers that way, and it sends JSON in a []byte as bytea.
+var errMode = errors.New("CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
 
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 
-// New makes a pool of at most maxConns connections to the database at url; it connects when it is used. A statement that takes
-// longer than ten seconds fails, unless its context is Unhurried, and so does waiting five seconds for a connection: Classify makes
-// fault.ErrUnavailable of both. One client address (ratelimit.WithClient) uses seven of eight connections at most.
-// maxConns of 0 or less keeps what the URL says (pool_max_conns), else pgx's default.
+// New returns a pool of at most maxConns connections to the database at url. It connects on first use. A maxConns of 0 or less
+// leaves the limit to pool_max_conns of the URL, or to pgx's default. A statement fails after 10 seconds, and waiting for a
+// connection after 5 seconds, unless the context is Unhurried; Classify turns both into fault.ErrUnavailable. One client network
+// (ratelimit.WithClient) uses at most seven eighths of the connections.
 func New(ctx context.Context, url string, maxConns int) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: statementPatience, acquire: acquirePatience})
 }
 
-// readURL reads what CONSIGN_DATABASE_URL holds; the parameters that are pgx's own are not Postgres' to see.
+// readURL parses CONSIGN_DATABASE_URL. The parser of pgxpool removes the parameters of pgx, which Postgres would reject.
 func readURL(url string) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read CONSIGN_DATABASE_URL: %w", err)
 	}
 	if m := cfg.ConnConfig.DefaultQueryExecMode; m == pgx.QueryExecModeExec || m == pgx.QueryExecModeSimpleProtocol {
-		return nil, errGuessing
+		return nil, errMode
 	}
 	return cfg, nil
 }
@@ -83,7 +83,7 @@ func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, er
 		return nil, err
 	}
 	if cfg.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
-		cfg.ConnConfig.DescriptionCacheCapacity = 0 // that of another mode, which would take 20 kB for each connection
+		cfg.ConnConfig.DescriptionCacheCapacity = 0 // the cache of another mode; it takes 20 kB for each connection
 	}
 	if maxConns > 0 {
 		cfg.MaxConns = int32(min(maxConns, 10_000))
@@ -106,16 +106,16 @@ func newPool(ctx context.Context, url string, maxConns int, p patience) (*DB, er
 	return &DB{Pool: pool}, nil
 }
 
-// Changes counts the transactions that InTx has ended. A copy of what was read while the count was another may be out of date
-// by what this process did; of other processes it tells nothing.
+// Changes returns the number of transactions that InTx has committed or tried to commit in this process. A value that was cached
+// at another count may be outdated. Changes by other processes do not count.
 func (db *DB) Changes() uint64 { return db.changes.Load() }
 
 // Close waits until every connection is back in the pool, then closes them.
 func (db *DB) Close() { db.Pool.Close() }
 
-// InTx runs fn in a transaction and commits when fn returns nil. A serialization failure or deadlock runs fn again, up
-// to three times in all, so fn must not change anything outside the transaction; after the last it returns a
-// fault.Conflict (409001). Any other error of fn is returned as it is.
+// InTx runs fn in a transaction and commits when fn returns nil. After a serialization failure or deadlock it runs fn again, at most
+// three times in all, so fn must not change anything outside the transaction.
+// Errors: those of fn, unchanged; fault.ErrConflict (409001) when the third try failed with a serialization failure or deadlock.
 func (db *DB) InTx(ctx context.Context, fn func(tx Tx) error) error {
 	for try := 1; ; try++ {
 		err := db.inTx(ctx, fn)
@@ -125,7 +125,7 @@ func (db *DB) InTx(ctx context.Context, fn func(tx Tx) error) error {
 		if try == attempts {
 			return errNotStored.Because(err)
 		}
-		// At once it would often win back the row that the other party of the deadlock was waiting for.
+		// Without the pause it would often lock again the row that the other transaction of the deadlock waits for.
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("retry transaction: %w", context.Cause(ctx))
@@ -139,7 +139,7 @@ func (db *DB) inTx(ctx context.Context, fn func(tx Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin transaction: %w", err)
 	}
-	// The rollback must reach Postgres although the request may be over; after a commit it does nothing.
+	// The rollback must reach Postgres even when the request was cancelled. After a commit it does nothing.
 	defer func() {
 		rollback, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 		defer cancel()
@@ -149,7 +149,7 @@ func (db *DB) inTx(ctx context.Context, fn func(tx Tx) error) error {
 		return err
 	}
 	err = tx.Commit(ctx)
-	db.changes.Add(1) // also after an error, which does not prove that nothing was committed
+	db.changes.Add(1) // also after an error, because the commit may have succeeded
 	if err != nil {
 		return fmt.Errorf("commit transaction: %w", err)
 	}

@@ -82,7 +82,7 @@ func TestInTxRollsBackWhenTheRequestIsOver(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 	if stat := db.Pool.Stat(); stat.AcquiredConns() != 0 || stat.TotalConns() == 0 {
-		t.Errorf("the connection did not come back in order: %d in use of %d", stat.AcquiredConns(), stat.TotalConns())
+		t.Errorf("the connection was not released: %d in use of %d", stat.AcquiredConns(), stat.TotalConns())
 	}
 }
 
@@ -124,7 +124,7 @@ func TestInTxRetries(t *testing.T) {
 	}
 }
 
-// Two transactions that lock two rows in opposite order: both succeed, since the victim starts over.
+// TestInTxSurvivesRealDeadlock: two transactions lock two rows in opposite order. Postgres aborts one, and its retry succeeds.
 func TestInTxSurvivesRealDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
@@ -226,7 +226,7 @@ func TestClassify(t *testing.T) {
 		}
 		got := database.Classify(fmt.Errorf("do: %w", c.err))
 		if !errors.Is(got, c.err) {
-			t.Errorf("%s: the cause is lost in %v", c.name, got)
+			t.Errorf("%s: %v does not wrap its cause", c.name, got)
 		}
 		var f *fault.Error
 		switch {
@@ -288,8 +288,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestModes: those that guess the types of parameters are refused at the start rather than at some statement.
-func TestModes(t *testing.T) {
+// TestRefusesModesThatInferTypes: New refuses the modes in which pgx infers the types of parameters, before a statement fails.
+func TestRefusesModesThatInferTypes(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	for mode, want := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {

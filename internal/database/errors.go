@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// The conditions of "PostgreSQL Error Codes" that are told apart here.
+// SQLSTATE classes and codes that Classify and InTx handle ("PostgreSQL Error Codes").
 const (
 	classConnection    = "08"    // connection exceptions
 	classResources     = "53"    // disk full, out of memory, too many connections
@@ -25,8 +25,7 @@ const (
 	codeDeadlock       = "40P01"
 )
 
-// Constraint returns the name of the constraint that a statement violated, "" for any other error. Repositories map
-// the names to domain errors.
+// Constraint returns the name of the constraint that a statement violated, "" for any other error.
 func Constraint(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -35,9 +34,9 @@ func Constraint(err error) string {
 	return pg.ConstraintName
 }
 
-// Classify turns what Postgres or the way to it reports into the fault a client may see: fault.ErrUnavailable with
-// RetryAfter while the database is away, fault.ErrConflict for a serialization failure or deadlock, fault.ErrInvalid
-// for text that Postgres cannot hold. Any other error, faults included, is returned unchanged. It never returns a new error for nil.
+// Classify maps an error of Postgres or of the connection to the fault that a client sees: fault.ErrUnavailable with RetryAfter
+// while the database is unavailable, fault.ErrConflict for a serialization failure or deadlock, and fault.ErrInvalid for text that
+// Postgres cannot store. It returns nil, faults and any other error unchanged.
 func Classify(err error) error {
 	if err == nil {
 		return nil
@@ -71,8 +70,8 @@ func classifyServer(pg *pgconn.PgError, err error) error {
 	return fault.ErrUnavailable.WithRetryAfter(retryAfter).Because(err)
 }
 
-// connectionTrouble knows the errors of the way to Postgres from those of other connections, such as a client's that
-// stopped sending: Open marks every read and write of the pool's connections.
+// connectionTrouble reports whether err comes from a connection to Postgres. Errors of other connections, such as that of a client
+// that stopped sending, do not count. markedConn marks the errors of the pool's connections.
 func connectionTrouble(err error) bool {
 	var lost *lostError
 	var refused *pgconn.ConnectError
@@ -80,24 +79,24 @@ func connectionTrouble(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || pgconn.SafeToRetry(err)
 }
 
-// lostError marks an error of a connection to Postgres.
+// lostError marks an error as one of a connection to Postgres.
 type lostError struct{ error }
 
 func (e *lostError) Unwrap() error { return e.error }
 
-// Timeout implements net.Error, by which pgconn recognizes a deadline it set itself.
+// Timeout implements net.Error. pgconn uses it to recognize a deadline that it set.
 func (e *lostError) Timeout() bool {
 	var timeout net.Error
 	return errors.As(e.error, &timeout) && timeout.Timeout()
 }
 
-// Temporary implements net.Error; crypto/tls gives a connection up after a read that failed for good only.
+// Temporary implements net.Error. crypto/tls closes a connection only after a read error that is not temporary.
 func (e *lostError) Temporary() bool {
 	var temporary interface{ Temporary() bool }
 	return errors.As(e.error, &temporary) && temporary.Temporary()
 }
 
-// markedConn is a connection to Postgres whose errors can be told from those of others.
+// markedConn is a connection to Postgres that wraps its errors in lostError.
 type markedConn struct{ net.Conn }
 
 func (c markedConn) Read(b []byte) (int, error) {

@@ -8,12 +8,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// OpenImpatient is New with d as the limit of statements and of waiting for a connection.
+// OpenImpatient is New with d as the timeout of statements and of waiting for a connection.
 func OpenImpatient(ctx context.Context, url string, maxConns int, d time.Duration) (*DB, error) {
 	return newPool(ctx, url, maxConns, patience{statement: d, acquire: d})
 }
 
-// MigrateFilesTo applies the files of package migrations up to one version: an older program's schema.
+// MigrateFilesTo applies the files of package migrations up to version, which makes the schema of an older program.
 func MigrateFilesTo(ctx context.Context, url string, version int64) error {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -25,7 +25,7 @@ func MigrateFilesTo(ctx context.Context, url string, version int64) error {
 	})
 }
 
-// MigrationVersions lists the versions of all files, in order.
+// MigrationVersions returns the versions of all files, in order.
 func MigrationVersions(ctx context.Context, url string) (versions []int64, err error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {

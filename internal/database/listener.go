@@ -17,7 +17,7 @@ import (
 
 const (
 	pingEvery     = 300 * time.Millisecond
-	pingPatience  = 600 * time.Millisecond // a connection that takes longer to answer is given up
+	pingPatience  = 600 * time.Millisecond // timeout after which the connection is replaced
 	firstBackoff  = 100 * time.Millisecond
 	longestPause  = 2 * time.Second
 	farewellLimit = time.Second
@@ -25,20 +25,20 @@ const (
 	proofChannel  = "listener_proof"
 )
 
-// Listener receives notifications on a connection of its own, which it makes anew whenever it is lost, and knows how
-// fresh what it has heard is. A connection that was cut without a word is noticed by its missing answers to pings.
+// Listener receives notifications (LISTEN) on a connection of its own. It reconnects with back-off, and knows until when it has
+// received everything. Pings detect a connection that was cut silently.
 type Listener struct {
 	url      string
 	log      *slog.Logger
 	now      func() time.Time
 	handlers []handler
 	proof    string                         // the last payload on proofChannel
-	prover   Querier                        // publishes there; nil: nothing is proved
-	first    func() (*pgconn.PgConn, error) // the connection that Connect began to make; nil once it is taken
+	prover   Querier                        // notifies proofChannel; nil: no check
+	first    func() (*pgconn.PgConn, error) // waits for the connection of Connect; nil once it is taken
 
 	mu        sync.Mutex
-	confirmed time.Time // when the last completed round trip began; zero while there is no connection
-	heard     time.Time // the same, also of a connection that is lost; at first when the listener was made
+	confirmed time.Time // start of the last completed round trip; zero while there is no connection
+	heard     time.Time // the same, kept when the connection is lost; at first the time of NewListener
 	trouble   error     // why the last connection failed or was lost
 }
 
@@ -48,21 +48,21 @@ type handler struct {
 	onConnect func(ctx context.Context) error
 }
 
-// NewListener makes a Listener for the database at url, which must lead to Postgres itself and not to a pooler that
-// shares sessions. now must go on with real time, for ConfirmedWithin measures a connection's silence with it.
+// NewListener returns a Listener for the database at url, which must be Postgres itself and not a pooler that shares sessions. now
+// must advance with real time, because ConfirmedWithin and Silence measure with it.
 func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
 	return &Listener{url: url, log: log, now: now, heard: now(), trouble: errors.New("no answer yet")}
 }
 
-// Handle subscribes to a channel; call it before Run. After each connect, when the channel is already listened to, onConnect
-// loads what was missed; its error drops the connection, and all is tried again. onNotify gets each payload. Both
-// are called one after the other on the goroutine of Run and hold up all channels, so they must be quick; either may be nil.
+// Handle subscribes to a channel. Call it before Run. After each connect, once LISTEN is in effect, onConnect loads what was missed;
+// after its error the Listener reconnects. onNotify gets each payload. Either may be nil. Both run on the goroutine of Run and block
+// all channels, so they must be quick.
 func (l *Listener) Handle(channel string, onNotify func(payload string), onConnect func(ctx context.Context) error) {
 	l.handlers = append(l.handlers, handler{channel, onNotify, onConnect})
 }
 
-// Prove has each connection hear something that q publishes before it counts: one to another database, or through a pooler that
-// shares sessions, answers pings as well and would never tell of a revocation. Call it before Run.
+// Prove makes the Listener check each new connection: it counts only after it has received a notification that q sent. A connection
+// to another database, or through a pooler that shares sessions, answers pings but never delivers a revocation. Call it before Run.
 func (l *Listener) Prove(q Querier) {
 	l.prover = q
 	l.Handle(proofChannel, func(payload string) { l.proof = payload }, nil)
@@ -80,7 +80,7 @@ func (l *Listener) prove(ctx context.Context, conn *pgconn.PgConn) error {
 	defer cancel()
 	for l.proof != payload {
 		if err := conn.WaitForNotification(ctx); err != nil {
-			return fmt.Errorf("this connection does not hear what is published: it leads to another database than CONSIGN_DATABASE_URL, or through a pooler: %w", err)
+			return fmt.Errorf("this connection does not receive notifications: it leads to another database than CONSIGN_DATABASE_URL, or through a pooler: %w", err)
 		}
 	}
 	return nil
@@ -99,8 +99,8 @@ func (l *Listener) fail(err error) {
 	l.confirmed, l.trouble = time.Time{}, err
 }
 
-// ConfirmedWithin reports whether every notification that was committed longer than d ago has been handled: a round
-// trip on the listening connection began within d, after every onConnect had succeeded, and has completed.
+// ConfirmedWithin reports whether every notification that was committed more than d ago has been handled: a round trip on the
+// connection began within d, after every onConnect had succeeded, and has completed.
 func (l *Listener) ConfirmedWithin(d time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,21 +113,20 @@ func (l *Listener) confirm(began time.Time) {
 	l.confirmed, l.heard = began, began
 }
 
-// Silence returns how long ago the last completed round trip began, on whatever connection.
+// Silence returns the time since the last completed round trip began, on this or an earlier connection.
 func (l *Listener) Silence() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now().Sub(l.heard)
 }
 
-// Connect begins to make the first connection, for those who have other things to do before Run, which goes on with it. Where
-// no Run follows, Close ends it.
+// Connect starts to connect in the background. Run takes the connection over. If Run is not called, Close closes it.
 func (l *Listener) Connect(ctx context.Context) {
 	l.first = sync.OnceValues(func() (*pgconn.PgConn, error) { return l.dial(ctx) })
 	go func() { _, _ = l.first() }()
 }
 
-// Close ends the connection of a Connect that no Run has followed.
+// Close closes the connection of Connect if Run was not called.
 func (l *Listener) Close() {
 	if l.first == nil {
 		return
@@ -143,7 +142,7 @@ func hangUp(conn *pgconn.PgConn) {
 	_ = conn.Close(ctx)
 }
 
-// Run listens until ctx ends and returns nil then.
+// Run listens until ctx ends. It always returns nil.
 func (l *Listener) Run(ctx context.Context) error {
 	backoff := firstBackoff
 	for lost := false; ; {
@@ -168,7 +167,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	}
 }
 
-// session is the life of one connection; connected tells whether it was ever confirmed.
+// session runs one connection until it is lost. connected reports whether it was ever confirmed.
 func (l *Listener) session(ctx context.Context, again bool) (connected bool, err error) {
 	conn, err := l.connect(ctx)
 	if err != nil {
@@ -180,7 +179,7 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 			continue
 		}
 		if err := h.onConnect(ctx); err != nil {
-			return false, fmt.Errorf("load after connecting, for %s: %w", h.channel, err)
+			return false, fmt.Errorf("load %s after connecting: %w", h.channel, err)
 		}
 	}
 	if err := l.prove(ctx, conn); err != nil {
@@ -200,15 +199,15 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 	}
 }
 
-// dial makes a connection.
+// dial returns a new connection.
 func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
-	pool, err := pgxpool.ParseConfig(l.url) // the parameters that are pgx's own are not Postgres' to see
+	pool, err := pgxpool.ParseConfig(l.url) // removes the parameters of pgx, which Postgres would reject
 	if err != nil {
 		return nil, fmt.Errorf("read CONSIGN_LISTEN_DATABASE_URL: %w", err)
 	}
 	cfg := &pool.ConnConfig.Config
 	cfg.RuntimeParams["application_name"] = "consign listener"
-	// Called while a reply is read, so that a completed ping has delivered everything that was sent before its answer.
+	// It is called while a reply is read, so a completed ping has delivered every notification that Postgres sent before its answer.
 	cfg.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { l.dispatch(n) }
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -219,7 +218,7 @@ func (l *Listener) dial(ctx context.Context) (*pgconn.PgConn, error) {
 	return conn, nil
 }
 
-// connect takes the first connection or makes one, and listens to every channel.
+// connect takes the connection of Connect, or a new one, and listens to every channel.
 func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	dial := func() (*pgconn.PgConn, error) { return l.dial(ctx) }
 	if l.first != nil {
@@ -231,7 +230,7 @@ func (l *Listener) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	var listen strings.Builder // one round trip for all: each start of a server waits for it
+	var listen strings.Builder // one round trip for all channels, because every start waits for it
 	for _, h := range l.handlers {
 		listen.WriteString("LISTEN " + pgx.Identifier{h.channel}.Sanitize() + ";")
 	}
@@ -249,7 +248,7 @@ func (l *Listener) dispatch(n *pgconn.Notification) {
 	}
 }
 
-// ping makes one round trip and confirms the time it began.
+// ping makes one round trip and records when it began.
 func (l *Listener) ping(ctx context.Context, conn *pgconn.PgConn) error {
 	began := l.now()
 	ctx, cancel := context.WithTimeout(ctx, pingPatience)
@@ -277,11 +276,9 @@ func (l *Listener) receive(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 }
 
-// Notify sends payload on channel when q's transaction commits, at once outside of one. Postgres limits the payload to
-// 7,999 bytes and delivers equal payloads of one transaction once.
+// Notify sends payload on channel when the transaction of q commits, or at once when q is not a transaction. Postgres limits the
+// payload to 7,999 bytes and delivers equal payloads of one transaction once.
 func Notify(ctx context.Context, q Querier, channel, payload string) error {
-	if _, err := q.Exec(ctx, "SELECT pg_notify($1, $2)", channel, payload); err != nil {
-		return fmt.Errorf("notify %s: %w", channel, err)
-	}
-	return nil
+	_, err := Exec(ctx, q, "notify "+channel, "SELECT pg_notify($1, $2)", channel, payload)
+	return err
 }

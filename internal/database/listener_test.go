@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// eventually polls for an effect of another goroutine.
+// eventually waits until a condition that another goroutine establishes is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); {
@@ -37,7 +37,7 @@ func run(t *testing.T, l *database.Listener) {
 	})
 }
 
-// TestListenerConnectsEarly: Run goes on with the connection that Connect makes, and Close ends one that no Run has taken.
+// TestListenerConnectsEarly: Run uses the connection of Connect, and Close closes it when Run is not called.
 func TestListenerConnectsEarly(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
@@ -67,15 +67,15 @@ func TestListenerConnectsEarly(t *testing.T) {
 	eventually(t, "closed", func() bool { return slices.Equal(listeners(), before) })
 }
 
-// TestListenerTakesThePoolsURL: what only the pool makes something of is not passed on to Postgres, which would refuse it.
-func TestListenerTakesThePoolsURL(t *testing.T) {
+// TestListenerAcceptsPoolParameters: parameters of the pool in the URL are not sent to Postgres, which would reject them.
+func TestListenerAcceptsPoolParameters(t *testing.T) {
 	t.Parallel()
 	l := database.NewListener(pgtest.EmptyURL(t)+"&default_query_exec_mode=cache_describe&pool_max_conns=4", discard(), time.Now)
 	run(t, l)
 	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 }
 
-// TestListenerOfAnotherDatabase: one that hears nothing of what is published here never counts as listening, and says why.
+// TestListenerOfAnotherDatabase: a connection to another database receives no notifications. It is never confirmed, and Trouble says why.
 func TestListenerOfAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	here := pgtest.EmptyURL(t)

@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
-	"strconv"
+
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,25 +25,25 @@ import (
 )
 
 const (
-	migrationLock = 0x636f6e7369676e // "consign": the advisory lock that one migrating process holds
+	migrationLock = 0x636f6e7369676e // "consign": key of the advisory lock that the migrating process holds
 	lockPoll      = 100 * time.Millisecond
-	lockPatience  = "2s"            // how long a file waits for a lock, and with it whoever wants the same table after it
-	lockRetry     = 3 * time.Second // after which it tries again
+	lockPatience  = "2s"            // lock_timeout of a file; later statements on the table queue behind it
+	lockRetry     = 3 * time.Second // pause before the file is tried again
 
 	lockNotAvailable                = "55P03"
-	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE of a database that was never migrated, or with an old River
+	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE in a database that was never migrated, or has an old River
 )
 
 // Migration is one step of the schema: a file of package migrations, or a version of River's tables.
 type Migration struct {
 	Name      string    // file name, or "river NNN"
-	Applied   bool      // whether this database has it
-	AppliedAt time.Time // zero when it has not, and of River's
+	Applied   bool      // to this database
+	AppliedAt time.Time // zero: not applied, or a step of River
 }
 
-// Migrate brings the database at url to this program's version: first the files of package migrations, each in a
-// transaction, then River's tables. Of several processes one migrates while the others wait; ctx bounds that. A failed
-// file leaves those before it applied, and the next call goes on from there.
+// Migrate brings the database at url to this program's version: first the files of package migrations, each in a transaction, then
+// River's tables. An advisory lock lets one process migrate while others wait, until ctx ends. When a file fails, the earlier files
+// stay applied, and the next call continues with the failed one.
 func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	cfg, err := readURL(url)
 	if err != nil {
@@ -63,9 +63,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// lockMigrations refuses a database of another encoding than UTF-8, and waits for the advisory lock by asking again and again, since a
-// statement that waits inside Postgres would hold up a CREATE INDEX CONCURRENTLY of whoever has the lock. It covers River too, which
-// goose's own would not.
+// lockMigrations takes the advisory lock of migrations, and refuses a database whose encoding is not UTF-8. It polls, because a
+// statement that waits inside Postgres would block a CREATE INDEX CONCURRENTLY of the process that holds the lock. Goose's own lock
+// would not cover River.
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
@@ -101,8 +101,8 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) 
 	}
 }
 
-// migrateFiles applies what is missing. A table that somebody has for long, as a backup has all of them, is waited for in turns, between
-// which servers that are running get theirs.
+// migrateFiles applies the missing files. When another session locks a table for long, as a backup does, it retries after a pause,
+// during which running servers can use the table.
 func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) error {
 	return withGoose(cfg, func(provider *goose.Provider) error {
 		for {
@@ -118,7 +118,7 @@ func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) er
 			if !errors.As(err, &refused) || refused.Code != lockNotAvailable {
 				return err
 			}
-			log.Warn("a migration waits for whoever uses its table, as a backup does", "error", err)
+			log.Warn("a migration waits for another session that locks its table, such as a backup", "error", err)
 			select {
 			case <-ctx.Done():
 				return errors.Join(err, context.Cause(ctx))
@@ -169,8 +169,7 @@ func withRiver(ctx context.Context, url string, do func(*rivermigrate.Migrator[p
 
 func riverName(version int) string { return fmt.Sprintf("river %03d", version) }
 
-// MigrationStatus lists every step this program knows in order of application, and whether the database has it. It
-// changes nothing.
+// MigrationStatus returns every step of this program in order of application, and whether the database has it. It only reads.
 func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	cfg, err := readURL(url)
 	if err != nil {
@@ -211,7 +210,7 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
-// appliedFiles reads goose's table, which goose itself would make where it does not exist.
+// appliedFiles returns when each file was applied, by version. It reads goose's table itself, because goose would create a missing one.
 func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
@@ -247,8 +246,9 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 	return applied, nil
 }
 
-// Pending reports whether the database lacks a step of this program. Steps are applied in order, so that the newest of each
-// kind tells; one round trip, since every start asks, and as the first thing of all: an error says if the database was not reached.
+// Pending reports whether the database lacks a step of this program. Steps are applied in order, so it checks only the newest file and
+// River's newest version. It takes one round trip, because every start waits for it. The error tells whether the database could be
+// reached, because this is the first statement of a start.
 func (db *DB) Pending(ctx context.Context) (bool, error) {
 	file, river, err := newestSteps()
 	if err != nil {
@@ -263,7 +263,7 @@ func (db *DB) Pending(ctx context.Context) (bool, error) {
 	err = conn.QueryRow(ctx, `
 		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
 			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`,
-		pgx.QueryExecModeExec, strconv.FormatInt(file, 10), strconv.Itoa(river)).Scan(&complete) // as text: see errGuessing
+		pgx.QueryExecModeExec, file, river).Scan(&complete)
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == undefinedTable || failure.Code == undefinedColumn) {
 		return true, nil
@@ -274,7 +274,7 @@ func (db *DB) Pending(ctx context.Context) (bool, error) {
 	return !complete, nil
 }
 
-// newestSteps are the highest versions that this program knows, of its own files and of River's.
+// newestSteps returns the highest versions of this program's files and of River.
 func newestSteps() (file int64, river int, err error) {
 	files, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
@@ -297,7 +297,7 @@ func newestSteps() (file int64, river int, err error) {
 	return file, river, nil
 }
 
-// SchemaHash names the schema that Migrate makes: equal hashes, equal schemas. Tests keep a template database under it.
+// SchemaHash returns a hash of all steps of Migrate: equal hashes mean equal schemas. Tests name their template database after it.
 func SchemaHash() (string, error) {
 	sum := sha256.New()
 	files, err := fs.Glob(migrations.FS, "*.sql")

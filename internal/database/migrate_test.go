@@ -35,13 +35,13 @@ func TestMigrateFromNothing(t *testing.T) {
 		}
 	}
 	if n := tables(t, url); n != 0 {
-		t.Errorf("asking for the status made %d tables", n)
+		t.Errorf("MigrationStatus created %d tables", n)
 	}
 	if pending, err := open(t, url).Pending(ctx); err != nil || !pending {
 		t.Errorf("Pending of an empty database = %v, %v", pending, err)
 	}
 
-	for range 2 { // the second time there is nothing to do
+	for range 2 { // the second call has nothing to do
 		if err := database.Migrate(ctx, url, discard()); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestMigrateManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TestMigrateRefusesOtherEncodings: what Postgres does not know as UTF-8 it folds and cuts byte by byte.
+// TestMigrateRefusesOtherEncodings: in other encodings Postgres folds and truncates UTF-8 text byte by byte.
 func TestMigrateRefusesOtherEncodings(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), pgtest.EmptyURL(t))
@@ -117,15 +117,13 @@ func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 		t.Error("migrated although another process holds the lock")
 	}
 	if strings.Count(log.String(), "waiting for another migration") != 1 {
-		t.Errorf("who waits is not told why:\n%s", log.String())
+		t.Errorf("the log does not say why Migrate waits:\n%s", log.String())
 	}
 }
 
-// Domain errors are found by constraint names, so none may be left to Postgres' own naming of anonymous ones: a name
-// that a migration chose begins with its table's name and is written in a file of ours.
-// TestMigrateKeepsNobodyWaiting: a backup that runs, which has all tables for hours, delays a migration and not those who read while
-// that waits.
-func TestMigrateKeepsNobodyWaiting(t *testing.T) {
+// TestMigrateDoesNotBlockReaders: a backup locks all tables for hours. It delays a migration, but the waiting migration does not block
+// readers.
+func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
 	if err := database.MigrateFilesTo(t.Context(), url, 10); err != nil {
@@ -150,7 +148,7 @@ func TestMigrateKeepsNobodyWaiting(t *testing.T) {
 	if !waits {
 		t.Fatal("the migration did not wait for the backup")
 	}
-	short, cancel := context.WithTimeout(t.Context(), 8*time.Second) // less than a statement of a server may take
+	short, cancel := context.WithTimeout(t.Context(), 8*time.Second) // less than the timeout of a server's statements
 	defer cancel()
 	if _, err := reader.Exec(short, `SELECT FROM transfer.transfers`); err != nil {
 		t.Errorf("a reader has to wait for the migration: %v", err)
@@ -163,6 +161,8 @@ func TestMigrateKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
+// TestEveryConstraintIsNamed: repositories find domain errors by constraint names, so every name is written in a migration. Names that
+// Postgres chooses may change.
 func TestEveryConstraintIsNamed(t *testing.T) {
 	t.Parallel()
 	hash, err := database.SchemaHash()

@@ -14,9 +14,9 @@ const (
 	acquirePatience   = 5 * time.Second
 )
 
-// patience bounds how long a statement may take and how long one waits for a connection. A Postgres that is stopped, or behind a
-// network that swallows everything, closes no connection: without a bound requests would wait for it as long as their clients do.
-// It is a tracer because pgx lets tracers replace the context of a call.
+// patience holds the timeouts of statements and of waiting for a connection. A stopped Postgres, or a network that drops every
+// packet, closes no connection; without timeouts requests would wait as long as their clients do. It is a tracer because pgx lets
+// tracers replace the context of a call.
 type patience struct {
 	statement, acquire time.Duration
 	clients            *ratelimit.ClientCap // caps the connections that one client holds
@@ -27,7 +27,7 @@ type (
 	cancelKey    struct{}
 )
 
-// Unhurried lets the statements of ctx take as long as they need: for jobs and commands, which have time limits of their own.
+// Unhurried returns a context without these timeouts, for jobs and commands, which have their own time limits.
 func Unhurried(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unhurriedKey{}, true)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// TestPatience: a Postgres that keeps its connections and says nothing is away, too, and a pool that is used up as well.
+// TestPatience: a Postgres that keeps its connections and does not answer is unavailable, and so is a pool without a free connection.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	relay, url := newRelay(t, pgtest.URL(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/migrations"
 )
 
-// relay is a TCP hop in front of a database's socket that can fail in the ways a network does.
+// relay is a TCP proxy in front of a database's socket that can fail as a network does.
 type relay struct {
 	listener net.Listener
 	socket   string
@@ -24,7 +24,7 @@ type relay struct {
 	conns  []net.Conn
 }
 
-// newRelay returns the relay and the URL that leads through it.
+// newRelay returns a relay and the URL of the database through it.
 func newRelay(t *testing.T, database string) (*relay, string) {
 	t.Helper()
 	u, err := url.Parse(database)
@@ -89,7 +89,7 @@ func (r *relay) forward(from io.ReadCloser, to io.WriteCloser) {
 	}
 }
 
-// freeze keeps every byte back and closes nothing: the silent cut.
+// freeze holds every byte back and closes no connection, as a silent cut does.
 func (r *relay) freeze() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// TestUpgradeKeepsData goes through the migrations one by one, as installations of every age did. After each step
-// testdata/upgrade adds what such an installation held. In the end every value of every row must still be there, and the
-// server must work with it: a migration that means to change old values says so here.
+// TestUpgradeKeepsData applies the migrations one by one. After each step testdata/upgrade adds the rows of an installation of that
+// age. At the end every value of every row must still be there, and a server must work with them. A migration that changes old values
+// on purpose needs an exception here.
 func TestUpgradeKeepsData(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
@@ -40,11 +40,11 @@ func TestUpgradeKeepsData(t *testing.T) {
 			t.Fatalf("testdata/upgrade/%04d.sql: %v", version, err)
 		}
 		for table, rows := range contents(t, conn) {
-			if _, known := before[table]; !known { // as they were at the oldest step that has them
+			if _, known := before[table]; !known { // the rows at the first step that has the table
 				before[table] = rows
 			}
 			if len(before[table]) == 0 {
-				t.Errorf("testdata/upgrade/%04d.sql puts nothing into the table %s, which is new with it", version, table)
+				t.Errorf("testdata/upgrade/%04d.sql adds no row to the new table %s", version, table)
 			}
 		}
 	}
@@ -60,14 +60,14 @@ func TestUpgradeKeepsData(t *testing.T) {
 			if err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM `+table+` t WHERE to_jsonb(t) @> $1::jsonb)`, row).Scan(&kept); err != nil {
 				t.Errorf("look for a row of %s: %v", table, err)
 			} else if !kept {
-				t.Errorf("%s has lost or changed %s", table, row)
+				t.Errorf("%s lost or changed %s", table, row)
 			}
 		}
 	}
 	work(t, url)
 }
 
-// TestUpgradeFindsAccents: what transfers were found by before they were stored in one form is brought into it.
+// TestUpgradeFindsAccents: a migration normalizes the search text of older transfers to one Unicode form.
 func TestUpgradeFindsAccents(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
@@ -90,11 +90,11 @@ func TestUpgradeFindsAccents(t *testing.T) {
 	}
 	var found, unknown int
 	if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE search = U&'\00FCbergabe'), count(*) FILTER (WHERE search IS NULL) FROM transfer.transfers`).Scan(&found, &unknown); err != nil || found != 2 || unknown != 1 {
-		t.Errorf("%d are found, %d have nothing to be found by: %v", found, unknown, err)
+		t.Errorf("%d are found, %d have no search text: %v", found, unknown, err)
 	}
 }
 
-// contents is every row of every table of ours, as JSON.
+// contents returns every row of every table of Consign as JSON, by table.
 func contents(t *testing.T, conn *pgx.Conn) map[string][]string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `
@@ -121,10 +121,10 @@ func contents(t *testing.T, conn *pgx.Conn) map[string][]string {
 	return all
 }
 
-// work is what Ann does on the upgraded database, through a whole server.
+// work logs Ann in to a server on the upgraded database, and reads and reserves.
 func work(t *testing.T, url string) {
 	t.Helper()
-	storage := t.TempDir() // without the files, which the rows know of: the server starts on nothing but what an operator made
+	storage := t.TempDir() // the server does not create these directories for existing rows; the files of the rows are missing
 	for _, name := range []string{"uploads", "objects"} {
 		if err := os.Mkdir(filepath.Join(storage, name), 0o755); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// TestIdentifiersAsParameters sends identifiers wherever a statement may have one.
+// TestIdentifiersAsParameters sends identifiers as every form of parameter.
 func TestIdentifiersAsParameters(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
@@ -48,7 +48,7 @@ func TestIdentifiersAsParameters(t *testing.T) {
 	}
 }
 
-// TestIdentifiersAsResults reads them into whatever may hold one.
+// TestIdentifiersAsResults reads identifiers into every form of target.
 func TestIdentifiersAsResults(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
