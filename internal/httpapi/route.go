@@ -71,7 +71,7 @@ type MountedRoute struct {
 	Style Style
 }
 
-// Client returns what is known of the sender of the request with context ctx.
+// Client returns the sender of the request with context ctx.
 func Client(ctx context.Context) token.Client { return token.CallerFrom(ctx).Client }
 
 // Param returns a path parameter, unescaped. The router matches the escaped path when the two differ, so that an escaped

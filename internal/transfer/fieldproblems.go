@@ -74,7 +74,7 @@ func fieldProblems(invalid *jsonschema.ValidationError) []string {
 	return details
 }
 
-// problem describes what is wrong with one value.
+// problem describes why one value is invalid.
 func problem(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Enum:

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// vanityLink is the form of a vanity link in lower case (contract 4.1). Its length is compared apart: a counting regexp takes
-// a hundred times the memory.
+// vanityLink is the form of a vanity link in lower case (contract 4.1). The length is checked separately: a regexp with a
+// bounded repetition takes a hundred times the memory.
 var vanityLink = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
 
 func isVanityLink(s string) bool { return len(s) <= maxVanityLink && vanityLink.MatchString(s) }

@@ -24,7 +24,7 @@ type Mailbox struct {
 	MaxFileSizeMB  int64
 }
 
-// Owner is what the rules need to know of the owner of a mailbox or a transfer.
+// Owner holds what the rules need about the owner of a mailbox or a transfer.
 type Owner struct {
 	Account
 	Terms
@@ -44,7 +44,7 @@ type Account struct {
 	OrganizationHeld int64
 }
 
-// Terms are what is the same for every person of an organization, and for all persons without one.
+// Terms are the part of an Owner that all persons of an organization share, and all persons without one.
 type Terms struct {
 	LimitsOrganization id.Organization // the organization, or the free one
 	Host               string          // home host
@@ -63,8 +63,8 @@ const (
 	RoleAllUse      = "Service.All.Use"
 )
 
-// MayTransfer reports whether the owner may keep a mailbox and send. Without an organization, nobody could grant a role, so
-// none is needed.
+// MayTransfer reports whether the owner may keep a mailbox and send. A person without an organization needs no role: only an
+// organization can grant one.
 func (o Owner) MayTransfer() bool {
 	if o.Organization.IsZero() {
 		return true

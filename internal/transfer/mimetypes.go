@@ -9,8 +9,8 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 )
 
-// mimeName is the form of either half of a MIME type (RFC 6838, 4.2). Its length is compared apart: a counting regexp takes
-// a hundred times the memory.
+// mimeName is the form of either half of a MIME type (RFC 6838, 4.2). The length is checked separately: a regexp with a
+// bounded repetition takes a hundred times the memory.
 var mimeName = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]*$`)
 
 // ValidMIMERange reports whether s can be an entry of a MIMEFilter: type/subtype or type/*, in lower case.

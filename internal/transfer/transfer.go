@@ -17,7 +17,7 @@ const (
 	GB int64 = 1_000_000_000
 )
 
-// Kind is how a transfer came about.
+// Kind is how a transfer was created.
 type Kind string
 
 // The values of the specification's Reservation.type.

@@ -23,7 +23,8 @@ func (in signUpRequest) domain() service.NewAccount {
 }
 
 // signUp handles POST /signup. A signup takes a token of the client address's bucket. A signup that succeeds also takes
-// one of the inbox bucket of the new address: the account can be deleted and signed up again at once, with another mail.
+// one of the inbox bucket of the new address. Otherwise a client could delete the account and sign up again for one mail after
+// the other.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	var in signUpRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -41,7 +42,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	address, err := service.NormalizeAddress("address", in.Address)
 	if err == nil {
 		err = h.buckets.TakeFor(w, r.Context(), inboxBucket, address, httpapi.Identity, signUp)
-	} else { // SignUp reports what is wrong with the address and the other members
+	} else { // SignUp reports the problems of the address and of the other members
 		_, err = signUp()
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ func New(o Options) *Handler {
 //   - verification, confirmation, reset: mails of these calls.
 //   - address-added, invitation: mails of one person to unverified addresses.
 //   - inbox: mails of one person to one address by signup, added address or invitation.
-//   - kept-session: sessions made from another session. Each session has a general bucket of its own.
+//   - kept-session: sessions made from another session, because each session has its own general bucket.
 //   - credential: guesses at the caller's own authenticators.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}

@@ -54,8 +54,8 @@ func (in invitationRequest) domain() service.NewInvitation {
 	return service.NewInvitation{Shared: in.Shared != nil && *in.Shared, Address: orEmpty(in.Address), Roles: in.Roles}
 }
 
-// createInvitation handles POST /organizations/{uid}/invitations. It has a bucket of its own because invitations are
-// mailed to unverified addresses.
+// createInvitation handles POST /organizations/{uid}/invitations. It has its own bucket because invitations are mailed to
+// unverified addresses.
 func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error {
 	o, err := organizationUID(r)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
-	if address, err := service.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // Invite reports what is wrong with the address
+	if address, err := service.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // CreateInvitation reports an invalid address
 		if err := h.takeInbox(w, r, address); err != nil {
 			return err
 		}

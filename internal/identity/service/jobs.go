@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them at once.
+// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
 const (
 	CleanJob     = "identity-clean"     // deletes expired tokens and keys, and old rows of deleted persons
 	AddressesJob = "identity-addresses" // deletes unverified addresses at removeAt, and persons without another address

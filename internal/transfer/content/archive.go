@@ -69,7 +69,7 @@ func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.
 }
 
 // layouts shares one layout among all readers of the same archive. A layout of ten thousand long names takes 6 MB, and
-// another 12 MB while it is computed; a semaphore limits how many are computed at once.
+// another 12 MB while it is computed; a semaphore limits how many are computed in parallel.
 type layouts struct {
 	computing *ratelimit.Semaphore
 

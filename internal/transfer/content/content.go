@@ -52,7 +52,7 @@ type Service struct {
 	layouts *layouts
 }
 
-// Names of the recurring jobs, for tests and commands that run one on demand.
+// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
 const (
 	PurgeBytesJob     = "transfer-remove-bytes"
 	ReleaseVolumesJob = "transfer-release-volumes"

@@ -37,7 +37,7 @@ type FsckResult struct {
 	SweepOff bool // orphans are not swept until AcceptStorage
 }
 
-// fsckBatch is how many rows Fsck reads at once.
+// fsckBatch is how many rows one query of Fsck returns.
 const fsckBatch = 500
 
 // Fsck compares the blob store with the rows: each complete object by its SHA-256, each incomplete one by its length. It
@@ -107,30 +107,30 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (boo
 // checkStored compares one object with its row. The finding is nil when they agree.
 func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (read int64, _ *Finding, _ error) {
 	key := blob.ObjectKey(row.UID)
-	wrong := func(kind, format string, args ...any) *Finding {
+	finding := func(kind, format string, args ...any) *Finding {
 		return &Finding{Kind: kind, Object: row.UID, Detail: fmt.Sprintf(format, args...)}
 	}
 	held, err := s.blobs.Held(ctx, key)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		return 0, wrong(FindingLost, "%d bytes, none of them in the store", row.Held), nil
+		return 0, finding(FindingLost, "%d bytes, none of them in the store", row.Held), nil
 	case err != nil:
 		return 0, nil, fmt.Errorf("check object %s: %w", row.UID, err)
 	case held < row.Held:
-		return 0, wrong(FindingLost, "%d bytes, %d of them in the store", row.Held, held), nil
+		return 0, finding(FindingLost, "%d bytes, %d of them in the store", row.Held, held), nil
 	case row.Held < row.IntendedSize:
 		return 0, nil, nil
 	}
 	if row.LeaseUntil.Before(time.Now()) {
 		if err := s.blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
-			return 0, wrong(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
+			return 0, finding(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
 		} else if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			return 0, nil, fmt.Errorf("finish object %s: %w", row.UID, err)
 		}
 	}
 	r, err := s.blobs.Open(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
-		return 0, wrong(FindingLost, "%d bytes, not finished in the store", row.Held), nil
+		return 0, finding(FindingLost, "%d bytes, not finished in the store", row.Held), nil
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("open object %s: %w", row.UID, err)
@@ -144,11 +144,11 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (r
 	case ctx.Err() != nil:
 		return read, nil, context.Cause(ctx)
 	case err != nil:
-		return read, wrong(FindingDamaged, "unreadable after %d bytes: %v", read, err), nil
+		return read, finding(FindingDamaged, "unreadable after %d bytes: %v", read, err), nil
 	case read != row.IntendedSize:
-		return read, wrong(FindingDamaged, "%d bytes instead of %d", read, row.IntendedSize), nil
+		return read, finding(FindingDamaged, "%d bytes instead of %d", read, row.IntendedSize), nil
 	case !bytes.Equal(sum.Sum(nil), row.SHA256):
-		return read, wrong(FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
+		return read, finding(FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
 	}
 	return read, nil, nil
 }

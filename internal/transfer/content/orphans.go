@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// sweepBatch is how many keys of the blob store are looked up in the database at once.
+// sweepBatch is how many keys of the blob store one query looks up in the database.
 const sweepBatch = 500
 
 // SweepOrphans removes bytes without a row, which a crash between writing bytes and row leaves. It keeps bytes that changed
@@ -80,7 +80,7 @@ func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) err
 				continue
 			}
 			if _, err := s.blobs.Held(ctx, blob.ObjectKey(o)); errors.Is(err, blob.ErrNotFound) {
-				continue // purged meanwhile
+				continue // a purge has removed it
 			} else if err != nil {
 				return fmt.Errorf("look up orphan %s: %w", o, err)
 			}

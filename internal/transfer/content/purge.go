@@ -42,7 +42,7 @@ func (s *Service) DeleteObjects(ctx context.Context, tx *postgres.Store, reserva
 	return n, s.PurgeSoon(ctx, tx)
 }
 
-// purges makes purges run one at a time. More at once would only occupy job workers.
+// purges makes purges run one at a time. Parallel ones would only occupy job workers.
 type purges struct {
 	sync.Mutex
 	requests atomic.Int64 // how many purges were requested
@@ -64,7 +64,7 @@ func (s *Service) PurgeBytes(ctx context.Context) error {
 	return s.purgeRequested(ctx)
 }
 
-// purgeRequested purges until no request has come meanwhile. The caller holds s.purges, which it unlocks.
+// purgeRequested repeats the purge while requests arrive during it. The caller has locked s.purges; purgeRequested unlocks it.
 func (s *Service) purgeRequested(ctx context.Context) error {
 	for {
 		requests := s.purges.requests.Load()

@@ -69,13 +69,13 @@ type groupRequest struct {
 	MailboxUIDs []string `json:"mailboxUids"`
 }
 
-func (in groupRequest) domain() (service.GroupWish, error) {
-	wish := service.GroupWish{Description: in.Description, VanityLink: in.VanityLink}
+func (in groupRequest) domain() (service.GroupInput, error) {
+	input := service.GroupInput{Description: in.Description, VanityLink: in.VanityLink}
 	var p fault.Problems
 	if in.Name == nil {
 		p.Add("name", "is required")
 	} else {
-		wish.Name = *in.Name
+		input.Name = *in.Name
 	}
 	if in.MailboxUIDs == nil {
 		p.Add("mailboxUids", "is required")
@@ -86,27 +86,27 @@ func (in groupRequest) domain() (service.GroupWish, error) {
 			p.Add(fmt.Sprintf("mailboxUids[%d]", i), err.Error())
 			break
 		}
-		wish.Mailboxes = append(wish.Mailboxes, m)
+		input.Mailboxes = append(input.Mailboxes, m)
 	}
-	return wish, p.Err()
+	return input, p.Err()
 }
 
 // decodeGroup decodes the body of createGroup and putGroup.
-func decodeGroup(r *http.Request) (service.GroupWish, error) {
+func decodeGroup(r *http.Request) (service.GroupInput, error) {
 	var in groupRequest
 	if err := strictjson.Decode(r, &in); err != nil {
-		return service.GroupWish{}, err
+		return service.GroupInput{}, err
 	}
 	return in.domain()
 }
 
 // createGroup handles POST /mailboxgroups.
 func (h *Handler) createGroup(w http.ResponseWriter, r *http.Request) error {
-	wish, err := decodeGroup(r)
+	input, err := decodeGroup(r)
 	if err != nil {
 		return err
 	}
-	g, err := h.service.CreateGroup(r.Context(), caller(r), wish)
+	g, err := h.service.CreateGroup(r.Context(), caller(r), input)
 	if err != nil {
 		return err
 	}
@@ -132,11 +132,11 @@ func (h *Handler) putGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wish, err := decodeGroup(r)
+	input, err := decodeGroup(r)
 	if err != nil {
 		return err
 	}
-	g, err := h.service.PutGroup(r.Context(), caller(r), uid, wish)
+	g, err := h.service.PutGroup(r.Context(), caller(r), uid, input)
 	if err != nil {
 		return err
 	}

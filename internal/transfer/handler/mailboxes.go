@@ -120,11 +120,11 @@ func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	wish, err := in.domain()
+	input, err := in.domain()
 	if err != nil {
 		return err
 	}
-	m, created, err := h.service.PutMailbox(r.Context(), caller(r), wish)
+	m, created, err := h.service.PutMailbox(r.Context(), caller(r), input)
 	if err != nil {
 		return err
 	}

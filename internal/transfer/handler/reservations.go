@@ -65,15 +65,15 @@ func uidOrEmpty(p id.Person) string {
 	return p.String()
 }
 
-type introductionRequest struct {
+type basicMetadataRequest struct {
 	Subject    *string `json:"subject"`
 	Message    *string `json:"message"`
 	AnonSender *string `json:"anonSender"`
 	AnonEmail  *string `json:"anonEmail"`
 }
 
-func (in introductionRequest) domain(locale string) service.Introduction {
-	return service.Introduction{
+func (in basicMetadataRequest) domain(locale string) service.BasicMetadata {
+	return service.BasicMetadata{
 		Subject: in.Subject, Message: in.Message, AnonSender: in.AnonSender, AnonEmail: in.AnonEmail,
 		Locale: locale,
 	}
@@ -81,7 +81,7 @@ func (in introductionRequest) domain(locale string) service.Introduction {
 
 // reserveMailbox handles POST /public/mailbox/{key}.
 func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
-	var in introductionRequest
+	var in basicMetadataRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (h *Handler) getReservation(w http.ResponseWriter, r *http.Request) error {
 
 // reservationRequest is a Reservation in a request. The read-only members are ignored.
 type reservationRequest struct {
-	introductionRequest
+	basicMetadataRequest
 	Recipients           []recipientRequest `json:"recipients"`
 	DeliveryNotification *bool              `json:"deliveryNotification"`
 	TTL                  *int64             `json:"ttl"`
@@ -139,7 +139,7 @@ func (*recipientRequest) StrictMembers() {}
 
 func (in reservationRequest) domain() (service.Metadata, error) {
 	m := service.Metadata{
-		Introduction:         in.introductionRequest.domain(""),
+		BasicMetadata:        in.basicMetadataRequest.domain(""),
 		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password, Fields: in.Fields,
 	}
 	if in.Recipients == nil {
@@ -159,7 +159,7 @@ func (in reservationRequest) domain() (service.Metadata, error) {
 			continue
 		}
 		m.Recipients[i] = transfer.Recipient{Name: b.Name, Email: *b.Email, Destination: transfer.Destination(*b.DestinationType)}
-		if b.UID != nil { // compared where recipients are fixed; a malformed uid counts as absent
+		if b.UID != nil { // a mailbox's recipient is fixed: the service compares it; a malformed uid counts as absent
 			m.Recipients[i].Person, _ = id.Parse[id.Person](*b.UID)
 		}
 	}
@@ -172,11 +172,11 @@ func (h *Handler) createReservation(w http.ResponseWriter, r *http.Request) erro
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	wish, err := in.domain()
+	input, err := in.domain()
 	if err != nil {
 		return err
 	}
-	made, err := h.service.CreateReservation(r.Context(), caller(r), wish)
+	made, err := h.service.CreateReservation(r.Context(), caller(r), input)
 	if err != nil {
 		return err
 	}

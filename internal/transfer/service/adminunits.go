@@ -46,7 +46,7 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 		if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
+		return s.record(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
 	})
 }
 

@@ -55,13 +55,13 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	return s.archive(ctx, c, key, access)
 }
 
-func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, o postgres.Access) (Archive, error) {
-	a, err := s.content.OpenArchive(ctx, o.Reservation, o.CreatedAt)
+func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
+	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt)
 	if err != nil {
 		return Archive{}, err
 	}
-	return Archive{Transfer: o.Transfer, CreatedAt: o.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
-		caller: c, access: o, key: key,
-		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, o.Transfer) },
+	return Archive{Transfer: access.Transfer, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
+		caller: c, access: access, key: key,
+		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) },
 	}}}, nil
 }

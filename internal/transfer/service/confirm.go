@@ -61,7 +61,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
-	return t, s.continued(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
+	return t, s.streamObjects(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
 }
 
 // checkConfirmable checks the conditions of a confirm. Errors: transfer.ErrUnconfirmable with all details.
@@ -135,7 +135,7 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Call
 			return err
 		}
 	}
-	err := s.audit(ctx, tx, c, audit.Entry{
+	err := s.record(ctx, tx, c, audit.Entry{
 		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
 		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
 	})

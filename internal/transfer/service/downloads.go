@@ -74,11 +74,11 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 }
 
 // unlocked returns nil when the person may see the content. Errors: transfer.ErrLocked.
-func unlocked(o postgres.Access) error {
+func unlocked(access postgres.Access) error {
 	switch {
-	case !o.Locked():
+	case !access.Locked():
 		return nil
-	case o.Protection == transfer.ProtectIdentity:
+	case access.Protection == transfer.ProtectIdentity:
 		return transfer.ErrLocked.With("the transfer is for an address that your account does not hold verified; open it with the link in the mail")
 	}
 	return transfer.ErrLocked
@@ -86,9 +86,9 @@ func unlocked(o postgres.Access) error {
 
 // sameDelivery checks that a token or one-time key belongs to the delivery of the link.
 // Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound.
-func sameDelivery(c token.Caller, key *postgres.OneTimeKey, o postgres.Access) error {
+func sameDelivery(c token.Caller, key *postgres.OneTimeKey, access postgres.Access) error {
 	switch {
-	case c.Kind == token.KindDownload && c.Delivery == o.Delivery:
+	case c.Kind == token.KindDownload && c.Delivery == access.Delivery:
 		return nil
 	case key != nil:
 		return transfer.ErrOneTimeKey
@@ -152,7 +152,7 @@ func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Deliver
 				return err
 			}
 		}
-		if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
+		if err := s.record(ctx, tx, c, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
 			return err
 		}
 		if !a.AsSender || a.Sender.Person.IsZero() {

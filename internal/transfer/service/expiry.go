@@ -3,32 +3,11 @@ package service
 import (
 	"context"
 	"errors"
-	"time"
 
-	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
-
-// expireBatch is how many rows one transaction of a job handles at most.
-const expireBatch = 100
-
-// Names of the recurring jobs, for tests and commands that run one on demand.
-const (
-	ExpireReservationsJob = "transfer-expire-reservations"
-	ExpireTransfersJob    = "transfer-expire-transfers"
-	WarnExpiringJob       = "transfer-warn-expiring"
-	PurgeJob              = "transfer-purge"
-)
-
-func (s *Service) registerJobs() {
-	s.jobs.Every(ExpireReservationsJob, time.Minute, s.ExpireReservations)
-	s.jobs.Every(ExpireTransfersJob, time.Minute, s.ExpireTransfers)
-	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
-	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
-	s.registerIdentityHooks()
-}
 
 // ExpireReservations deletes open reservations whose lifetime has passed or that were cancelled in bulk, releases their volume
 // and purges their bytes.
@@ -51,24 +30,6 @@ func (s *Service) ExpireTransfers(ctx context.Context) error {
 		}
 		return len(uids), s.endTransfers(ctx, tx, uids, transfer.Expired)
 	})
-}
-
-// inBatches repeats a transaction until it processes no row. Near ctx's deadline it returns jobs.Again.
-func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
-	for {
-		var n int
-		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-			var err error
-			n, err = batch(tx)
-			return err
-		})
-		if err != nil || n == 0 {
-			return err
-		}
-		if jobs.DeadlineNear(ctx) {
-			return jobs.Again(0)
-		}
-	}
 }
 
 // WarnExpiring mails recipients and senders of transfers that expire soon, once each.
@@ -107,7 +68,7 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 		return m
 	}
 	m.ReplyTo, m.ReplyToName, m.Reference = t.Sender.Email, t.Sender.Name, deliveryReference+d.Recipient.UID.String()
-	if link := s.linkAgain(d.Link); link != "" {
+	if link := s.storedLink(d.Link); link != "" {
 		m.Secret = map[string]string{"link": link}
 	}
 	return m

@@ -14,8 +14,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// GroupWish is a mailbox group as an administrator wants it.
-type GroupWish struct {
+// GroupInput is the input of CreateGroup and PutGroup.
+type GroupInput struct {
 	Name, Description, VanityLink string
 	Mailboxes                     []id.Person
 }
@@ -109,8 +109,8 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 
 // CreateGroup adds a mailbox group to the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrGroupLimit, transfer.ErrVanityLink.
-func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWish) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+func (s *Service) CreateGroup(ctx context.Context, c token.Caller, in GroupInput) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, c, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(c))
 		if err != nil {
 			return "", err
@@ -125,23 +125,23 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, wish GroupWis
 
 // PutGroup replaces a mailbox group of the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrVanityLink.
-func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, wish GroupWish) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, wish, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, in GroupInput) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, c, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		g.UID = uid
 		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.now())
 	})
 }
 
-// storeGroup checks a wish and stores the group with put, its vanity link and its members.
-func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
+// storeGroup checks the input and stores the group with put, then its vanity link and its members.
+func (s *Service) storeGroup(ctx context.Context, c token.Caller, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	if err := checkGroup(&wish); err != nil {
+	if err := checkGroup(&in); err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	g := transfer.MailboxGroup{Organization: o, Name: wish.Name, Description: wish.Description, VanityLink: wish.VanityLink}
+	g := transfer.MailboxGroup{Organization: o, Name: in.Name, Description: in.Description, VanityLink: in.VanityLink}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
@@ -156,35 +156,35 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, wish GroupWish
 		if err := tx.SetGroupVanityLink(ctx, g.UID, c.Client.Host.Organization, g.VanityLink); err != nil {
 			return err
 		}
-		n, err := tx.SetGroupMailboxes(ctx, g, wish.Mailboxes)
+		n, err := tx.SetGroupMailboxes(ctx, g, in.Mailboxes)
 		if err != nil {
 			return err
 		}
-		if n < len(wish.Mailboxes) {
+		if n < len(in.Mailboxes) {
 			return fault.ErrInvalid.With("mailboxUids: must name mailboxes of the organization's members")
 		}
 		if g, err = withMembers(ctx, tx, g); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
+		return s.record(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
 	})
 	return g, err
 }
 
-// checkGroup checks a wish and normalizes it.
-func checkGroup(wish *GroupWish) error {
+// checkGroup checks the input and normalizes it.
+func checkGroup(in *GroupInput) error {
 	var p fault.Problems
-	if err := text.Required(wish.Name, text.MaxName); err != nil {
+	if err := text.Required(in.Name, text.MaxName); err != nil {
 		p.Add("name", err.Error())
 	}
-	checkBlock(&p, "description", wish.Description, text.MaxMessage)
-	wish.VanityLink = checkVanityLink(&p, wish.VanityLink)
-	if len(wish.Mailboxes) > transfer.MaxGroupMailboxes {
+	checkBlock(&p, "description", in.Description, text.MaxMessage)
+	in.VanityLink = checkVanityLink(&p, in.VanityLink)
+	if len(in.Mailboxes) > transfer.MaxGroupMailboxes {
 		p.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", transfer.MaxGroupMailboxes))
 		return p.Err()
 	}
-	seen := make(map[id.Person]bool, len(wish.Mailboxes))
-	for i, m := range wish.Mailboxes {
+	seen := make(map[id.Person]bool, len(in.Mailboxes))
+	for i, m := range in.Mailboxes {
 		if seen[m] {
 			p.Add(fmt.Sprintf("mailboxUids[%d]", i), "is given twice")
 			break
@@ -195,11 +195,11 @@ func checkGroup(wish *GroupWish) error {
 }
 
 // checkVanityLink adds a problem for a malformed link, and returns the link in lower case.
-func checkVanityLink(p *fault.Problems, wish string) string {
-	if wish == "" {
+func checkVanityLink(p *fault.Problems, value string) string {
+	if value == "" {
 		return ""
 	}
-	link, ok := transfer.ParseVanityLink(wish)
+	link, ok := transfer.ParseVanityLink(value)
 	if !ok {
 		p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
 	}
@@ -217,6 +217,6 @@ func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group)
 		if err := tx.DeleteGroup(ctx, o, uid); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
+		return s.record(ctx, tx, c, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
 	})
 }

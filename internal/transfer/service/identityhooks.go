@@ -16,8 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// The jobs of this file apply a change of the identity domain to this one. Each is idempotent. Reads see the change at once,
-// because they join the directory views.
+// The jobs of this file apply a change of the identity domain to this one. Each is idempotent. Reads see the change before the
+// job runs, because they join the directory views.
 type personDeletedJob struct {
 	Person id.Person `json:"person"`
 }
@@ -47,23 +47,37 @@ type membershipChangedJob struct {
 // Kind implements river.JobArgs.
 func (membershipChangedJob) Kind() string { return "transfer_membership_changed" }
 
-// homesQueue has one worker. Its jobs follow the deletion of a large organization, or a new host of one, and wait for the
-// same lock (LockHomes); several at once would only occupy job workers.
+// homesQueue has one worker. Its jobs follow the deletion of a large organization, or a new host of one, and need the same
+// exclusive lock (LockHomes). Parallel ones would occupy job workers while they wait.
 const homesQueue = "homes"
 
 const (
-	jobMoves = 500 // persons in one job, well within its time limit
-	txMoves  = 50  // persons in one transaction, which blocks PutMailbox
+	movesPerJob = 500 // persons in one job, well within its time limit
+	movesPerTx  = 50  // persons in one transaction, which blocks PutMailbox
 )
 
 func (s *Service) registerIdentityHooks() {
 	s.jobs.AddQueue(homesQueue, 1)
-	jobs.Register(s.jobs, func(ctx context.Context, a personDeletedJob) error { return s.DeletePersonData(ctx, a.Person) })
-	jobs.Register(s.jobs, func(ctx context.Context, a organizationDeletedJob) error {
-		return s.DeleteOrganizationData(ctx, a.Organization)
-	})
-	jobs.Register(s.jobs, func(ctx context.Context, a membershipsChangedJob) error { return s.MoveMailboxes(ctx, a.Persons) })
-	jobs.Register(s.jobs, func(ctx context.Context, a membershipChangedJob) error { return s.MoveMailbox(ctx, a.Person) })
+	jobs.Register(s.jobs, s.workPersonDeleted)
+	jobs.Register(s.jobs, s.workOrganizationDeleted)
+	jobs.Register(s.jobs, s.workMembershipsChanged)
+	jobs.Register(s.jobs, s.workMembershipChanged)
+}
+
+func (s *Service) workPersonDeleted(ctx context.Context, a personDeletedJob) error {
+	return s.DeletePersonData(ctx, a.Person)
+}
+
+func (s *Service) workOrganizationDeleted(ctx context.Context, a organizationDeletedJob) error {
+	return s.DeleteOrganizationData(ctx, a.Organization)
+}
+
+func (s *Service) workMembershipsChanged(ctx context.Context, a membershipsChangedJob) error {
+	return s.MoveMailboxes(ctx, a.Persons)
+}
+
+func (s *Service) workMembershipChanged(ctx context.Context, a membershipChangedJob) error {
+	return s.MoveMailbox(ctx, a.Person)
 }
 
 // PersonDeleted enqueues the deletion of a person's data in this domain. It joins tx.
@@ -78,7 +92,7 @@ func (s *Service) OrganizationDeleted(ctx context.Context, tx database.Tx, o id.
 
 // MembershipChanged enqueues the move of persons' mailboxes to their new home host. It joins tx.
 func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error {
-	for batch := range slices.Chunk(persons, jobMoves) {
+	for batch := range slices.Chunk(persons, movesPerJob) {
 		if err := s.enqueue(ctx, tx, membershipsChangedJob{Persons: batch}, jobs.On(homesQueue)); err != nil {
 			return err
 		}
@@ -139,8 +153,8 @@ func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization)
 
 // MoveMailboxes is MoveMailbox for many persons.
 func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
-	for batch := range slices.Chunk(persons, txMoves) {
-		err := s.moveAll(ctx, batch, moveLinks)
+	for batch := range slices.Chunk(persons, movesPerTx) {
+		err := s.movePersons(ctx, batch, moveLinks)
 		if err == nil {
 			continue
 		}
@@ -160,10 +174,10 @@ func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error 
 // organization, which may have a new host. When the mailbox's link is taken there, it is cleared and the owner gets a mail.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	one := []id.Person{p}
-	if err := s.moveAll(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
+	if err := s.movePersons(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
-	return s.moveAll(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+	return s.movePersons(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
 		if err := moveGroupLinks(ctx, tx, o, home); err != nil {
 			return err
 		}
@@ -179,7 +193,7 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	})
 }
 
-// move moves something of a person, or of the person's organization, to the home organization.
+// move moves vanity links of a person, or of the person's organization, to the home organization.
 type move func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error
 
 func moveGroupLinks(ctx context.Context, tx *postgres.Store, o transfer.Owner, home id.Organization) error {
@@ -196,14 +210,15 @@ func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.
 	return tx.MoveVanityLink(ctx, p, home)
 }
 
-// moveAll makes a move for several persons in one transaction. The lock makes sure that no later move has older homes.
-func (s *Service) moveAll(ctx context.Context, persons []id.Person, m move) error {
+// movePersons makes a move for several persons in one transaction. The lock keeps a move with outdated homes from committing
+// after a newer one.
+func (s *Service) movePersons(ctx context.Context, persons []id.Person, m move) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
 		for _, p := range persons {
-			if err := s.moveHome(ctx, tx, p, m); err != nil {
+			if err := s.movePerson(ctx, tx, p, m); err != nil {
 				return err
 			}
 		}
@@ -211,9 +226,9 @@ func (s *Service) moveAll(ctx context.Context, persons []id.Person, m move) erro
 	})
 }
 
-// moveHome makes a move to a person's present home. It does nothing for a deleted person.
-func (s *Service) moveHome(ctx context.Context, tx *postgres.Store, p id.Person, m move) error {
-	o, err := tx.Owner(ctx, p, s.anywhere())
+// movePerson makes a move to a person's current home. It does nothing for a deleted person.
+func (s *Service) movePerson(ctx context.Context, tx *postgres.Store, p id.Person, m move) error {
+	o, err := tx.Owner(ctx, p, s.anyHost())
 	if errors.Is(err, transfer.ErrNotFound) {
 		return nil
 	}

@@ -133,7 +133,7 @@ func TestNewTransfersAreExactInParallel(t *testing.T) {
 			if i%2 == 0 {
 				_, err = w.CreateReservation(t.Context(), ann, service.Metadata{})
 			} else {
-				_, err = w.ReserveMailbox(t.Context(), w.at(token.Caller{}), "ann", service.Introduction{})
+				_, err = w.ReserveMailbox(t.Context(), w.at(token.Caller{}), "ann", service.BasicMetadata{})
 			}
 			mu.Lock()
 			defer mu.Unlock()

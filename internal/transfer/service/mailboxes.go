@@ -86,7 +86,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		if err := tx.SetVanityLink(ctx, m.Person, sc.HostOrganization, m.VanityLink); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
+		return s.record(ctx, tx, c, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
 	})
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
@@ -171,7 +171,7 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 		return err
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockHomes(ctx, true); err != nil { // keeps the lock order beside the deletion of an organization, which locks its groups
+		if err := tx.LockHomes(ctx, true); err != nil { // before the locks on groups, as in the deletion of an organization
 			return err
 		}
 		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
@@ -180,7 +180,7 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 		if err := tx.EndReservations(ctx, c.Person, true); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "mailbox.delete", Object: c.Person.String()})
+		return s.record(ctx, tx, c, audit.Entry{Action: "mailbox.delete", Object: c.Person.String()})
 	})
 }
 

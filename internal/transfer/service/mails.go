@@ -89,16 +89,16 @@ func senderName(s transfer.Sender) string {
 // MailFailed handles the final failure of a mail: the delivery becomes undelivered, and a sender with an account gets a mail.
 // It joins the mailer's transaction.
 func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) error {
-	text, ours := strings.CutPrefix(m.Reference, deliveryReference)
-	if !ours || m.Template != mail.TransferDelivered {
+	uidText, found := strings.CutPrefix(m.Reference, deliveryReference)
+	if !found || m.Template != mail.TransferDelivered {
 		return nil
 	}
-	uid, err := id.Parse[id.Delivery](text)
+	uid, err := id.Parse[id.Delivery](uidText)
 	if err != nil {
 		return nil //nolint:nilerr // a reference of another domain
 	}
-	failed, told, err := s.store.Within(tx).MarkUndelivered(ctx, uid, s.now())
-	if err != nil || !told {
+	failed, hasSender, err := s.store.Within(tx).MarkUndelivered(ctx, uid, s.now())
+	if err != nil || !hasSender {
 		return err
 	}
 	_, err = s.mailer.Queue(ctx, tx, mail.Message{

@@ -14,15 +14,15 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Introduction is what a stranger may state when reserving. Nil members are not given.
-type Introduction struct {
+// BasicMetadata holds the members of a reservation that a stranger may set. Nil members are not given.
+type BasicMetadata struct {
 	Subject, Message, AnonSender, AnonEmail *string
 	Locale                                  string // for the upload confirmation
 }
 
 // Metadata is a change of a reservation. Nil members are not given.
 type Metadata struct {
-	Introduction
+	BasicMetadata
 	Recipients           []transfer.Recipient // nil: not given
 	DeliveryNotification *bool
 	TTL                  *int64
@@ -34,8 +34,8 @@ type Metadata struct {
 	hash string // of the password; computed outside of transactions
 }
 
-// introduce applies the members of in that are given.
-func (s *Service) introduce(r *transfer.Reservation, in Introduction) error {
+// mergeBasic applies the members of in that are given. Errors: fault.ErrInvalid.
+func (s *Service) mergeBasic(r *transfer.Reservation, in BasicMetadata) error {
 	var p fault.Problems
 	setLine(&p, &r.Subject, in.Subject, "subject")
 	setLine(&p, &r.AnonSender, in.AnonSender, "anonSender")
@@ -62,13 +62,13 @@ func setLine(p *fault.Problems, to *string, value *string, member string) {
 
 // mergeFixed applies a change to a mailbox's reservation. Errors: fault.ErrInvalid, transfer.ErrFixedMember.
 func (s *Service) mergeFixed(r *transfer.Reservation, in Metadata) error {
-	if err := s.introduce(r, in.Introduction); err != nil {
+	if err := s.mergeBasic(r, in.BasicMetadata); err != nil {
 		return err
 	}
 	if err := setFields(r, in.Fields); err != nil {
 		return err
 	}
-	return keepFixed(*r, in)
+	return checkFixed(*r, in)
 }
 
 func setFields(r *transfer.Reservation, fields map[string]string) error {
@@ -83,9 +83,9 @@ func setFields(r *transfer.Reservation, fields map[string]string) error {
 	return nil
 }
 
-// keepFixed refuses changes of members that the mailbox's rules have set. An equal value is no change.
+// checkFixed refuses changes of members that the mailbox's rules have set. An equal value is not a change.
 // Errors: transfer.ErrFixedMember.
-func keepFixed(r transfer.Reservation, in Metadata) error {
+func checkFixed(r transfer.Reservation, in Metadata) error {
 	var fixed []string
 	refuse := func(changed bool, member string) {
 		if changed {
@@ -123,7 +123,7 @@ func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *trans
 	if len(in.Recipients) > int(r.MaxRecipients) {
 		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d", r.MaxRecipients))
 	}
-	if err := s.introduce(r, in.Introduction); err != nil {
+	if err := s.mergeBasic(r, in.BasicMetadata); err != nil {
 		return err
 	}
 	if err := setFields(r, in.Fields); err != nil {
@@ -253,7 +253,7 @@ func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []trans
 	return out
 }
 
-// findRecipients sets the person of each recipient whose address somebody holds verified.
+// findRecipients sets the person of each recipient whose address is a verified address of an account.
 func findRecipients(ctx context.Context, store *postgres.Store, recipients []transfer.Recipient) error {
 	if len(recipients) == 0 {
 		return nil

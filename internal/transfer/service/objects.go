@@ -17,17 +17,17 @@ import (
 // transfer, downloads of the archive count for each object.
 type Objects = iter.Seq2[transfer.Object, error]
 
-// objectsBatch is how many objects are read at once. Between batches the client may be slow, and no database connection is
-// held. Names have up to 1 kB.
+// objectsBatch is how many objects one query returns. Between batches no database connection is held, however slow the client
+// is. Names have up to 1 kB.
 const objectsBatch = 250
 
 // attached streams the objects of a reservation.
 func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
-	return s.continued(ctx, r, nil, 0, true)
+	return s.streamObjects(ctx, r, nil, 0, true)
 }
 
-// delivered streams the objects of a transfer. When the transfer ends meanwhile, the names are erased and the stream ends
-// with transfer.ErrNotFound.
+// delivered streams the objects of a transfer. When the transfer ends during the stream, the names are erased and the stream
+// ends with transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		for o, err := range s.attached(ctx, t.Reservation) {
@@ -42,8 +42,8 @@ func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
 	}
 }
 
-// continued streams the objects of batch, then with more those after position last.
-func (s *Service) continued(ctx context.Context, r id.Reservation, batch []transfer.Object, last int64, more bool) Objects {
+// streamObjects streams the objects of batch and then, if more is set, those after position last.
+func (s *Service) streamObjects(ctx context.Context, r id.Reservation, batch []transfer.Object, last int64, more bool) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		for batch, last, more := batch, last, more; ; more = len(batch) == objectsBatch {
 			for _, o := range batch {

@@ -14,7 +14,7 @@ import (
 // SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
 // rules are those for the owner. Errors: those of PutMailbox.
 func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
-	owner, err := s.store.Owner(ctx, m.Person, s.anywhere())
+	owner, err := s.store.Owner(ctx, m.Person, s.anyHost())
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
@@ -27,7 +27,7 @@ func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfe
 
 // PersonMailbox returns a person's mailbox on any host. Errors: transfer.ErrNotFound.
 func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
-	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anywhere())
+	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anyHost())
 }
 
 // MailboxPage returns the URL of the page where strangers upload to the mailbox.
@@ -51,7 +51,7 @@ func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[Se
 
 // eachTransfer calls visit for each transfer of a person until visit returns false.
 func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(SeenTransfer) bool) error {
-	owner, err := s.store.Owner(ctx, p, s.anywhere())
+	owner, err := s.store.Owner(ctx, p, s.anyHost())
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 
 // withObjects returns t with the objects that lists leave out.
 func (s *Service) withObjects(ctx context.Context, t SeenTransfer) (SeenTransfer, error) {
-	for o, err := range s.attached(ctx, t.Reservation) { // the names are empty when the transfer ends meanwhile
+	for o, err := range s.attached(ctx, t.Reservation) { // the names are empty if the transfer has ended
 		if err != nil {
 			return t, err
 		}

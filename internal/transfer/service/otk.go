@@ -47,9 +47,9 @@ func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link 
 	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: access.Transfer, Object: o, Delivery: c.Delivery})
 }
 
-func (s *Service) newOneTimeKey(ctx context.Context, o postgres.Access, k postgres.OneTimeKey) (OneTimeKey, error) {
+func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k postgres.OneTimeKey) (OneTimeKey, error) {
 	if !k.Object.IsZero() {
-		has, err := s.store.HasObject(ctx, o.Reservation, k.Object)
+		has, err := s.store.HasObject(ctx, access.Reservation, k.Object)
 		if err != nil {
 			return OneTimeKey{}, err
 		}

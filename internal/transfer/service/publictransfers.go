@@ -110,7 +110,7 @@ func newCode() (string, error) {
 	return fmt.Sprintf("%06d", n), nil
 }
 
-// codeHash is keyed with the server's secret: whoever reads an unkeyed hash could try all million codes.
+// codeHash returns the MAC of a code under the secret key. An unkeyed hash could be reversed by trying all million codes.
 func (s *Service) codeHash(d id.Delivery, code string) []byte {
 	return s.sealer.MAC("access code", d.UUID[:], []byte(code))
 }

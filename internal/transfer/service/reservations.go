@@ -21,7 +21,7 @@ type Reserved struct {
 // ReserveMailbox creates a reservation for the mailbox under key.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Rejection,
 // transfer.ErrNewTransfers.
-func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in Introduction) (Reserved, error) {
+func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in BasicMetadata) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, c, key)
 	if err != nil {
 		return Reserved{}, err
@@ -30,18 +30,18 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	if c.Kind == token.KindUID || c.Kind == token.KindAccess {
 		r.Sender = c.Person
 	}
-	if err := s.introduce(&r, in); err != nil {
+	if err := s.mergeBasic(&r, in); err != nil {
 		return Reserved{}, err
 	}
 	if err := m.Rejection(); err != nil {
 		return Reserved{}, err
 	}
-	giveBack, err := s.takeNewTransfer(ctx, m.Person, m.Owner)
+	returnToken, err := s.takeNewTransfer(ctx, m.Person, m.Owner)
 	if err != nil {
 		return Reserved{}, err
 	}
 	if err := s.store.InsertMailboxReservation(ctx, r); err != nil {
-		giveBack()
+		returnToken()
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)
@@ -80,7 +80,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 	if owner.SubscriptionVolumeExceeded() {
 		return Reserved{}, transfer.ErrSubscriptionVolume
 	}
-	giveBack, err := s.takeNewTransfer(ctx, c.Person, owner)
+	returnToken, err := s.takeNewTransfer(ctx, c.Person, owner)
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -90,7 +90,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 		err = s.store.InsertReservation(ctx, r)
 	}
 	if err != nil {
-		giveBack()
+		returnToken()
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)
@@ -118,9 +118,9 @@ func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserve
 	return Reserved{Reservation: r, Token: raw}, nil
 }
 
-// takeNewTransfer takes a token from the owner's bucket of new transfers. giveBack returns it.
+// takeNewTransfer takes a token from the owner's bucket of new transfers. returnToken returns it to the bucket.
 // Errors: transfer.ErrNewTransfers.
-func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (giveBack func(), err error) {
+func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (returnToken func(), err error) {
 	bucket := ratelimit.Bucket{
 		Name: "new-transfer", Limit: ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain},
 		By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers,
@@ -233,7 +233,7 @@ func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.
 		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
+		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
 	})
 }
 
@@ -270,6 +270,6 @@ func (s *Service) CancelMailboxReservation(ctx context.Context, c token.Caller, 
 		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})
+		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})
 	})
 }

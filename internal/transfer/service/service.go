@@ -116,18 +116,18 @@ func New(o Options) *Service {
 	return s
 }
 
-// scope returns the caller's point of view: what has its home on another host does not exist.
+// scope returns the scope of a caller's queries: they find nothing whose home is on another host.
 func (s *Service) scope(c token.Caller) postgres.Scope {
 	return postgres.Scope{Host: c.Client.Host.Name, HostOrganization: c.Client.Host.Organization, Now: s.now(), Defaults: s.defaults}
 }
 
-// anywhere returns the scope of work without a request.
-func (s *Service) anywhere() postgres.Scope {
+// anyHost returns the scope of work without a request.
+func (s *Service) anyHost() postgres.Scope {
 	return postgres.Scope{Host: postgres.AnyHost, Now: s.now(), Defaults: s.defaults}
 }
 
-// audit writes an audit entry in tx's transaction.
-func (s *Service) audit(ctx context.Context, tx *postgres.Store, c token.Caller, e audit.Entry) error {
+// record writes an audit entry in tx's transaction.
+func (s *Service) record(ctx context.Context, tx *postgres.Store, c token.Caller, e audit.Entry) error {
 	e.Actor, e.Client = c.Person, c.Client
 	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
@@ -136,7 +136,7 @@ func (s *Service) audit(ctx context.Context, tx *postgres.Store, c token.Caller,
 // again. The row holds its SHA-256 (contract 1.5).
 func (s *Service) deliveryKey(d id.Delivery) string { return s.deliveryKeys(d, firstVersion)[0] }
 
-// deliveryKeys returns the secret of a delivery under the present secret key, then under the previous one if there is one.
+// deliveryKeys returns the secret of a delivery under the current secret key, then under the previous one if there is one.
 func (s *Service) deliveryKeys(d id.Delivery, version int32) []string {
 	var keys []string
 	for _, mac := range s.sealer.MACs("transfer key", d.UUID[:], binary.BigEndian.AppendUint32(nil, uint32(version))) {
@@ -150,8 +150,9 @@ func (s *Service) newLink(host string, d id.Delivery) string {
 	return s.hosts.URL(host, "/t/"+s.deliveryKey(d))
 }
 
-// linkAgain returns the page URL of a stored delivery. It is empty when the secret key that the link was made under is gone.
-func (s *Service) linkAgain(l postgres.Link) string {
+// storedLink returns the page URL of a stored delivery. It is empty when the secret key that derived the link is no longer
+// configured.
+func (s *Service) storedLink(l postgres.Link) string {
 	for _, key := range s.deliveryKeys(l.Delivery, l.Version) {
 		if l.Host != "" && bytes.Equal(seal.Hash(key), l.KeyHash) {
 			return s.hosts.URL(l.Host, "/t/"+key)

@@ -193,13 +193,13 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		if err != nil {
 			return SeenTransfer{}, nil, err
 		}
-		list[0].Link = s.linkAgain(link)
+		list[0].Link = s.storedLink(link)
 	}
 	return list[0], s.delivered(ctx, row.Transfer), nil
 }
 
 // DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has ended is hidden from
-// its sender. When no party can reach it any more, it is erased at once. Errors: transfer.ErrNotFound.
+// its sender. When no party can reach it any more, the same transaction erases it. Errors: transfer.ErrNotFound.
 func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		t, err := tx.LockTransferOf(ctx, uid, c.Person, s.scope(c))
@@ -232,7 +232,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 		if err := s.revokeUnreachable(ctx, tx, []id.Transfer{uid}); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, c, audit.Entry{Action: "transfer.hide", Object: uid.String()})
+		return s.record(ctx, tx, c, audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
 }
 
@@ -258,13 +258,13 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 			return err
 		}
 	}
-	if err := s.audit(ctx, tx, c, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
+	if err := s.record(ctx, tx, c, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
 		return err
 	}
 	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
 }
 
-// revokeUnreachable erases those of transfers that no party can reach any more.
+// revokeUnreachable erases the transfers among uids that no party can reach any more.
 func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
 	abandoned, err := tx.Abandoned(ctx, uids)
 	if err != nil || len(abandoned) == 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 )
 
-// checkLine and checkBlock add a problem for a member that is no text of one line, or of lines, of at most limit bytes.
+// checkLine adds a problem when value is not one line of at most limit bytes. An empty value is valid.
 func checkLine(p *fault.Problems, member, value string, limit int) {
 	if value == "" {
 		return
@@ -15,6 +15,8 @@ func checkLine(p *fault.Problems, member, value string, limit int) {
 	}
 }
 
+// checkBlock adds a problem when value is not a text of at most limit bytes, which may have several lines. An empty value is
+// valid.
 func checkBlock(p *fault.Problems, member, value string, limit int) {
 	if value == "" {
 		return

@@ -1,0 +1,46 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// expireBatch is how many rows one transaction of a job handles at most.
+const expireBatch = 100
+
+// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
+const (
+	ExpireReservationsJob = "transfer-expire-reservations"
+	ExpireTransfersJob    = "transfer-expire-transfers"
+	WarnExpiringJob       = "transfer-warn-expiring"
+	PurgeJob              = "transfer-purge"
+)
+
+func (s *Service) registerJobs() {
+	s.jobs.Every(ExpireReservationsJob, time.Minute, s.ExpireReservations)
+	s.jobs.Every(ExpireTransfersJob, time.Minute, s.ExpireTransfers)
+	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
+	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
+	s.registerIdentityHooks()
+}
+
+// inBatches repeats a transaction until it processes no row. Near ctx's deadline it returns jobs.Again.
+func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
+	for {
+		var n int
+		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+			var err error
+			n, err = batch(tx)
+			return err
+		})
+		if err != nil || n == 0 {
+			return err
+		}
+		if jobs.DeadlineNear(ctx) {
+			return jobs.Again(0)
+		}
+	}
+}
