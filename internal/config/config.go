@@ -44,6 +44,7 @@ type Config struct {
 	MailFrom string `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
 
 	OIDCClients    string `group:"Identity" env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
+	OIDCBinding    bool   `env:"OIDC_BINDING" default:"on" doc:"Bind a federated login by form post to the browser that began it; off: for clients that pass neither the cookie nor the claim on. Off lets an attacker who begins a login get the session of a person who completes it."`
 	BaseDomain     string `env:"BASE_DOMAIN" doc:"Domain below which organizations may choose a hostname."`
 	ClaimNamespace string `env:"CLAIM_NAMESPACE" default:"https://consign.dev/" doc:"Prefix of the tokens' own claims, a URL."`
 	// Enumeration is "plain" or "strict"; read EnumerationStrict.

@@ -38,6 +38,9 @@ var (
 	ErrExternalMember = fault.New(401052, "the organization of this provider has no room for another member (limitation users)")
 	// ErrExternalPending: the state of a preflight token is unknown or expired, or no token was posted for it yet.
 	ErrExternalPending = fault.New(401053, "the provider has posted no token for this state, or the state expired; sign in again")
+	// ErrExternalClaim: another browser than the one that began the login posted the token, and the claim of its redirect is
+	// missing or wrong.
+	ErrExternalClaim = fault.New(401054, "claim: is missing or wrong; send the query parameter claim that the provider's redirect came back with")
 
 	// ErrSessionNotYoung: the last login is too long ago to register an authenticator.
 	ErrSessionNotYoung = fault.New(403010, "your last login is too long ago for this; log in again")

@@ -12,6 +12,8 @@ const (
 	MaxState = 128
 	// MaxExternalSID is how many bytes an external provider's session identifier may have.
 	MaxExternalSID = 255
+	// MaxIssuer is how many bytes the iss of a front-channel logout may have.
+	MaxIssuer = 1000
 
 	// ImplicitTokenAge is the greatest age of an external ID token that a client brings (contract 3.14).
 	ImplicitTokenAge = 10 * time.Minute

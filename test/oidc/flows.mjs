@@ -42,10 +42,14 @@ function authorization(parameters) {
 
 const someone = () => new Browser(provider.issuer);
 
+/** The cookie that binds a login to its browser, by state. @type {Map<string, string>} */
+const bindings = new Map();
+
 /** Registers a form post. */
 async function register() {
-  const { status, body } = await call("POST", "/oidc/auth", { json: { redirectUrl: `${consign}/login?x=1` } });
+  const { status, body, headers } = await call("POST", "/oidc/auth", { json: { redirectUrl: `${consign}/login?x=1` } });
   assert.equal(status, 200);
+  bindings.set(body.state, headers.getSetCookie().map((line) => line.split(";")[0]).join("; "));
   return body;
 }
 
@@ -56,7 +60,7 @@ async function register() {
 async function submit(page) {
   const { action, fields } = formOf(page.html, page.url);
   assert.equal(action, redirectUrl);
-  const response = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer }, body: new URLSearchParams(fields) });
+  const response = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer, cookie: bindings.get(fields.state) ?? "" }, body: new URLSearchParams(fields) });
   return { status: response.status, location: response.headers.get("location"), body: await response.text() };
 }
 

@@ -76,7 +76,29 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, preflightResponse(p))
+	http.SetCookie(w, h.preflightCookie(p))
+	return httpapi.JSON(w, http.StatusOK, preflightResponse{State: p.State, Token: p.Token})
+}
+
+// preflightName is the cookie that binds a login by form post to its browser (contract 3.14). On plain HTTP, which is for
+// localhost only, a cookie cannot have the prefix.
+func (h *Handler) preflightName() string {
+	if h.secure {
+		return "__Host-preflight"
+	}
+	return "preflight"
+}
+
+// preflightCookie returns the cookie of a registered state. The provider's form post is a request from another site, so
+// the cookie is SameSite=None; browsers accept that from https only.
+func (h *Handler) preflightCookie(p service.Preflight) *http.Cookie {
+	c := &http.Cookie{
+		Name: h.preflightName(), Value: p.Binding, Path: "/", Expires: p.ExpiresAt, HttpOnly: true, Secure: h.secure, SameSite: http.SameSiteNoneMode,
+	}
+	if !h.secure {
+		c.SameSite = http.SameSiteLaxMode
+	}
+	return c
 }
 
 // storeFormPost handles POST /oidc/auth/form. A page of the provider makes the browser send it.
@@ -94,17 +116,26 @@ func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
+	if c, err := r.Cookie(h.preflightName()); err == nil {
+		in.Binding = c.Value
+	}
 	location, err := h.service.StoreExternal(r.Context(), h.external(r), in)
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Referrer-Policy", "no-referrer") // the location may have a claim
 	http.Redirect(w, r, location, http.StatusSeeOther)
 	return nil
 }
 
 // claimState handles GET /oidc/auth.
 func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.ClaimExternal(r.Context(), caller(r))
+	var problems fault.Problems
+	claim := queryOne(r.URL.Query(), &problems, "claim")
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	raw, err := h.service.ClaimExternal(r.Context(), caller(r), orEmpty(claim))
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth")
 	}
@@ -115,11 +146,11 @@ func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
 // Logout 1.0).
 func (h *Handler) logOutExternal(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
-	sid := queryOne(r.URL.Query(), &problems, "sid")
+	sid, issuer := queryOne(r.URL.Query(), &problems, "sid"), queryOne(r.URL.Query(), &problems, "iss")
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := h.service.LogoutExternal(r.Context(), httpapi.Client(r.Context()), orEmpty(sid)); err != nil {
+	if err := h.service.LogoutExternal(r.Context(), httpapi.Client(r.Context()), orEmpty(sid), orEmpty(issuer)); err != nil {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, struct{}{})

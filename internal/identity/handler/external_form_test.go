@@ -24,6 +24,11 @@ type attempt struct {
 func (a abroad) register(back string) attempt {
 	a.T.Helper()
 	resp := a.Stranger().Post(a.Identity+"/oidc/auth", map[string]any{"redirectUrl": a.URL + back}).Want(http.StatusOK)
+	for _, c := range (&http.Response{Header: resp.Header}).Cookies() {
+		if c.Name == "preflight" || c.Name == "__Host-preflight" {
+			a.cookies[resp.String("state")] = c.Name + "=" + c.Value
+		}
+	}
 	return attempt{a, resp.String("state"), a.Stranger().As(resp.String("token"))}
 }
 
@@ -36,10 +41,10 @@ func fields(pairs ...string) url.Values {
 	return form
 }
 
-// form posts as a browser does on a provider's behalf.
+// form posts as the browser that began the login does on a provider's behalf.
 func (a abroad) form(form url.Values) *testkit.Response {
 	a.T.Helper()
-	return a.browser().Post(a.Identity+"/oidc/auth/form", form.Encode())
+	return a.browser().With("Cookie", a.cookies[form.Get("state")]).Post(a.Identity+"/oidc/auth/form", form.Encode())
 }
 
 func (a abroad) browser() *testkit.Person {
@@ -232,7 +237,7 @@ func TestFormPostInParallel(t *testing.T) {
 	for range 8 {
 		body := fields("state", login.state, "id_token", login.token("eva@example.com", nil)).Encode()
 		posts = append(posts, func() (*testkit.Response, error) {
-			return a.browser().Try(t.Context(), "POST", a.Identity+"/oidc/auth/form", body)
+			return a.browser().With("Cookie", a.cookies[login.state]).Try(t.Context(), "POST", a.Identity+"/oidc/auth/form", body)
 		})
 		claims = append(claims, func() (*testkit.Response, error) {
 			return login.claimant.Try(t.Context(), "GET", a.Identity+"/oidc/auth", nil)

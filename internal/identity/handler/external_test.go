@@ -13,13 +13,14 @@ import (
 // abroad is a server and an external provider that it knows.
 type abroad struct {
 	*testkit.Server
-	idp *testkit.IDP
+	idp     *testkit.IDP
+	cookies map[string]string // by state: the cookie of the browser that began the login
 }
 
 func newAbroad(t *testing.T, options ...testkit.Option) abroad {
 	t.Helper()
 	idp := testkit.NewIDP(t)
-	return abroad{testkit.New(t, append(options, idp.Known())...), idp}
+	return abroad{testkit.New(t, append(options, idp.Known())...), idp, map[string]string{}}
 }
 
 // token is an external ID token of the server's present.
@@ -194,7 +195,7 @@ func newStaffed(t *testing.T) staffed {
 	idp := testkit.NewIDP(t)
 	s := testkit.New(t, testkit.Beside(first), idp.Known(map[string]any{"organizationUid": c.uid}, map[string]any{"clientId": "everybody"}))
 	c.s = s
-	return staffed{abroad{s, idp}, admin.At(s), c}
+	return staffed{abroad{s, idp, map[string]string{}}, admin.At(s), c}
 }
 
 func (w staffed) limit(users string) {

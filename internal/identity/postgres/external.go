@@ -54,19 +54,26 @@ func (s *Store) InsertExternalToken(ctx context.Context, fingerprint []byte, exp
 		ON CONFLICT ON CONSTRAINT external_tokens_pkey DO NOTHING`, fingerprint, expires)
 }
 
-// InsertExternalLogin registers the state of a form post, to be answered until expires.
-func (s *Store) InsertExternalLogin(ctx context.Context, stateHash []byte, redirectURL string, expires time.Time) error {
+// InsertExternalLogin registers the state of a form post, to be answered until expires. bindingHash is the hash of the
+// cookie that the beginning browser gets.
+func (s *Store) InsertExternalLogin(ctx context.Context, stateHash, bindingHash []byte, redirectURL string, expires time.Time) error {
 	_, err := database.Exec(ctx, s.q, "register external login", `
-		INSERT INTO identity.external_logins (state_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $3)`,
-		stateHash, redirectURL, expires)
+		INSERT INTO identity.external_logins (state_hash, binding_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $4, $4)`,
+		stateHash, bindingHash, redirectURL, expires)
 	return err
 }
 
-// ExternalRedirect returns where the browser goes after the form post of a state that waits for one.
+// ExternalBinding is what a form post, and a claim, is compared with (contract 3.14).
+type ExternalBinding struct {
+	Redirect    string // redirect URL
+	BindingHash []byte // of the cookie of the browser that began
+}
+
+// ExternalBinding returns where the browser goes after the form post of a state that waits for one, and what binds it.
 // Errors: identity.ErrExternalState.
-func (s *Store) ExternalRedirect(ctx context.Context, stateHash []byte, now time.Time) (string, error) {
-	return database.Scalar[string](ctx, s.q, "find external login", identity.ErrExternalState, `
-		SELECT redirect_url FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
+func (s *Store) ExternalBinding(ctx context.Context, stateHash []byte, now time.Time) (ExternalBinding, error) {
+	return database.One[ExternalBinding](ctx, s.q, "find external login", identity.ErrExternalState, `
+		SELECT redirect_url AS redirect, coalesce(binding_hash, '') AS binding_hash FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
 }
 
 // ExternalLogin is what a form post brought: who signed in.
@@ -76,47 +83,57 @@ type ExternalLogin struct {
 }
 
 // StoreExternalLogin stores once what a form post brought, to be claimed until claimBefore. It needs the person's epoch as
-// it is now to be the same at the claim. Errors: identity.ErrExternalState.
-func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, now, claimBefore time.Time) error {
+// it is now to be the same at the claim. claimHash is the hash of what the claim must present; nil: nothing, because the
+// browser that began the login posted the form. Errors: identity.ErrExternalState.
+func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, claimHash []byte, now, claimBefore time.Time) error {
 	return database.Changed(ctx, s.q, "store external login", identity.ErrExternalState, `
 		UPDATE identity.external_logins e
-		SET stored_at = $4, person = p.uid, person_epoch = p.epoch, external_sid = $3, forget_at = greatest(e.expires_at, $5::timestamptz)
+		SET stored_at = $4, person = p.uid, person_epoch = p.epoch, external_sid = $3, forget_at = greatest(e.expires_at, $5::timestamptz),
+		    claim_hash = $6, bound = $6::bytea IS NULL
 		FROM identity.persons p
 		WHERE e.state_hash = $1 AND e.stored_at IS NULL AND e.expires_at > $4 AND p.uid = $2 AND p.deleted_at IS NULL`,
-		stateHash, l.Person, database.Null(l.ExternalSID), now, claimBefore)
+		stateHash, l.Person, database.Null(l.ExternalSID), now, claimBefore, claimHash)
 }
 
-// ClaimExternalLogin hands out once what a form post stored since a moment; of parallel claims one succeeds.
-// Errors: identity.ErrExternalClaimed; identity.ErrExternalPending, also when the person's sessions were ended meanwhile.
-func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash []byte, now, since time.Time) (ExternalLogin, error) {
+// ClaimExternalLogin hands out once what a form post stored since a moment; of parallel claims one succeeds. Unless the
+// login is bound, claimHash must be the stored one. Comparing hashes takes a time that tells nothing about the claim.
+// Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim; identity.ErrExternalPending, also when the person's
+// sessions were ended meanwhile.
+func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash, claimHash []byte, now, since time.Time) (ExternalLogin, error) {
 	l, err := database.One[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
 		UPDATE identity.external_logins e SET claimed_at = $2
 		FROM identity.persons p
-		WHERE e.state_hash = $1 AND e.stored_at > $3 AND e.claimed_at IS NULL
+		WHERE e.state_hash = $1 AND e.stored_at > $3 AND e.claimed_at IS NULL AND (e.bound OR e.claim_hash = $4)
 		  AND p.uid = e.person AND p.epoch = e.person_epoch AND p.deleted_at IS NULL
-		RETURNING e.person, coalesce(e.external_sid, '') AS external_sid`, stateHash, now, since)
+		RETURNING e.person, coalesce(e.external_sid, '') AS external_sid`, stateHash, now, since, claimHash)
 	if !errors.Is(err, identity.ErrExternalPending) {
 		return l, err
 	}
-	claimed, failed := database.Scalar[bool](ctx, s.q, "check external login", nil, `
-		SELECT EXISTS (SELECT FROM identity.external_logins WHERE state_hash = $1 AND claimed_at IS NOT NULL)`, stateHash)
+	state, failed := database.Scalar[string](ctx, s.q, "check external login", identity.ErrExternalPending, `
+		SELECT CASE WHEN claimed_at IS NOT NULL THEN 'claimed'
+		            WHEN stored_at > $2 AND NOT bound AND claim_hash IS DISTINCT FROM $3 THEN 'unbound' ELSE 'pending' END
+		FROM identity.external_logins WHERE state_hash = $1`, stateHash, since, claimHash)
 	switch {
 	case failed != nil:
 		return l, failed
-	case claimed:
+	case state == "claimed":
 		return l, identity.ErrExternalClaimed
+	case state == "unbound":
+		return l, identity.ErrExternalClaim
 	}
 	return l, err
 }
 
 // LockExternalSessions locks, in one order for everybody, the persons whose sessions are tied to a provider's session.
-func (s *Store) LockExternalSessions(ctx context.Context, externalSID string) error {
+// With an issuer only persons of that provider count.
+func (s *Store) LockExternalSessions(ctx context.Context, externalSID, issuer string) error {
 	_, err := database.Exec(ctx, s.q, "lock persons of external session", `
 		SELECT FROM identity.persons p
 		WHERE p.uid IN (SELECT person FROM identity.id_tokens WHERE external_sid = $1
 		          UNION SELECT person FROM identity.parked_tokens WHERE external_sid = $1
 		          UNION SELECT person FROM identity.external_logins WHERE external_sid = $1)
-		ORDER BY p.uid FOR NO KEY UPDATE`, externalSID)
+		  AND ($2 = '' OR p.federated_issuer = $2)
+		ORDER BY p.uid FOR NO KEY UPDATE`, externalSID, issuer)
 	return err
 }
 
@@ -128,22 +145,31 @@ type ExternalSession struct {
 }
 
 // EndExternalSessions ends what is tied to a provider's session: ID tokens, parked ones, and logins that nobody has
-// claimed. It returns every session that was tied to it. Call it after LockExternalSessions.
-func (s *Store) EndExternalSessions(ctx context.Context, externalSID string, now time.Time) ([]ExternalSession, error) {
+// claimed. With an issuer only persons of that provider count. It returns every session that was tied to it. Call it
+// after LockExternalSessions.
+func (s *Store) EndExternalSessions(ctx context.Context, externalSID, issuer string, now time.Time) ([]ExternalSession, error) {
 	return database.All[ExternalSession](ctx, s.q, "end external session", `
-		WITH pending AS (
-			DELETE FROM identity.external_logins WHERE external_sid = $1 AND claimed_at IS NULL
+		WITH of AS (
+			SELECT p.uid FROM identity.persons p
+			WHERE p.uid IN (SELECT person FROM identity.id_tokens WHERE external_sid = $1
+			          UNION SELECT person FROM identity.parked_tokens WHERE external_sid = $1
+			          UNION SELECT person FROM identity.external_logins WHERE external_sid = $1)
+			  AND ($3 = '' OR p.federated_issuer = $3)
+		), pending AS (
+			DELETE FROM identity.external_logins WHERE external_sid = $1 AND claimed_at IS NULL AND person IN (SELECT uid FROM of)
 		), parked AS (
-			DELETE FROM identity.parked_tokens WHERE external_sid = $1 RETURNING person, sid
+			DELETE FROM identity.parked_tokens WHERE external_sid = $1 AND person IN (SELECT uid FROM of) RETURNING person, sid
 		), active AS (
-			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2 WHERE external_sid = $1 AND state <> 'ended'
+			UPDATE identity.id_tokens SET state = 'ended', ended_at = $2
+			WHERE external_sid = $1 AND state <> 'ended' AND person IN (SELECT uid FROM of)
 			RETURNING person, sid
 		), ended AS (
 			SELECT person, sid FROM parked UNION SELECT person, sid FROM active
 		), tied AS (
-			SELECT person, sid FROM identity.id_tokens WHERE external_sid = $1 UNION SELECT person, sid FROM parked
+			SELECT person, sid FROM identity.id_tokens WHERE external_sid = $1 AND person IN (SELECT uid FROM of)
+			UNION SELECT person, sid FROM parked
 		)
 		SELECT tied.person, tied.sid, ended.sid IS NOT NULL AS ended
 		FROM tied LEFT JOIN ended ON ended.sid = tied.sid AND ended.person = tied.person
-		ORDER BY tied.sid`, externalSID, now)
+		ORDER BY tied.sid`, externalSID, now, issuer)
 }

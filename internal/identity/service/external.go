@@ -2,9 +2,11 @@ package service
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -164,6 +166,9 @@ func (s *Service) externalError(ctx context.Context, err error) error {
 type Preflight struct {
 	State string // the client sends it to the provider as state and as nonce
 	Token string // preflight token, which claims the login after the form post
+
+	Binding   string // the value of the cookie that binds the login to the browser
+	ExpiresAt time.Time
 }
 
 // RegisterExternal begins a login by form post. After the post the browser is redirected to redirectURL.
@@ -179,13 +184,13 @@ func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirect
 	if err != nil {
 		return Preflight{}, err
 	}
-	now, state := s.now(), seal.NewKey()
+	now, state, binding := s.now(), seal.NewKey(), seal.NewKey()
 	expires := now.Add(s.issuer.Lifetimes().Preflight)
-	if err := s.store.InsertExternalLogin(ctx, seal.Hash(state), redirectURL, expires); err != nil {
+	if err := s.store.InsertExternalLogin(ctx, seal.Hash(state), seal.Hash(binding), redirectURL, expires); err != nil {
 		return Preflight{}, err
 	}
 	raw, err := s.issuer.Issue(ctx, token.KindPreflight, token.Claims{State: state, JTI: id.New[id.Token](), IssuedAt: now, ExpiresAt: expires})
-	return Preflight{State: state, Token: raw}, err
+	return Preflight{State: state, Token: raw, Binding: binding, ExpiresAt: expires}, err
 }
 
 // FormPost is the form that the browser posts on the provider's behalf.
@@ -195,44 +200,56 @@ type FormPost struct {
 	SessionState string // the provider's session, for an ID token without sid
 	User         string // Apple's JSON with the name, sent at the first login only
 	Error        string // why the provider sends no ID token
+	Binding      string // the cookie of the browser that began the login; empty: another browser, or one without cookies
 }
 
 // StoreExternal takes a form post and returns the registered redirect URL, with the query parameter error if the login
-// failed. After a failure the state stays registered, so that the person can try again.
+// failed. After a failure the state stays registered, so that the person can try again. Without the right binding the URL
+// has the query parameter claim, which ClaimExternal then demands: who only knows the preflight token cannot claim the
+// login of another browser (contract 3.14).
 // Errors: fault.ErrInvalid, identity.ErrExternalState.
 func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost) (location string, err error) {
 	if in.State == "" {
 		return "", fault.ErrInvalid.With("state: is required")
 	}
 	state := seal.Hash(in.State)
-	location, err = s.store.ExternalRedirect(ctx, state, s.now())
+	registered, err := s.store.ExternalBinding(ctx, state, s.now())
 	if err != nil {
 		return "", err
 	}
+	location = registered.Redirect
 	if in.Error != "" {
-		return withErrorParameter(location, in.Error)
+		return withParameter(location, "error", in.Error)
 	}
 	if in.IDToken == "" {
 		return "", fault.ErrInvalid.With("id_token: is required")
+	}
+	claim := ""
+	if s.settings.ExternalBinding && subtle.ConstantTimeCompare(seal.Hash(in.Binding), registered.BindingHash) == 0 {
+		claim = seal.NewKey()
 	}
 	who, err := s.external.Verify(ctx, in.IDToken, oidc.Expectation{Nonce: in.State})
 	if err != nil {
 		err = s.externalError(ctx, err)
 	} else {
-		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, who) })
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, who, claim) })
 	}
 	for _, w := range errorWords {
 		if errors.Is(err, w.err) {
-			return withErrorParameter(location, w.word)
+			return withParameter(location, "error", w.word)
 		}
 	}
 	if err != nil {
 		return "", describe("store external login", retryIfDeleted(err))
 	}
+	if claim != "" {
+		return withParameter(location, "claim", claim)
+	}
 	return location, nil
 }
 
-func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, who oidc.Identity) error {
+// storeExternal stores who signed in. An empty claim marks the login as bound.
+func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, who oidc.Identity, claim string) error {
 	if err := acceptOnce(ctx, tx, who); err != nil {
 		return err
 	}
@@ -247,8 +264,12 @@ func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from Ex
 	if l.ExternalSID == "" && text.Line(in.SessionState, identity.MaxExternalSID) == nil {
 		l.ExternalSID = in.SessionState
 	}
+	var claimHash []byte
+	if claim != "" {
+		claimHash = seal.Hash(claim)
+	}
 	now := s.now()
-	return tx.StoreExternalLogin(ctx, seal.Hash(in.State), l, now, now.Add(identity.ExternalClaimTime))
+	return tx.StoreExternalLogin(ctx, seal.Hash(in.State), l, claimHash, now, now.Add(identity.ExternalClaimTime))
 }
 
 // errorWords are the values of the query parameter error in the redirect after a failed form post.
@@ -263,8 +284,8 @@ var errorWords = []struct {
 	{identity.ErrExternalUnreachable, "temporarily_unavailable"},
 }
 
-// withErrorParameter appends the query parameter error to a URL that checkRedirect has accepted.
-func withErrorParameter(location, word string) (string, error) {
+// withParameter appends a query parameter to a URL that checkRedirect has accepted.
+func withParameter(location, name, value string) (string, error) {
 	u, err := url.Parse(location)
 	if err != nil {
 		return "", describe("read registered redirect", err)
@@ -272,19 +293,19 @@ func withErrorParameter(location, word string) (string, error) {
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
-	u.RawQuery += "error=" + url.QueryEscape(printable(word, identity.MaxExternalSID))
+	u.RawQuery += name + "=" + url.QueryEscape(printable(value, identity.MaxExternalSID))
 	return u.String(), nil
 }
 
 // ClaimExternal exchanges a preflight token for the ID token of the person who logged in, once and within
-// identity.ExternalClaimTime of the form post.
-// Errors: identity.ErrExternalPending, identity.ErrExternalClaimed, *identity.WrongHost, after which the login can
-// still be claimed.
-func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idToken string, err error) {
+// identity.ExternalClaimTime of the form post. claim is the parameter of the redirect, empty without one.
+// Errors: identity.ErrExternalPending, identity.ErrExternalClaimed; identity.ErrExternalClaim and *identity.WrongHost,
+// after which the login can still be claimed.
+func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller, claim string) (idToken string, err error) {
 	var issued postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
-		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(caller.State), now, now.Add(-identity.ExternalClaimTime))
+		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(caller.State), seal.Hash(claim), now, now.Add(-identity.ExternalClaimTime))
 		if err != nil {
 			return err
 		}
@@ -300,18 +321,25 @@ func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller) (idTok
 	return s.idToken(ctx, issued)
 }
 
-// LogoutExternal ends every session that belongs to a provider's session (front-channel logout). An unknown provider
-// session is no error, so that the route reveals nothing.
+// LogoutExternal ends every session that belongs to a provider's session (front-channel logout). With an issuer it ends
+// only sessions of that provider. An unknown session or issuer is no error, so that the route reveals nothing.
 // Errors: fault.ErrInvalid.
-func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSID string) error {
+func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSID, issuer string) error {
+	var problems fault.Problems
 	if err := text.Required(externalSID, identity.MaxExternalSID); err != nil {
-		return fault.ErrInvalid.With("sid: " + err.Error())
+		problems.Add("sid", err.Error())
+	}
+	if err := text.Line(issuer, identity.MaxIssuer); err != nil {
+		problems.Add("iss", err.Error())
+	}
+	if err := problems.Err(); err != nil {
+		return err
 	}
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockExternalSessions(ctx, externalSID); err != nil {
+		if err := tx.LockExternalSessions(ctx, externalSID, issuer); err != nil {
 			return err
 		}
-		sessions, err := tx.EndExternalSessions(ctx, externalSID, s.now())
+		sessions, err := tx.EndExternalSessions(ctx, externalSID, issuer, s.now())
 		if err != nil {
 			return err
 		}

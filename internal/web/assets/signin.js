@@ -107,18 +107,23 @@ function Providers({ onToken }) {
     const token = session.getItem(preflight);
     if (!token) return;
     session.removeItem(preflight);
-    const refused = new URLSearchParams(location.search).get("error");
+    const here = new URL(location.href);
+    const refused = here.searchParams.get("error");
+    const claim = here.searchParams.get("claim");
+    here.searchParams.delete("claim");
+    if (claim) history.replaceState(history.state, "", here);
     if (refused) {
       setReturned(T("The other service has not signed you in."));
       return;
     }
-    call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => {
+    call("GET", `${identity}/oidc/auth${claim ? `?${new URLSearchParams({ claim })}` : ""}`, { token }).then(({ body }) => onToken(body.token), (error) => {
       if (error.status !== 401) setReturned(error.message); // 401: the person did not complete the sign-in there
     });
   }, []);
   const go = useAction(async (client) => {
     const back = new URL(location.href);
     back.searchParams.delete("error");
+    back.searchParams.delete("claim");
     const { body } = await call("POST", `${identity}/oidc/auth`, { json: { redirectUrl: back.href } });
     session.setItem(preflight, body.token);
     const url = new URL(authorize[client.type](client.issuer));
