@@ -34,6 +34,7 @@ const (
 	NeedUID
 
 	optional
+	ignoreOthers
 	cookie
 	unverified
 	verified
@@ -53,6 +54,13 @@ func AnyOf(auths ...Auth) Auth {
 
 // Optional admits requests without a token as anonymous. A token that is present must still verify.
 func (a Auth) Optional() Auth { return a | optional }
+
+// IgnoreOthers admits requests with a valid token of another kind as anonymous, as a browser that is signed in sends it to
+// the page of a link. It implies Optional.
+func (a Auth) IgnoreOthers() Auth { return a | optional | ignoreOthers }
+
+// IgnoresOthers reports whether a valid token of another kind counts as no token.
+func (a Auth) IgnoresOthers() bool { return a&ignoreOthers != 0 }
 
 // WithCookie also accepts an access token in the cookie acct when there is no Authorization header.
 func (a Auth) WithCookie() Auth { return a | cookie }
@@ -98,7 +106,7 @@ func (a Auth) String() string {
 	for _, m := range []struct {
 		bit  Auth
 		name string
-	}{{optional, "optional"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}} {
+	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}

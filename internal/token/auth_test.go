@@ -82,6 +82,9 @@ func TestAuthenticate(t *testing.T) {
 		"scheme alone":              {NeedAccess, "Bearer", "", ErrInvalid, ""},
 		"optional, nothing":         {NeedAccess.Optional(), "", "", nil, ""},
 		"optional, nonsense":        {NeedAccess.Optional(), "Bearer x", "", ErrInvalid, ""},
+		"others ignored, other":     {NeedReservation.IgnoreOthers(), "Bearer " + access, "", nil, ""},
+		"others ignored, nonsense":  {NeedReservation.IgnoreOthers(), "Bearer x", "", ErrInvalid, ""},
+		"others ignored, right one": {NeedReservation.IgnoreOthers(), "Bearer " + reservation, "", nil, KindReservation},
 		"either, first":             {AnyOf(NeedAccess, NeedReservation), "Bearer " + access, "", nil, KindAccess},
 		"either, second":            {AnyOf(NeedAccess, NeedReservation), "Bearer " + reservation, "", nil, KindReservation},
 		"cookie not taken":          {NeedAccess, "", access, ErrMissing, ""},
@@ -117,10 +120,11 @@ func TestAuthenticate(t *testing.T) {
 func TestAuthString(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]Auth{
-		"none":                  None,
-		"access":                NeedAccess,
-		"access or reservation": AnyOf(NeedReservation, NeedAccess),
-		"uid, optional":         NeedUID.Optional(),
+		"none":                                None,
+		"access":                              NeedAccess,
+		"access or reservation":               AnyOf(NeedReservation, NeedAccess),
+		"uid, optional":                       NeedUID.Optional(),
+		"uid, optional, other tokens ignored": NeedUID.IgnoreOthers(),
 		"access, cookie, unverified, without factor": NeedAccess.WithCookie().WithoutFactor().Unverified(),
 		"id, verified": NeedID.Verified(),
 	} {

@@ -157,6 +157,9 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 		return anonymous, err
 	}
 	c.Client = anonymous.Client
+	if !a.Accepts(c.Kind) && a.IgnoresOthers() {
+		return anonymous, nil
+	}
 	if !a.Accepts(c.Kind) || fromCookie && c.Kind != KindAccess {
 		return c, ErrKind
 	}

@@ -93,14 +93,14 @@ type memberResponse struct {
 	Name                     *string   `json:"name"`
 	Email                    string    `json:"email"`
 	ExternalUID              *string   `json:"externalUid"`
-	ExternalIdentityProvider *string   `json:"externalIdentityProvider"`
+	ExternalIdentityProvider string    `json:"externalIdentityProvider,omitempty"`
 	Roles                    []string  `json:"roles"`
 	Reference                *string   `json:"reference"`
 }
 
 func memberFrom(m identity.Member) memberResponse {
 	return memberResponse{
-		UID: m.UID, Name: orNull(m.Name), Email: m.Email, ExternalUID: orNull(m.ExternalUID), ExternalIdentityProvider: orNull(m.Issuer),
+		UID: m.UID, Name: orNull(m.Name), Email: m.Email, ExternalUID: orNull(m.ExternalUID), ExternalIdentityProvider: m.Issuer,
 		Roles: m.Roles, Reference: orNull(m.Reference),
 	}
 }

@@ -49,7 +49,7 @@ func (s *Store) Membership(ctx context.Context, p id.Person) (Membership, error)
 
 const memberColumns = `
 		m.person AS uid, coalesce(p.name, '') AS name, coalesce(a.address, '') AS email, m.roles, coalesce(m.reference, '') AS reference,
-		coalesce(m.external_uid, p.federated_subject, '') AS external_uid, coalesce(p.federated_issuer, '') AS issuer
+		CASE WHEN p.federated_issuer IS NULL THEN '' ELSE coalesce(m.external_uid, p.federated_subject, '') END AS external_uid, coalesce(p.federated_issuer, '') AS issuer
 		FROM identity.memberships m
 		JOIN identity.persons p ON p.uid = m.person
 		LEFT JOIN identity.addresses a ON a.person = m.person AND a.is_primary`

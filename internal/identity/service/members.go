@@ -135,7 +135,8 @@ func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organiza
 
 // PutMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's
 // access tokens are revoked, and each ID token can be replaced once.
-// Errors: those of Member, fault.ErrInvalid, identity.ErrLastAdmin.
+// Errors: those of Member, fault.ErrInvalid, identity.ErrLastAdmin; fault.ErrForbidden for
+// an externalUid of a local person.
 func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Member{}, err
@@ -155,6 +156,9 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 		before, err := tx.Member(ctx, o, in.UID)
 		if err != nil {
 			return err
+		}
+		if in.ExternalUID != "" && before.Issuer == "" {
+			return fault.ErrForbidden.With("externalUid: only members who sign in at an identity provider have one")
 		}
 		sorted, _ := identity.SortRoles(before.Roles)
 		if !slices.Equal(sorted, in.Roles) {

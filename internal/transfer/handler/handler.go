@@ -144,7 +144,7 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 
 // linkRoutes holds what the holder of a link can do without an account. Downloads are as in transferRoutes.
 func (h *Handler) linkRoutes() []httpapi.Route {
-	download, optional := token.NeedDownload, token.NeedDownload.Optional()
+	download, optional := token.NeedDownload, token.NeedDownload.IgnoreOthers()
 	const link = "/public/transfers/{key}"
 	const object, archive = link + "/objects/{objectUid}/content", link + "/archive"
 	file := []string{httpapi.AnyType}
