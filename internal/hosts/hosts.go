@@ -81,15 +81,31 @@ func (d *Directory) Invalidate() {
 	d.others.Invalidate()
 }
 
-// URL returns the absolute address of path at host, with the scheme and port of the public URL. path begins with a
-// slash, is already escaped, and may carry a query.
+// URL returns the absolute address of path at host, with the scheme and port of the public URL. path is escaped already and
+// may carry a query. A path that is not local becomes "/"; an empty one stays empty.
 func (d *Directory) URL(host, path string) string {
+	if path != "" && !LocalPath(path) {
+		path = "/"
+	}
 	if port := d.public.Port(); port != "" {
 		host = net.JoinHostPort(host, port)
 	} else if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
 	return d.public.Scheme + "://" + host + path
+}
+
+// LocalPath reports whether a path stays on its origin, in every browser, alone in a redirect or appended to an origin. It
+// begins with exactly one slash. It has no empty segment, and no backslash, white space or control character anywhere:
+// browsers read a backslash as a slash and skip tabs and line ends. Function localPath of the web client has the same rule.
+func LocalPath(path string) bool {
+	if strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
+		return false
+	}
+	if end := strings.IndexAny(path, "?#"); end >= 0 {
+		path = path[:end]
+	}
+	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//")
 }
 
 // Normalize returns the name of a Host header as hostnames are stored: lower case, without port, brackets and final dot. It does not

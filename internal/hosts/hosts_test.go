@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,6 +118,47 @@ func TestURL(t *testing.T) {
 			t.Errorf("URL = %s, want %s", got, c.want)
 		}
 	}
+}
+
+func TestURLOfAForeignPathIsTheStartPage(t *testing.T) {
+	t.Parallel()
+	d := hosts.New((&world{}).load, &url.URL{Scheme: "https", Host: "consign.test"}, time.Hour, time.Now)
+	for path, want := range map[string]string{
+		"": "", "/t/x?next=//a#//b": "/t/x?next=//a#//b", "/m/%C3%BC": "/m/%C3%BC",
+		"//evil.test": "/", "@evil.test/": "/", ".evil.test/": "/", ":80@evil.test/": "/", "/\\evil.test": "/", "/\t/evil.test": "/", "/\n/evil.test": "/", "/.//evil.test": "/",
+		"/%2e//evil.test": "/", "javascript:alert(1)": "/", "https://evil.test/": "/", "/a b": "/", "/x\r\nSet-Cookie: a=b": "/", "/?\x00": "/",
+	} {
+		if got := d.URL("acme.test", path); got != "https://acme.test"+want {
+			t.Errorf("URL of %q = %s", path, got)
+		}
+	}
+}
+
+// A local path stays on its origin, whether appended to it or resolved against it, also after what browsers do first: they skip tabs
+// and line ends, trim white space and read a backslash as a slash.
+func FuzzLocalPath(f *testing.F) {
+	for _, path := range []string{"/t/x?y=1", "//evil.test", "/\\evil.test", "/\t/evil.test", "/.//evil.test", "@evil.test", "javascript:alert(1)", "/a#b?c//d"} {
+		f.Add(path)
+	}
+	asBrowsers := strings.NewReplacer("\t", "", "\n", "", "\r", "", "\\", "/")
+	base := &url.URL{Scheme: "https", Host: "consign.test", Path: "/login"}
+	f.Fuzz(func(t *testing.T, path string) {
+		if !hosts.LocalPath(path) {
+			return
+		}
+		seen := strings.TrimSpace(asBrowsers.Replace(path))
+		if strings.HasPrefix(seen, "//") || !strings.HasPrefix(seen, "/") {
+			t.Fatalf("%q begins a host", path)
+		}
+		resolved, err := base.Parse(seen)
+		if err == nil && (resolved.Scheme != base.Scheme || resolved.Host != base.Host || resolved.User != nil || strings.HasPrefix(resolved.Path, "//") && !strings.Contains(seen, "%2")) {
+			t.Fatalf("%q leads to %s", path, resolved)
+		}
+		appended, err := url.Parse("https://consign.test" + seen)
+		if err == nil && (appended.Host != "consign.test" || appended.User != nil) {
+			t.Fatalf("%q appended is %s", path, appended)
+		}
+	})
 }
 
 func TestNormalize(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
 )
@@ -84,7 +85,7 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeH
 // browsers: see PrefersHTML.
 func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimRight(r.URL.EscapedPath(), "/")
-	if path != r.URL.EscapedPath() && !strings.HasPrefix(path, "//") && p.mux.Match(chi.NewRouteContext(), http.MethodGet, path) { // two slashes would begin a host
+	if path != r.URL.EscapedPath() && hosts.LocalPath(path) && p.mux.Match(chi.NewRouteContext(), http.MethodGet, path) {
 		if r.URL.RawQuery != "" {
 			path += "?" + r.URL.RawQuery
 		}

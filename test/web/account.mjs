@@ -1,5 +1,6 @@
 // Accounts: from the first sign-up to the second factor, by page and mail.
 
+import fs from "node:fs";
 import { access, api, base, demo, equal, mail, page, person, signedIn, test, totp, visitor } from "./kit.mjs";
 
 const password = "violet-anchor-92-meadow";
@@ -55,8 +56,28 @@ export async function accountTests() {
     equal(await p.evaluate(() => [sessionStorage.length > 0, localStorage.length]), [true, 0], "kept for the tab only");
     await p.getByRole("button", { name: "Sign out" }).click();
     await p.waitForURL(`${base}/`);
-    const evil = await page(await visitor(), "/login?next=https://example.org/");
-    equal(await evil.evaluate(() => import([...document.querySelectorAll("link[rel=modulepreload]")].find((l) => l.href.endsWith("/api.js")).href).then((m) => m.afterSignIn())), "/inbox", "foreign next");
+  });
+
+  await test("the page after signing in is a path of the same origin", async () => {
+    const source = fs.readFileSync(new URL("../../internal/web/assets/next.js", import.meta.url), "utf8");
+    const { localPath } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+    const origin = "https://consign.test";
+    for (const path of ["/", "/inbox", "/m/%C3%BC?a=//b#//c", "/t/AbC-_9", "/account?next=https://evil.test/", "/a%2F%2Fb", "/%09/evil.test"]) equal(localPath(path, origin), path, "local");
+    equal(localPath("/a/../inbox", origin), "/inbox", "dot segments");
+    const evil = ["", "inbox", "evil.test", "//evil.test", "///evil.test", "/\\evil.test", "\\\\evil.test", "/\t/evil.test", "\t//evil.test", "/\n/evil.test", "/\r\n/evil.test", "/\u0000/evil.test",
+      " //evil.test", "/ /evil.test", "/.//evil.test", "/..//evil.test", "/%2e//evil.test", "/a/..//evil.test", "//user:secret@consign.test/", "@evil.test/", ":80@evil.test", "/a//b", "/?\t",
+      "javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "https://evil.test/", "https:evil.test", "https:/evil.test", "https://consign.test/inbox", "https://user:secret@consign.test/", "blob:https://consign.test/1"];
+    for (const path of evil) equal(localPath(path, origin), "", JSON.stringify(path));
+    const who = await person("Eve"), context = await signedIn(who);
+    for (const next of ["/%09/127.0.0.1:1/", "/%5C127.0.0.1:1/", "javascript:document.title=1", "/.//127.0.0.1:1/"]) {
+      const p = await page(context, `/login?next=${next}`);
+      equal(await p.evaluate(() => import([...document.querySelectorAll("link[rel=modulepreload]")].find((l) => l.href.endsWith("/api.js")).href).then((m) => m.afterSignIn())), "/inbox", next);
+    }
+    const p = await page(await visitor(), "/login?next=%2F%09%2F127.0.0.1%3A1%2F");
+    await p.fill("[name=email]", who.email);
+    await p.fill("[name=password]", who.password);
+    await p.getByRole("button", { name: "Sign in", exact: true }).click();
+    await p.waitForURL(`${base}/inbox`);
   });
 
   await test("stay signed in", async () => {

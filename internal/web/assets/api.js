@@ -2,6 +2,7 @@
 // localStorage when the person chose to stay signed in. Access tokens are in memory only.
 
 import { TokenCode, errorSentence } from "./errors.js";
+import { localPath } from "./next.js";
 
 const root = document.documentElement;
 /** Base path of the identity API. */
@@ -190,8 +191,5 @@ export function signInFirst() {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-/** Returns the path of this host to open after sign-in. Other hosts are never accepted. */
-export function afterSignIn() {
-  const next = new URLSearchParams(location.search).get("next") ?? "";
-  return /^\/(?![/\\])/.test(next) ? next : "/inbox";
-}
+/** Returns the path of this origin to open after sign-in. */
+export const afterSignIn = () => localPath(new URLSearchParams(location.search).get("next") ?? "", location.origin) || "/inbox";
