@@ -2,6 +2,7 @@
 import { finish } from "./kit.mjs";
 import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
+import { sharedTests } from "./shared.mjs";
 import { externalTests } from "./external.mjs";
 import { transferTests } from "./transfers.mjs";
 import { looksTests } from "./looks.mjs";
@@ -11,6 +12,7 @@ import { devicesTests } from "./devices.mjs";
 
 await mailboxPageTests();
 await accountTests();
+await sharedTests();
 await externalTests();
 await transferTests();
 await looksTests();

@@ -94,7 +94,7 @@ function Sessions() {
   const end = useAction(async (jti) => {
     await call("POST", `${identity}/auth/logout?jti=${encodeURIComponent(jti)}`, { token: idToken() });
     if (jti === "all" || jti === here) {
-      forget();
+      await forget();
       location.assign("/");
     } else reload();
   });
@@ -133,7 +133,7 @@ function Leave() {
   const [asking, setAsking] = useState(false);
   const remove = useAction(async () => {
     await own("DELETE", `${identity}/profile`);
-    forget();
+    await forget();
     location.assign("/");
   });
   return html`<section class="card stack"><h2>${T("Delete the account")}</h2>

@@ -3,6 +3,7 @@
 
 import { TokenCode, errorSentence } from "./errors.js";
 import { localPath } from "./next.js";
+import { removeReceipts, removeRecords } from "./store.js";
 
 const root = document.documentElement;
 /** Base path of the identity API. */
@@ -119,19 +120,48 @@ function replaceIdToken(token) {
   (session.getItem(stored) === null ? device : session).setItem(stored, token);
 }
 
-/** Begins or renews a session. @param {string} token ID token @param {boolean} stay whether it survives closing the browser */
-export function keep(token, stay) {
+/** Returns the uid of the signed-in person, or "". It is the owner of what store.js keeps. @returns {string} */
+export const account = () => (signedIn() ? claims(idToken()).sub ?? "" : "");
+
+let shown = account(); // whose contents this page shows
+
+/**
+ * Begins or renews a session, and removes what others have left in this browser.
+ * @param {string} token ID token @param {boolean} stay whether it survives closing the browser
+ */
+export async function keep(token, stay) {
   access = none;
   (stay ? device : session).setItem(stored, token);
   (stay ? session : device).removeItem(stored);
+  shown = account();
+  removeReceipts(shown);
+  await removeRecords((owner) => owner !== shown);
 }
 
 /** Removes the session from this browser. */
-export function forget() {
+function drop() {
   access = none;
   session.removeItem(stored);
   device.removeItem(stored);
 }
+
+/** Removes the session and what the person has left in this browser. The person's unfinished uploads are cancelled. */
+export async function forget() {
+  const person = account();
+  drop();
+  removeReceipts("");
+  const records = await removeRecords((owner) => owner !== "" && owner === person);
+  const cancel = (/** @type {any} */ { uid, token }) => call("DELETE", `${transfer}/reservations/${uid}`, { token }).catch(() => {});
+  await Promise.all(records.filter((record) => record?.uid).map(cancel));
+}
+
+/** Opens the start page when this page shows the contents of a person who is no longer signed in here. */
+function leaveOthersPage() {
+  if (shown && account() !== shown) location.replace("/");
+}
+addEventListener("storage", (event) => { if (event.key === stored || event.key === null) leaveOthersPage(); }); // signed in or out in another window
+addEventListener("pageshow", (event) => { if (event.persisted) leaveOthersPage(); }); // by the Back button, from memory
+removeReceipts(shown);
 
 /**
  * Returns an access token that is valid for at least a minute, or for half its lifetime when that is shorter. Parallel callers
@@ -170,7 +200,8 @@ export async function own(method, url, options = {}, otherwise = leave) {
       access = none;
     }
   }
-  forget();
+  if (signedIn()) await forget(); // the session was ended
+  else drop();
   return otherwise();
 }
 

@@ -31,7 +31,7 @@ show(() => {
       <${Problem} error=${confirm.error} />
       <div class="row">
         <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
-        <${Button} kind="quiet" onClick=${() => { forget(); setInside(false); }}>${T("Use another account")}<//>
+        <${Button} kind="quiet" onClick=${() => forget().then(() => setInside(false))}>${T("Use another account")}<//>
       </div>` : html`
       <p>${T("Sign in first, to the account that the address belongs to.")}</p>
       <${SignIn} onDone=${() => setInside(true)} />`}

@@ -11,7 +11,7 @@ const key = location.pathname.split("/")[2];
 show(() => {
   const [inside, setInside] = useState(signedIn());
   return html`<div class="narrow card">
-    ${inside ? html`<${Invitation} onOther=${() => { forget(); setInside(false); }} />` : html`
+    ${inside ? html`<${Invitation} onOther=${() => forget().then(() => setInside(false))} />` : html`
     <h1>${T("Join an organization")}</h1>
     <p>${T("Sign in to accept the invitation, with the address it was sent to.")}</p>
     <${SignIn} onDone=${() => setInside(true)} />

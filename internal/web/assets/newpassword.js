@@ -22,7 +22,7 @@ show(() => {
     setDone(true);
   }
   async function enter(token) {
-    keep(token, false);
+    await keep(token, false);
     begun.current = true;
     setMfa(null);
     await change();

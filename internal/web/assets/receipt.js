@@ -2,12 +2,21 @@
 
 import { Button, Copy, Icon, Lines, html } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
+import { signedIn } from "./api.js";
 
-/** Shows a receipt. @param {{receipt: any, to: string, onMore: () => void, children?: any}} props `receipt`: the transfer; `to`: names of the recipients */
+/**
+ * Shows a receipt. "Done" removes it from this tab and opens the next page.
+ * @param {{receipt: any, to: string, onMore: () => unknown, children?: any}} props `receipt`: the transfer; `to`: names of the recipients;
+ *   `onMore` removes the receipt and starts over
+ */
 export function Receipt({ receipt, to, onMore, children }) {
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
   const hashed = objects.some((o) => o.sha256);
+  const done = async () => {
+    await onMore();
+    location.assign(signedIn() ? "/inbox" : "/");
+  };
   return html`<article class="receipt">
     <div class="seal"><${Icon} name="check" /></div>
     <h1>${T("Delivered")}</h1>
@@ -33,7 +42,8 @@ export function Receipt({ receipt, to, onMore, children }) {
     <div class="row center screen">
       <${Button} icon="print" onClick=${() => print()}>${T("Print")}<//>
       ${hashed && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
-      <${Button} kind="primary" onClick=${onMore}>${T("Send more files")}<//>
+      <${Button} onClick=${onMore}>${T("Send more files")}<//>
+      <${Button} kind="primary" onClick=${done}>${T("Done")}<//>
     </div>
   </article>`;
 }

@@ -34,8 +34,8 @@ const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
 /** Ends this session and opens the start page. */
 export async function signOut() {
-  await call("POST", `${identity}/auth/logout`, { token: idToken() }).catch(() => {});
-  forget();
+  const token = idToken();
+  await Promise.all([forget(), call("POST", `${identity}/auth/logout`, { token }).catch(() => {})]);
   location.assign("/");
 }
 

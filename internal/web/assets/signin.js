@@ -56,7 +56,7 @@ export function SignIn({ email = "", onDone }) {
   const [address, setAddress] = useState(email);
   const stay = useRef(false);
   const begin = async (token) => {
-    keep(token, stay.current);
+    await keep(token, stay.current);
     adoptLanguage(token);
     await onDone();
   };

@@ -16,7 +16,7 @@ function SignUp({ onSent }) {
     const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const json = { address: address.trim(), password, locale, ...(name.trim() ? { name: name.trim() } : {}), ...(timeZone ? { timeZone } : {}) };
     const { body } = await call("POST", `${identity}/signup`, { json });
-    keep(body.token, false);
+    await keep(body.token, false);
     onSent(json.address);
   });
   const wrong = members(sign.error);

@@ -2,23 +2,23 @@
 
 import { announce, useEffect, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
-import { Failure, call, now, transfer } from "../api.js";
+import { Failure, account, call, now, transfer } from "../api.js";
 import { Upload } from "./engine.js";
-import { lockRecord, readRecord, removeRecord, writeRecord } from "../store.js";
+import { lockRecord, readReceipt, readRecord, removeReceipt, removeRecord, writeReceipt, writeRecord } from "../store.js";
 import { reopen } from "../files.js";
 
 /** @typedef {import("./engine.js").Item} Item */
 
 /**
- * What outlives a render. `keep`: this window has the lock of the record. `since`: time of the reservation. `left`: files chosen before
+ * What outlives a render. `key` of the record and the receipt. `keep`: this window has the lock of the record. `since`: time of the reservation. `left`: files chosen before
  * the reservation failed. `opening`: the reservation being created.
- * @typedef {{upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left: import("../files.js").Chosen[],
+ * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left: import("../files.js").Chosen[],
  *   opening?: Promise<import("./engine.js").Reservation> | null}} State
  */
 
 /**
  * The state of the hook with its setters, for the functions below.
- * @typedef {{key: string, state: State, changed: () => void, reserve: () => Promise<import("./engine.js").Reservation>,
+ * @typedef {{state: State, changed: () => void, reserve: () => Promise<import("./engine.js").Reservation>,
  *   find?: (uid: string) => Promise<any>, setPhase: (phase: string) => void, setProblem: (problem: any) => void,
  *   setReceipt: (receipt: any) => void}} Context
  */
@@ -27,31 +27,34 @@ const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
 
 /**
  * Returns the upload of this page and the functions that change it.
- * @param {string} key of the record in store.js
+ * @param {string} name of the record in store.js, whose owner is the signed-in person
  * @param {() => Promise<import("./engine.js").Reservation>} reserve creates the reservation; called with the first file
  * @param {(uid: string) => Promise<any>} [find] reads the transfer, when the person may
  */
-export function useUpload(key, reserve, find) {
-  const state = useRef(/** @type {State} */ ({ upload: null, form: {}, keep: true, since: 0, left: [] })).current;
+export function useUpload(name, reserve, find) {
+  const state = useRef(/** @type {State} */ ({ key: [account(), name], upload: null, form: {}, keep: true, since: 0, left: [] })).current;
+  const { key } = state;
   const [, redraw] = useState(0);
   const [phase, setPhase] = useState("looking"); // looking, ready, found (an unfinished upload), opening
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
-  const save = throttle(() => { if (state.keep && state.upload) writeRecord(key, record(state.upload, state)); }, 400);
+  const save = throttle(() => { if (mayStore(state) && state.upload) writeRecord(key, record(state.upload, state)); }, 400);
   const changed = throttle(() => { redraw((n) => n + 1); save(); }, 120);
   /** @type {Context} */
-  const context = { key, state, changed, reserve, find, setPhase, setProblem, setReceipt };
+  const context = { state, changed, reserve, find, setPhase, setProblem, setReceipt };
 
   useEffect(() => {
     (async () => {
       state.keep = await lockRecord(key);
       const found = state.keep ? await readRecord(key) : undefined;
-      if (found?.receipt && now() - found.since < lifetime) setReceipt(found.receipt);
-      else if (found?.uid && now() - found.since < lifetime) await resume(context, found);
+      const receipt = readReceipt(key);
+      if (receipt) setReceipt(receipt);
+      else if (found && now() - found.since < lifetime) await resume(context, found);
+      else if (found) await removeRecord(key);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
-    const leaving = (/** @type {Event} */ event) => { if (state.upload?.totals().files && !state.upload.over) event.preventDefault(); };
+    const leaving = (/** @type {Event} */ event) => { if (state.upload?.totals().files && !state.upload.over && isOwner(state)) event.preventDefault(); };
     addEventListener("beforeunload", leaving);
     return () => removeEventListener("beforeunload", leaving);
   }, []);
@@ -64,20 +67,26 @@ export function useUpload(key, reserve, find) {
     add: (more) => add(context, more),
     /** Asks for permission to read the missing files again that have a handle. */
     reopenAll: () => reopenAll(context).then(() => redraw((n) => n + 1)),
-    /** Cancels the reservation and starts over. */
+    /** Cancels the reservation, removes the receipt and starts over. */
     discard: () => discard(context),
-    /** Delivers, and stores the receipt for the next time the page is opened. @param {Record<string, any>} metadata */
+    /** Delivers, and keeps the receipt until the tab is closed. @param {Record<string, any>} metadata */
     deliver: (metadata) => deliver(context, metadata),
   };
 }
 
+/** Whether the person who opened the page is still the one who is signed in. @param {State} state */
+const isOwner = ({ key: [owner] }) => account() === owner;
+
+/** Whether this window may write the record. @param {State} state */
+const mayStore = (state) => state.keep && isOwner(state);
+
 /** Resumes the upload of an earlier visit. @param {Context} context @param {any} found the record */
-async function resume({ key, state, changed, setPhase, setProblem }, found) {
+async function resume({ state, changed, setPhase, setProblem }, found) {
   const upload = new Upload({ ...found, ...found.limits }, changed);
   const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
   const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
   if (known instanceof Error) {
-    await removeRecord(key);
+    await removeRecord(state.key);
     setProblem(T("An earlier upload from this browser has expired. Please begin again."));
     return;
   }
@@ -128,19 +137,20 @@ async function reopenAll({ state }) {
 }
 
 /** @param {Context} context */
-async function discard({ key, state, setPhase, setProblem, setReceipt }) {
+async function discard({ state, setPhase, setProblem, setReceipt }) {
   const { upload } = state;
   Object.assign(state, { upload: null, left: [] });
   for (const item of upload?.items ?? []) item.request?.abort();
   if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
-  await removeRecord(key);
+  removeReceipt(state.key);
+  await removeRecord(state.key);
   setPhase("ready");
   setReceipt(null);
   setProblem(null);
 }
 
 /** @param {Context} context @param {Record<string, any>} metadata @returns {Promise<any>} the receipt */
-async function deliver({ key, state, find, setReceipt }, metadata) {
+async function deliver({ state, find, setReceipt }, metadata) {
   const upload = /** @type {Upload} */ (state.upload);
   const answer = await upload.deliver(metadata);
   const done = answer.createdAt ? answer : await find?.(answer.uid).catch(() => {}) ?? {
@@ -149,7 +159,8 @@ async function deliver({ key, state, find, setReceipt }, metadata) {
   };
   const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
   state.upload = null;
-  if (state.keep) await writeRecord(key, { since: now(), receipt: kept });
+  if (isOwner(state)) writeReceipt(state.key, kept);
+  if (state.keep) await removeRecord(state.key);
   setReceipt(kept);
   document.getElementById("main")?.focus();
   scrollTo(0, 0);

@@ -1,0 +1,171 @@
+// Computers that several people use: what one person leaves in the browser is not there for the next.
+
+import { api, base, equal, file, page, person, slow, test, visitor } from "./kit.mjs";
+
+async function signIn(p, who) {
+  await p.goto(`${base}/login`);
+  await p.fill("[name=email]", who.email);
+  await p.fill("[name=password]", who.password);
+  await p.getByRole("button", { name: "Sign in", exact: true }).click();
+  await p.waitForURL(`${base}/inbox`);
+}
+
+/** Sends a file by /send as a link. */
+async function send(p, subject) {
+  await p.goto(`${base}/send`);
+  await p.getByText("As a link").click();
+  await p.setInputFiles("[data-test=files]", file(`${subject}.txt`, 10).at);
+  await p.getByLabel("Subject").fill(subject);
+  await p.locator(".details button[type=submit]").click();
+  await p.waitForSelector(".receipt");
+}
+
+/** Begins an upload and leaves it unfinished. Returns the uid and the token of its reservation. */
+async function begin(p, where, name, fill) {
+  const opened = p.waitForResponse((r) => r.request().method() === "POST" && /\/(reservations|mailbox\/\w+)$/.test(new URL(r.url()).pathname));
+  opened.catch(() => {}); // awaited below
+  await p.goto(base + where);
+  await slow(p, 500_000);
+  if (where === "/send") await p.getByText("As a link").click();
+  await p.setInputFiles("[data-test=files]", file(name, 6_000_000).at);
+  await fill(p);
+  await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.05);
+  await p.waitForTimeout(600); // the record is written
+  const response = await opened;
+  return { uid: response.headers().location.split("/").pop(), token: response.headers().authorization.replace("Bearer ", "") };
+}
+
+/** Returns all that the browser stores for this origin, in one text. */
+const stored = (p) => p.evaluate(async () => {
+  const db = await new Promise((resolve) => { indexedDB.open("consign").onsuccess = (event) => resolve(event.target.result); });
+  const all = (what) => new Promise((resolve) => { db.transaction("uploads").objectStore("uploads")[what]().onsuccess = (event) => resolve(event.target.result); });
+  const records = [await all("getAllKeys"), await all("getAll")];
+  db.close();
+  return JSON.stringify([{ ...sessionStorage }, { ...localStorage }, records]);
+});
+
+/** Fails when the pages or the storage of a browser contain a text. */
+async function knowsNothing(p, words) {
+  for (const where of ["/send", "/m/demo"]) {
+    await p.goto(base + where);
+    await p.waitForSelector(".chooser button:enabled");
+    await p.waitForTimeout(500); // a record would have been read
+    equal(await p.locator(".receipt, .item").count(), 0, `receipts and files on ${where}`);
+    equal(await p.getByText("You have an upload here").count(), 0, `unfinished uploads on ${where}`);
+    const text = await p.locator("main").textContent() + await p.locator("input, textarea").evaluateAll((all) => all.map((e) => e.value).join(" ")) + await stored(p);
+    for (const word of words) if (text.includes(word)) throw new Error(`${where} knows ${word}`);
+  }
+}
+
+export async function sharedTests() {
+  await test("the next person at a computer finds nothing of the one who signed out", async () => {
+    const anna = await person("Anna"), bert = await person("Bert"), context = await visitor();
+    const p = await page(context, "/");
+    await signIn(p, anna);
+    await send(p, "Confidential-A");
+    await p.reload();
+    await p.waitForSelector(".receipt"); // her own, in the same visit
+    const left = await begin(p, "/send", "unfinished-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
+    if (!/unfinished-A/.test(await stored(p))) throw new Error("nothing was stored to resume from");
+    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.waitForURL(`${base}/`);
+    const words = ["Confidential-A", "unfinished-A", "Half-A", left.uid, left.token, anna.email];
+    for (const word of words) if ((await stored(p)).includes(word)) throw new Error(`stored after the sign-out: ${word}`);
+    await api("GET", `/transfer/v2/reservations/${left.uid}`, { token: left.token, expect: 404 }); // cancelled
+    await signIn(p, bert);
+    await knowsNothing(p, words);
+    const q = await page(context, "/"); // another tab
+    await signIn(q, bert);
+    await knowsNothing(q, words);
+  });
+
+  await test("the next person at a computer finds nothing of the one who closed the page", async () => {
+    const anna = await person("Anna"), bert = await person("Bert"), context = await visitor();
+    let p = await page(context, "/");
+    await signIn(p, anna);
+    const left = await begin(p, "/send", "closed-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
+    await p.close();
+    p = await page(context, "/");
+    await knowsNothing(await page(context, "/m/demo").then(async (q) => { await signIn(q, bert); return q; }), ["closed-A", "Half-A", left.uid, left.token]);
+    await signIn(p, anna); // what Bert's sign-in has removed does not come back
+    await knowsNothing(p, ["closed-A", left.uid]);
+  });
+
+  await test("an unfinished upload is its owner's after the next sign-in, and not a stranger's before it", async () => {
+    const anna = await person("Anna"), context = await visitor();
+    let p = await page(context, "/");
+    await signIn(p, anna);
+    await begin(p, "/m/demo", "returning-A.bin", (q) => q.fill("[name=subject]", "Half-A"));
+    await p.close();
+    p = await page(context, "/m/demo");
+    await p.waitForSelector(".chooser button:enabled");
+    equal(await p.getByText(/You have an upload here|returning-A/).count(), 0, "shown to a stranger");
+    await signIn(p, anna);
+    await p.goto(`${base}/m/demo`);
+    await p.getByText("You have an upload here that is not finished.").waitFor();
+    equal(await p.inputValue("[name=subject]"), "Half-A", "subject");
+  });
+
+  await test("pages of a person leave other windows at the sign-out", async () => {
+    const anna = await person("Anna"), bert = await person("Bert"), context = await visitor();
+    const p = await page(context, "/login");
+    const stay = async (who) => {
+      await p.goto(`${base}/login`);
+      await p.fill("[name=email]", who.email);
+      await p.fill("[name=password]", who.password);
+      await p.getByLabel("Stay signed in on this device").check();
+      await p.getByRole("button", { name: "Sign in", exact: true }).click();
+      await p.waitForURL(`${base}/inbox`);
+    };
+    await stay(anna);
+    const other = await page(context, "/send");
+    await begin(other, "/send", "window-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
+    await p.getByRole("button", { name: "Sign out" }).click();
+    await other.waitForURL(`${base}/`);
+    await stay(anna);
+    await send(other, "Second-A");
+    await stay(bert); // without a sign-out
+    await other.waitForURL(`${base}/`);
+    await knowsNothing(other, ["window-A", "Half-A", "Second-A"]);
+  });
+
+  await test("a receipt survives a reload, not a new visit, and ends with “Done”", async () => {
+    const anna = await person("Anna"), context = await visitor();
+    const p = await page(context, "/m/demo");
+    const deliver = async () => {
+      await p.goto(`${base}/m/demo`);
+      await p.setInputFiles("[data-test=files]", file("strange.txt", 10).at);
+      await p.fill("[name=anonSender]", "Sam Stranger");
+      await p.fill("[name=anonEmail]", "sam.strange@example.com");
+      await p.click(".details button[type=submit]");
+      await p.waitForSelector(".receipt");
+    };
+    const words = ["strange.txt", "Sam Stranger", "sam.strange"];
+    await deliver();
+    await p.reload();
+    await p.waitForSelector(".receipt");
+    const tab = await page(context, "/m/demo"); // another tab
+    await tab.waitForSelector(".chooser button:enabled");
+    equal(await tab.locator(".receipt").count(), 0, "receipt in another tab");
+    await p.goto(`${base}/m/demo`);
+    await p.waitForSelector(".chooser button:enabled");
+    equal(await p.locator(".receipt").count(), 0, "receipt in a new visit");
+    await deliver();
+    await p.getByRole("button", { name: "Done" }).click();
+    await p.waitForURL(`${base}/`);
+    for (const word of words) if ((await stored(p)).includes(word)) throw new Error(`stored after “Done”: ${word}`);
+    await p.goBack();
+    await p.waitForSelector(".chooser button:enabled");
+    equal(await p.locator(".receipt").count(), 0, "receipt after going back");
+    await deliver();
+    await signIn(p, anna);
+    await knowsNothing(p, words);
+    await send(p, "Own-A");
+    await p.getByRole("link", { name: "Send", exact: true }).click();
+    await p.waitForSelector(".chooser button:enabled");
+    equal(await p.locator(".receipt").count(), 0, "own receipt in a new visit");
+    await send(p, "Own-B");
+    await p.getByRole("button", { name: "Done" }).click();
+    await p.waitForURL(`${base}/inbox`);
+  });
+}
