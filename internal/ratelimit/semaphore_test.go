@@ -1,0 +1,195 @@
+package ratelimit_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/consign-dev/consign/internal/ratelimit"
+)
+
+// client returns a context of the client at an address.
+func client(ctx context.Context, address string) context.Context {
+	return ratelimit.WithClient(ctx, netip.MustParseAddr(address))
+}
+
+// acquire fails the test when Acquire does.
+func acquire(t *testing.T, ctx context.Context, from func(context.Context) (func(), error)) (release func()) {
+	t.Helper()
+	release, err := from(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+func TestSemaphoreServesInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := ratelimit.NewSemaphore(1)
+		release := acquire(t, t.Context(), s.Acquire)
+		var order []int // written under the semaphore
+		for i := range 10 {
+			go func() {
+				done := acquire(t, t.Context(), s.Acquire)
+				order = append(order, i)
+				done()
+			}()
+			synctest.Wait() // the waiter is queued before the next one starts
+		}
+		if len(order) > 0 {
+			t.Errorf("%d waiters got the slot while it was held", len(order))
+		}
+		release()
+		synctest.Wait()
+		if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; !slices.Equal(order, want) {
+			t.Errorf("served in the order %v", order)
+		}
+	})
+}
+
+// TestSemaphoreKeepsASlotForOthers: a client with more requests than slots leaves one slot to a client that comes later.
+func TestSemaphoreKeepsASlotForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := ratelimit.NewSemaphore(4)
+		eve, ann := client(t.Context(), "203.0.113.1"), client(t.Context(), "203.0.113.2")
+		finish := make(chan struct{})
+		running := make(chan struct{}, 30)
+		for range 30 {
+			go func() {
+				release := acquire(t, eve, s.Acquire)
+				running <- struct{}{}
+				<-finish
+				release()
+			}()
+		}
+		synctest.Wait()
+		if len(running) != 3 {
+			t.Errorf("Eve holds %d of 4 slots, want 3", len(running))
+		}
+		acquire(t, ann, s.Acquire)() // would block for ever, and fail the test, without a free slot
+		close(finish)
+		synctest.Wait()
+		if len(running) != 30 {
+			t.Errorf("%d of Eve's 30 requests were served", len(running))
+		}
+	})
+}
+
+// TestSemaphoreOfOneSlot: with one slot, a client's waiting requests do not queue up before another client's.
+func TestSemaphoreOfOneSlot(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := ratelimit.NewSemaphore(1)
+		eve, ann := client(t.Context(), "2001:db8::1"), client(t.Context(), "2001:db8:0:1::1")
+		release := acquire(t, eve, s.Acquire)
+		var order []string // written under the semaphore
+		wait := func(ctx context.Context, name string) {
+			go func() {
+				done := acquire(t, ctx, s.Acquire)
+				order = append(order, name)
+				done()
+			}()
+			synctest.Wait()
+		}
+		for range 5 {
+			wait(eve, "Eve")
+		}
+		wait(ann, "Ann")
+		release()
+		synctest.Wait()
+		if len(order) != 6 || order[0] != "Ann" {
+			t.Errorf("served in the order %q", order)
+		}
+	})
+}
+
+func TestSemaphoreCancelled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := ratelimit.NewSemaphore(1)
+		gone := errors.New("gone")
+		for _, address := range []string{"203.0.113.1", "203.0.113.2"} { // waits for the client's cap; waits for the slot
+			release := acquire(t, client(t.Context(), "203.0.113.1"), s.Acquire)
+			ctx, cancel := context.WithCancelCause(client(t.Context(), address))
+			failed := make(chan error, 1)
+			go func() {
+				_, err := s.Acquire(ctx)
+				failed <- err
+			}()
+			synctest.Wait()
+			cancel(gone)
+			if err := <-failed; !errors.Is(err, gone) {
+				t.Errorf("from %s: %v, want the cause of the context", address, err)
+			}
+			release()
+			acquire(t, client(t.Context(), address), s.Acquire)() // the cancelled waiter holds nothing
+			if _, err := s.Acquire(ctx); !errors.Is(err, gone) {
+				t.Errorf("from %s with a free slot: %v, want the cause of the context", address, err)
+			}
+			acquire(t, client(t.Context(), address), s.Acquire)()
+		}
+	})
+}
+
+func TestClientCap(t *testing.T) {
+	t.Parallel()
+	for n, limit := range map[int]int{1: 1, 2: 1, 4: 3, 8: 7, 16: 14, 64: 56} {
+		synctest.Test(t, func(t *testing.T) {
+			c := ratelimit.NewClientCap(n)
+			ctx, cancel := context.WithCancel(client(t.Context(), "2001:db8::1"))
+			var releases []func()
+			for range limit {
+				releases = append(releases, acquire(t, ctx, c.Acquire))
+			}
+			failed := make(chan error, 1)
+			go func() {
+				_, err := c.Acquire(client(ctx, "2001:db8::ffff")) // the same /64
+				failed <- err
+			}()
+			synctest.Wait()
+			if len(failed) != 0 {
+				t.Errorf("cap of %d: a network holds more than %d", n, limit)
+			}
+			acquire(t, client(t.Context(), "2001:db8:0:1::1"), c.Acquire)() // another /64
+			acquire(t, t.Context(), c.Acquire)()                            // work without a client is not counted
+			cancel()
+			if err := <-failed; !errors.Is(err, context.Canceled) {
+				t.Errorf("cap of %d: %v", n, err)
+			}
+			for _, release := range releases {
+				release()
+			}
+			for range limit { // everything was released
+				acquire(t, client(t.Context(), "2001:db8::2"), c.Acquire)
+			}
+		})
+	}
+}
+
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{
+		"203.0.113.7":                 "203.0.113.7/32",
+		"::ffff:203.0.113.7":          "203.0.113.7/32",
+		"2001:db8:1:2:3:4:5:6":        "2001:db8:1:2::/64",
+		"2001:db8:1:2::":              "2001:db8:1:2::/64",
+		"fe80::1%eth0":                "fe80::/64",
+		"::1":                         "::/64",
+		"2001:db8:1:3:ffff:ffff::abc": "2001:db8:1:3::/64",
+	} {
+		if got := ratelimit.Network(netip.MustParseAddr(address)); got.String() != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	if got := ratelimit.Network(netip.Addr{}); got.IsValid() {
+		t.Errorf("the zero address: %s", got)
+	}
+	if got := ratelimit.Network(ratelimit.ClientFrom(t.Context())); got.IsValid() {
+		t.Errorf("a context without a client: %s", got)
+	}
+}
