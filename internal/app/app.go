@@ -84,8 +84,6 @@ type App struct {
 	volume      *floor.Volume // nil with Options.NoStorage
 }
 
-const hostsTTL = time.Minute
-
 // New builds all objects. Without a configured database it starts or joins the embedded Postgres and migrates it; an external
 // database is migrated only with Options.Migrate. It serves no request and runs no job: Run does.
 func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -46,7 +47,14 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 // buildMail creates the job runner and the mailer, which sends by SMTP or, without an SMTP server, writes files.
 func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	// A separate LISTEN URL means that the pool goes through a pooler, which does not forward notifications.
-	a.Jobs = jobs.New(a.DB, jobs.Options{Log: a.log, NoPeriodic: a.options.NoPeriodic, PollOnly: a.config.ListenDatabaseURL != a.config.DatabaseURL})
+	o := jobs.Options{
+		Log: a.log, NoPeriodic: a.options.NoPeriodic, PollOnly: a.config.ListenDatabaseURL != a.config.DatabaseURL,
+		Workers: config.JobWorkers, PollInterval: config.JobPollInterval, JobTimeout: config.JobTimeout, StopWithin: config.JobStopWithin,
+	}
+	if o.PollOnly {
+		o.PollInterval = config.JobPollOnlyInterval
+	}
+	a.Jobs = jobs.New(a.DB, o)
 	transport, err := a.mailTransport()
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
@@ -42,7 +43,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	identityStore := identitypostgres.New(a.DB)
 	a.hosts = hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
 		return identityservice.ResolveHost(ctx, identityStore, name)
-	}, a.config.PublicURL, hostsTTL, a.now)
+	}, a.config.PublicURL, config.HostsTTL, a.now)
 	a.watchDirectory(identityStore)
 	hasher, err := password.New(a.config.BcryptCost, 0) // shared by both domains: it caps parallel hashing
 	if err != nil {

@@ -10,11 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// addressBucket limits new anonymous sessions and invalid tokens per client address; Options.AddressBucket overrides its limit.
-var addressBucket = ratelimit.Bucket{Name: "address", Limit: ratelimit.Limit{Capacity: 600, PerSecond: 10}, By: ratelimit.ByAddress}
-
 // takeToken takes a token from the route's bucket. For an anonymous client without a session that is the bucket of its address;
-// the answer then starts a session, which takes a token from addressBucket.
+// the answer then starts a session, which takes a token from Options.AddressBucket.
 func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, caller token.Caller) error {
 	bucket, limited := b.Bucket()
 	if !limited {

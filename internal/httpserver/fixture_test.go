@@ -111,6 +111,7 @@ func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 		Sealer: sealer, PublicURL: public, Now: now, Log: log, Authenticate: authenticate,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		CORSOrigins:    []string{"https://app.example"},
+		AddressBucket:  ratelimit.Limit{Capacity: 600, PerSecond: 10}, AnonymousSession: 24 * time.Hour,
 	}
 	if change != nil {
 		change(&o)

@@ -39,8 +39,8 @@ type Options struct {
 	RequireHTTPS     bool
 	PublicURL        *url.URL
 	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
-	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address; zero: 600, 10/s
-	AnonymousSession time.Duration     // life of the anonymous session cookie; 0: a day
+	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address
+	AnonymousSession time.Duration     // life of the anonymous session cookie
 	Classify         func(error) error // maps errors of libraries to faults and returns others unchanged: database.Classify
 	Maintenance      func() bool       // whether consign maintenance is on
 	Stopping         func() bool       // whether the server is shutting down: answers then close their connections
@@ -79,12 +79,10 @@ func New(o Options) *Server {
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
 		log:     o.Log,
-		buckets: httpapi.NewBuckets(o.Limiter), address: addressBucket,
-		mux:    chi.NewMux(),
-		probes: make(map[string]http.Handler),
-	}
-	if o.AddressBucket.Capacity > 0 {
-		s.address.Limit = o.AddressBucket
+		buckets: httpapi.NewBuckets(o.Limiter),
+		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
+		mux:     chi.NewMux(),
+		probes:  make(map[string]http.Handler),
 	}
 	for _, origin := range o.CORSOrigins {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))

@@ -29,9 +29,6 @@ const (
 )
 
 func newSessions(sealer *seal.Sealer, life time.Duration, secure bool, now func() time.Time) *sessions {
-	if life <= 0 {
-		life = 24 * time.Hour
-	}
 	return &sessions{sealer: sealer, life: life, secure: secure, now: now}
 }
 

@@ -15,6 +15,9 @@ import (
 	"testing"
 )
 
+// maxPixels is the default of CONSIGN_AVATAR_MAX_PIXELS.
+const maxPixels = 50_000_000
+
 var (
 	red    = color.NRGBA{R: 0xe0, A: 0xff}
 	green  = color.NRGBA{G: 0xa0, A: 0xff}

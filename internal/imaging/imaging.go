@@ -23,11 +23,8 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
-// Defaults of Options.
-const (
-	DefaultMaxPixels = 50_000_000 // contract 3.7: 50 megapixels
-	DefaultMaxMemory = 512 << 20  // bytes; pictures of cameras and phones with 50 megapixels need less
-)
+// defaultMaxMemory is in bytes. Pictures of 50 megapixels from cameras and phones need less.
+const defaultMaxMemory = 512 << 20
 
 // quality of the JPEG files. Higher values enlarge the files more than they improve them.
 const quality = 88
@@ -35,11 +32,11 @@ const quality = 88
 // freeThreshold is the cost in bytes from which the memory of a picture is returned to the operating system at once.
 const freeThreshold = 32 << 20
 
-// Options limits a Processor. Zero values take the defaults.
+// Options limits a Processor.
 type Options struct {
-	MaxPixels   int   // width × height of the uploaded picture
+	MaxPixels   int   // width × height of the uploaded picture (contract 3.7)
 	MaxParallel int   // pictures decoded at once; 0: all cores but one, at least one
-	MaxMemory   int64 // bytes for all pictures being decoded; a picture that needs more alone is rejected
+	MaxMemory   int64 // bytes for all pictures being decoded; a picture that needs more alone is rejected; 0: 512 MiB
 }
 
 // Avatar is one stored size of a picture.
@@ -74,11 +71,8 @@ type Processor struct {
 
 // New returns a Processor.
 func New(o Options) *Processor {
-	if o.MaxPixels <= 0 {
-		o.MaxPixels = DefaultMaxPixels
-	}
 	if o.MaxMemory <= 0 {
-		o.MaxMemory = DefaultMaxMemory
+		o.MaxMemory = defaultMaxMemory
 	}
 	if o.MaxParallel <= 0 {
 		o.MaxParallel = max(1, runtime.GOMAXPROCS(0)-1)

@@ -18,7 +18,7 @@ import (
 // avatar makes the avatars of a file, checks size and format of each, and returns the largest.
 func avatar(t testing.TB, file []byte) image.Image {
 	t.Helper()
-	avatars, err := imaging.New(imaging.Options{}).Avatar(t.Context(), bytes.NewReader(file))
+	avatars, err := imaging.New(imaging.Options{MaxPixels: maxPixels}).Avatar(t.Context(), bytes.NewReader(file))
 	if err != nil {
 		t.Fatalf("Avatar: %v", err)
 	}
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			avatars, err := imaging.New(imaging.Options{}).Avatar(t.Context(), bytes.NewReader(test.file))
+			avatars, err := imaging.New(imaging.Options{MaxPixels: maxPixels}).Avatar(t.Context(), bytes.NewReader(test.file))
 			if !errors.Is(err, test.want) || avatars != nil {
 				t.Fatalf("got %v, %v, want %v", avatars, err, test.want)
 			}
@@ -243,7 +243,7 @@ func TestBoundsAreOptions(t *testing.T) {
 	if _, err := imaging.New(imaging.Options{MaxPixels: 10_000}).Avatar(t.Context(), bytes.NewReader(file)); err != nil {
 		t.Errorf("10000 pixels: %v", err)
 	}
-	if _, err := imaging.New(imaging.Options{MaxMemory: 1 << 20}).Avatar(t.Context(), bytes.NewReader(file)); !errors.Is(err, imaging.ErrTooLarge) {
+	if _, err := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxMemory: 1 << 20}).Avatar(t.Context(), bytes.NewReader(file)); !errors.Is(err, imaging.ErrTooLarge) {
 		t.Errorf("a mebibyte: %v", err)
 	}
 }
@@ -277,7 +277,7 @@ func (b *blocking) Seek(offset int64, whence int) (int64, error) {
 func TestParallelLimit(t *testing.T) {
 	t.Parallel()
 	file := encodePNG(t, corners(20, 20))
-	p := imaging.New(imaging.Options{MaxParallel: 1})
+	p := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxParallel: 1})
 	first := &blocking{Reader: bytes.NewReader(file), reached: make(chan struct{}), let: make(chan struct{})}
 	done := make(chan error, 1)
 	go func() {
@@ -307,7 +307,7 @@ func TestParallelLimit(t *testing.T) {
 func TestWaitsForMemory(t *testing.T) {
 	t.Parallel()
 	file := encodePNG(t, corners(20, 20))
-	p := imaging.New(imaging.Options{MaxParallel: 8, MaxMemory: 60 << 20}) // enough for one
+	p := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxParallel: 8, MaxMemory: 60 << 20}) // enough for one
 	first := &blocking{Reader: bytes.NewReader(file), reached: make(chan struct{}), let: make(chan struct{})}
 	done := make(chan error, 1)
 	go func() {
@@ -353,7 +353,7 @@ func (f *failing) Read(p []byte) (int, error) {
 func TestErrorOfTheSourceIsNotTheClients(t *testing.T) {
 	t.Parallel()
 	source := &failing{Reader: bytes.NewReader(encodePNG(t, corners(20, 20))), err: io.ErrClosedPipe}
-	_, err := imaging.New(imaging.Options{}).Avatar(t.Context(), source)
+	_, err := imaging.New(imaging.Options{MaxPixels: maxPixels}).Avatar(t.Context(), source)
 	var refusal *imaging.Refusal
 	if !errors.Is(err, io.ErrClosedPipe) || errors.As(err, &refusal) {
 		t.Errorf("got %v, want the source's own error", err)
@@ -363,7 +363,7 @@ func TestErrorOfTheSourceIsNotTheClients(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	file := withExif(encodeJPEG(t, corners(300, 200)), 6, binary.BigEndian)
-	p := imaging.New(imaging.Options{MaxParallel: 3})
+	p := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxParallel: 3})
 	results := make(chan []imaging.Avatar)
 	for range 12 {
 		go func() {

@@ -72,7 +72,7 @@ func digest(t *testing.T, name string) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	start := time.Now()
-	avatars, err := imaging.New(imaging.Options{}).Avatar(t.Context(), bytes.NewReader(file))
+	avatars, err := imaging.New(imaging.Options{MaxPixels: maxPixels}).Avatar(t.Context(), bytes.NewReader(file))
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
 	if err != nil {
@@ -100,7 +100,7 @@ func BenchmarkAvatar(b *testing.B) {
 		noise.Y[i] = uint8(i*i>>7 + i)
 	}
 	file := encodeJPEG(b, noise)
-	p := imaging.New(imaging.Options{})
+	p := imaging.New(imaging.Options{MaxPixels: maxPixels})
 	b.SetBytes(int64(len(file)))
 	b.ReportAllocs()
 	for b.Loop() {

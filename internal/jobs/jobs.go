@@ -7,7 +7,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -22,40 +21,24 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// Options configure a Runner. Zero values select the defaults in brackets; no setting exists for them.
+// Options configure a Runner. Log is required, and what Run uses: Workers, PollInterval, JobTimeout and StopWithin.
 type Options struct {
-	Log *slog.Logger // [none]
-	// Workers is how many jobs of the default queue run at once [8]. A job that queries holds a connection meanwhile.
+	Log *slog.Logger
+	// Workers is how many jobs of the default queue run at once. A job that queries holds a connection meanwhile.
 	Workers int
 	// PollOnly avoids LISTEN/NOTIFY and its connection, for a pooler that does not forward notifications. Jobs then start
 	// within PollInterval.
 	PollOnly bool
-	// PollInterval is how often the queue is read without a notification [5 s; 1 s if PollOnly].
+	// PollInterval is how often the queue is read without a notification, 100 ms or more.
 	PollInterval time.Duration
-	// JobTimeout bounds one run of a job [2 min]. Its context ends then and the run counts as failed. Periodic work may
-	// take 1/24 of its interval where that is longer, because daily work reads whole tables.
+	// JobTimeout bounds one run of a job. Its context ends then and the run counts as failed. Periodic work may
+	// take 1/24 of its interval where that is longer, because daily work reads whole tables. A job whose server died is given
+	// to another server 30 s after its timeout.
 	JobTimeout time.Duration
-	// StuckAfter is when a job whose server died is given to another [JobTimeout + 30 s]; never below JobTimeout.
-	StuckAfter time.Duration
-	// StopWithin is how long running jobs may continue after Run's context ended, before their contexts end [10 s].
+	// StopWithin is how long running jobs may continue after Run's context ended, before their contexts end.
 	StopWithin time.Duration
 	// NoPeriodic registers periodic work but never schedules it: tests call RunOnce instead.
 	NoPeriodic bool
-}
-
-func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	o.Workers = cmp.Or(o.Workers, 8)
-	if o.PollOnly {
-		o.PollInterval = cmp.Or(o.PollInterval, time.Second)
-	}
-	o.PollInterval = max(cmp.Or(o.PollInterval, 5*time.Second), fetchCooldown)
-	o.JobTimeout = cmp.Or(o.JobTimeout, 2*time.Minute)
-	o.StuckAfter = max(cmp.Or(o.StuckAfter, o.JobTimeout+30*time.Second), o.JobTimeout)
-	o.StopWithin = cmp.Or(o.StopWithin, 10*time.Second)
-	return o
 }
 
 // Runner inserts jobs and, during Run, works them. Commands beside a running server never call Run and only insert. Call
@@ -89,7 +72,7 @@ func (periodicArgs) Kind() string { return "periodic" }
 func New(db *database.DB, o Options) *Runner {
 	r := &Runner{
 		db:       db,
-		options:  o.withDefaults(),
+		options:  o,
 		workers:  river.NewWorkers(),
 		queues:   map[string]river.QueueConfig{},
 		periodic: map[string]periodicWork{},
@@ -121,7 +104,7 @@ func (w periodicWorker) Work(ctx context.Context, job *river.Job[periodicArgs]) 
 	return w.r.RunOnce(database.Unhurried(ctx), job.Args.Name)
 }
 
-// Timeout implements river.Worker. River rescues a run as stuck only after its timeout, even if StuckAfter is shorter.
+// Timeout implements river.Worker. River rescues a run as stuck only after its timeout, even if stuckMargin is shorter.
 func (w periodicWorker) Timeout(job *river.Job[periodicArgs]) time.Duration {
 	w.r.mu.Lock()
 	defer w.r.mu.Unlock()

@@ -1,9 +1,11 @@
 package jobs_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,6 +31,16 @@ func open(t testing.TB, url string) *database.DB {
 	}
 	t.Cleanup(db.Close)
 	return db
+}
+
+// newRunner returns a Runner. Zero values of o are replaced.
+func newRunner(db *database.DB, o jobs.Options) *jobs.Runner {
+	o.Log = slog.New(slog.DiscardHandler)
+	o.Workers = cmp.Or(o.Workers, 8)
+	o.PollInterval = cmp.Or(o.PollInterval, 5*time.Second)
+	o.JobTimeout = cmp.Or(o.JobTimeout, 2*time.Minute)
+	o.StopWithin = cmp.Or(o.StopWithin, 10*time.Second)
+	return jobs.New(db, o)
 }
 
 // start runs a Runner until the returned function is called or the test ends; the function returns Run's error.
@@ -89,7 +101,7 @@ func greeter(r *jobs.Runner) <-chan string {
 func TestCommitAndRollback(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{PollInterval: time.Minute})
+	r := newRunner(db, jobs.Options{PollInterval: time.Minute})
 	ran := greeter(r)
 	start(t, r)
 
@@ -116,7 +128,7 @@ func TestPromptness(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	db := open(t, url)
-	r := jobs.New(db, jobs.Options{PollInterval: time.Hour, NoPeriodic: true})
+	r := newRunner(db, jobs.Options{PollInterval: time.Hour, NoPeriodic: true})
 	ran := greeter(r)
 	start(t, r)
 	enqueue(t, db, r, "first")
@@ -124,7 +136,7 @@ func TestPromptness(t *testing.T) {
 
 	// Another process inserts: it has a Runner that never runs.
 	other := open(t, url)
-	inserter := jobs.New(other, jobs.Options{})
+	inserter := newRunner(other, jobs.Options{})
 	const rounds, parallel = 10, 4
 	var slowest time.Duration
 	for range rounds {
@@ -149,7 +161,7 @@ func TestPromptness(t *testing.T) {
 func TestFailureIsRetried(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{PollInterval: 200 * time.Millisecond})
+	r := newRunner(db, jobs.Options{PollInterval: 200 * time.Millisecond})
 	runs := make(chan int, 10)
 	var n atomic.Int32
 	jobs.Register(r, func(context.Context, greet) error {
@@ -178,7 +190,7 @@ func TestFailureIsRetried(t *testing.T) {
 func TestUnique(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{NoPeriodic: true})
+	r := newRunner(db, jobs.Options{NoPeriodic: true})
 	for range 3 {
 		enqueue(t, db, r, "ann", jobs.Unique())
 	}
@@ -200,7 +212,7 @@ func TestUnique(t *testing.T) {
 func TestAtAndOwnQueue(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{Workers: 1, NoPeriodic: true})
+	r := newRunner(db, jobs.Options{Workers: 1, NoPeriodic: true})
 	r.AddQueue("other", 1)
 	release, ran := make(chan struct{}), make(chan string, 10)
 	jobs.Register(r, func(ctx context.Context, args greet) error {
@@ -235,7 +247,7 @@ func TestAtAndOwnQueue(t *testing.T) {
 func TestStopFinishesRunningJobs(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{StopWithin: 20 * time.Second, NoPeriodic: true})
+	r := newRunner(db, jobs.Options{StopWithin: 20 * time.Second, NoPeriodic: true})
 	started, release := make(chan struct{}), make(chan struct{})
 	jobs.Register(r, func(ctx context.Context, _ greet) error {
 		close(started)
@@ -270,7 +282,7 @@ func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	db := open(t, url)
-	r := jobs.New(db, jobs.Options{StopWithin: 50 * time.Millisecond, NoPeriodic: true})
+	r := newRunner(db, jobs.Options{StopWithin: 50 * time.Millisecond, NoPeriodic: true})
 	started := make(chan struct{})
 	jobs.Register(r, func(ctx context.Context, _ greet) error {
 		close(started)
@@ -287,7 +299,7 @@ func TestStopIsBounded(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("the stop took %v", d)
 	}
-	next := jobs.New(open(t, url), jobs.Options{PollInterval: 200 * time.Millisecond, NoPeriodic: true})
+	next := newRunner(open(t, url), jobs.Options{PollInterval: 200 * time.Millisecond, NoPeriodic: true})
 	ran := greeter(next)
 	start(t, next)
 	if got := receive(t, ran); got != "ann" {
@@ -299,8 +311,8 @@ func TestStopIsBounded(t *testing.T) {
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{
-		PollInterval: 100 * time.Millisecond, JobTimeout: time.Minute, StuckAfter: 2 * time.Minute, NoPeriodic: true,
+	r := newRunner(db, jobs.Options{
+		PollInterval: 100 * time.Millisecond, JobTimeout: time.Minute, NoPeriodic: true,
 	})
 	enqueue(t, db, r, "stuck")
 	enqueue(t, db, r, "running elsewhere")
@@ -325,7 +337,7 @@ func TestEvery(t *testing.T) {
 	url := pgtest.URL(t)
 	runs, release := make(chan string, 100), make(chan struct{})
 	for i := range 3 {
-		r := jobs.New(open(t, url), jobs.Options{PollInterval: 100 * time.Millisecond})
+		r := newRunner(open(t, url), jobs.Options{PollInterval: 100 * time.Millisecond})
 		r.Every("tick", 50*time.Millisecond, func(ctx context.Context) error {
 			runs <- fmt.Sprint(i)
 			select {
@@ -347,7 +359,7 @@ func TestEvery(t *testing.T) {
 // TestDailyWorkHasTime: what comes once a day, such as the sweep of a large store, may take longer than a job.
 func TestDailyWorkHasTime(t *testing.T) {
 	t.Parallel()
-	r := jobs.New(open(t, pgtest.URL(t)), jobs.Options{JobTimeout: time.Minute})
+	r := newRunner(open(t, pgtest.URL(t)), jobs.Options{JobTimeout: time.Minute})
 	left := make(chan time.Duration, 1)
 	r.Every("sweep", 24*time.Hour, func(ctx context.Context) error {
 		deadline, _ := ctx.Deadline()
@@ -363,7 +375,7 @@ func TestDailyWorkHasTime(t *testing.T) {
 func TestRunOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{NoPeriodic: true})
+	r := newRunner(db, jobs.Options{NoPeriodic: true})
 	ran, broken := 0, errors.New("broken")
 	r.Every("tidy", time.Hour, func(context.Context) error { ran++; return nil })
 	r.Every("fail", time.Hour, func(context.Context) error { return broken })
@@ -381,7 +393,7 @@ func TestRunOnce(t *testing.T) {
 func TestPollOnly(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{PollOnly: true, PollInterval: 100 * time.Millisecond, NoPeriodic: true})
+	r := newRunner(db, jobs.Options{PollOnly: true, PollInterval: 100 * time.Millisecond, NoPeriodic: true})
 	ran := greeter(r)
 	start(t, r)
 	enqueue(t, db, r, "ann")
@@ -392,7 +404,7 @@ func TestPollOnly(t *testing.T) {
 func TestRunWaitsForPostgres(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	r := jobs.New(db, jobs.Options{})
+	r := newRunner(db, jobs.Options{})
 	db.Close() // every query fails from here on
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -19,6 +19,7 @@ import (
 const (
 	fetchCooldown    = 100 * time.Millisecond // minimum time between reads of a queue: the longest delay of a notified job
 	startRetry       = time.Second            // between attempts to start while Postgres is unavailable
+	stuckMargin      = 30 * time.Second       // after JobTimeout, a job that still counts as running is given to another server
 	stopGrace        = 5 * time.Second        // for jobs to return after their context ended
 	maxRetryDelay    = time.Hour
 	periodicAttempts = 5
@@ -76,7 +77,7 @@ func (r *Runner) client() (*river.Client[pgx.Tx], error) {
 		FetchPollInterval:    r.options.PollInterval,
 		PollOnly:             r.options.PollOnly,
 		JobTimeout:           r.options.JobTimeout,
-		RescueStuckJobsAfter: r.options.StuckAfter,
+		RescueStuckJobsAfter: r.options.JobTimeout + stuckMargin,
 		SoftStopTimeout:      r.options.StopWithin,
 		MaxAttempts:          maxAttempts,
 		PeriodicJobs:         r.periodicJobs(),

@@ -75,7 +75,7 @@ type Mail struct {
 // Options of a Mailer. Zero values take the defaults in brackets.
 type Options struct {
 	From           string        // address or "Name <address>" that every mail comes from; required
-	ProductName    string        // [Consign]
+	ProductName    string        // required
 	ProductURL     string        // shown in the footer if set
 	SupportContact string        // shown in the footer if set
 	Workers        int           // mails sent at once [4]
@@ -121,7 +121,6 @@ func New(
 	if err != nil {
 		return nil, fmt.Errorf("sender address %q: %w", o.From, err)
 	}
-	o.ProductName = cmp.Or(o.ProductName, "Consign")
 	from.Name = cmp.Or(line(from.Name, maxName), line(o.ProductName, maxName))
 	o.Workers = cmp.Or(o.Workers, 4)
 	o.SendTimeout = cmp.Or(o.SendTimeout, time.Minute)

@@ -2,6 +2,7 @@ package mail_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -64,10 +65,13 @@ func newPost(t testing.TB, url string, transport mail.Transport, o mail.Options)
 	}
 	p := &post{t: t, db: db, log: &buffer{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
 	log := slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	p.runner = jobs.New(db, jobs.Options{Log: log, PollInterval: 100 * time.Millisecond, NoPeriodic: true})
+	p.runner = jobs.New(db, jobs.Options{
+		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 100 * time.Millisecond, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
+	})
 	if o.From == "" {
 		o.From = "no-reply@example.org"
 	}
+	o.ProductName = cmp.Or(o.ProductName, "Consign")
 	if o.FirstRetry == 0 {
 		o.FirstRetry = time.Millisecond
 	}

@@ -394,7 +394,7 @@ func TestNewRefusesAWrongSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := &database.DB{}
-	_, err = mail.New(db, jobs.New(db, jobs.Options{}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
+	_, err = mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
 	if err == nil {
 		t.Error("a sender that is no address was accepted")
 	}

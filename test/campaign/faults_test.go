@@ -247,7 +247,7 @@ func (f *faults) collect() {
 // checkMails waits until each transfer was announced to the owner and confirmed to its uploader, once.
 func (f *faults) checkMails(rounds int) {
 	f.t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // jobs.Options.StuckAfter (2.5 min) and River's half minute until a killed server's mail is another's
+	deadline := time.Now().Add(5 * time.Minute) // a job stuck after 2.5 min and River's half minute until a killed server's mail is another's
 	for {
 		f.collect()
 		kinds := map[string]int{}

@@ -134,8 +134,10 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	revocations := token.NewRevocations(db, nil, time.Hour, k.now, log)
 	const issuer, namespace = "http://localhost:8080/id/v3", "https://consign.dev/"
 	k.verifier = token.NewVerifier(ring, issuer, namespace, revocations, k.now)
-	runner := jobs.New(db, jobs.Options{NoPeriodic: true})
-	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com"}, k.now, log)
+	runner := jobs.New(db, jobs.Options{
+		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 5 * time.Second, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
+	})
+	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com", ProductName: "Consign"}, k.now, log)
 	must(t, err)
 	hasher, err := passwords.New(4, 0)
 	must(t, err)

@@ -124,7 +124,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com"}, w.now, log)
+	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com", ProductName: "Consign"}, w.now, log)
 	if err != nil {
 		w.t.Fatal(err)
 	}
