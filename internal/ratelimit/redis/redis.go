@@ -10,13 +10,15 @@ import (
 	"crypto/sha256"
 	_ "embed" // take.lua
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	client "github.com/gomodule/redigo/redis"
+	client "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
@@ -45,7 +47,7 @@ type Options struct {
 
 // Store is a ratelimit.Store in Redis.
 type Store struct {
-	pool     *client.Pool
+	client   *client.Client
 	script   *client.Script
 	now      func() time.Time
 	log      *slog.Logger
@@ -66,40 +68,35 @@ type Stats struct {
 	Fallbacks int64 // tokens counted in memory instead of Redis
 }
 
-// New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0.
-// Errors: for a malformed URL, without repeating it, because it may hold a password. A server that does not answer is not
-// an error.
+// errURL does not repeat the URL, which may hold a password.
+var errURL = errors.New("is not a URL like redis://user:password@host:6379/0, rediss://host:6379/0 or unix:///path/to/socket?db=0")
+
+// New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0. A server
+// that does not answer is not an error. Errors: for a malformed URL.
 func New(ctx context.Context, url string, o Options) (*Store, error) {
-	dial, err := dialer(url)
+	options, err := client.ParseURL(url)
 	if err != nil {
-		return nil, err
+		return nil, errURL
 	}
+	logging.Disable()                                 // the library would write to standard error; fail logs each change of state
+	options.MaxRetries, options.DialerRetries = -1, 1 // the fallback is faster than a retry; a token must not count twice
+	options.ContextTimeoutEnabled = true
+	options.DialTimeout = answerWithin
+	options.PoolSize, options.ConnMaxIdleTime = connections, idleFor
+	options.Protocol, options.DisableIdentity = 2, true // no commands beyond authentication when a connection opens
 	fallbackClock := o.Now
 	if fallbackClock == nil {
 		fallbackClock = time.Now
 	}
-	pool := &client.Pool{
-		DialContext: dial, TestOnBorrowContext: alive,
-		MaxActive: connections, MaxIdle: connections, IdleTimeout: idleFor, Wait: true,
-	}
-	s := &Store{pool: pool, script: client.NewScript(1, script), now: o.Now, log: o.Log, fallback: ratelimit.NewMemory(fallbackClock)}
+	s := &Store{client: client.NewClient(options), script: client.NewScript(script), now: o.Now, log: o.Log, fallback: ratelimit.NewMemory(fallbackClock)}
 	if err := s.ping(ctx); err != nil {
 		s.fail(err)
 	}
 	return s, nil
 }
 
-// alive pings a connection that was idle for a second: the server may have been restarted.
-func alive(ctx context.Context, c client.Conn, lastUsed time.Time) error {
-	if time.Since(lastUsed) < askEvery {
-		return nil
-	}
-	_, err := client.DoContext(c, ctx, "PING")
-	return err
-}
-
 // Close closes the connections.
-func (s *Store) Close() error { return s.pool.Close() }
+func (s *Store) Close() error { return s.client.Close() }
 
 // Stats returns the counters.
 func (s *Store) Stats() Stats {
@@ -145,21 +142,18 @@ func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, change i
 	if s.now != nil {
 		now = s.now().UnixMicro()
 	}
-	conn, err := s.pool.GetContext(ctx)
+	rate := strconv.FormatFloat(l.PerSecond, 'g', -1, 64)
+	answer, err := s.script.Run(ctx, s.client, []string{bucketKey(key)}, l.Capacity, rate, change, now, forgetAfter.Milliseconds()).Slice()
 	if err != nil {
 		return false, 0, err
 	}
-	defer func() { _ = conn.Close() }()
-	answer, err := client.Values(s.script.DoContext(ctx, conn, bucketKey(key),
-		l.Capacity, strconv.FormatFloat(l.PerSecond, 'g', -1, 64), change, now, forgetAfter.Milliseconds()))
-	if err != nil {
-		return false, 0, err
+	if len(answer) == 2 {
+		text, _ := answer[1].(string)
+		if before, err := strconv.ParseFloat(text, 64); err == nil {
+			return answer[0] == int64(1), before, nil
+		}
 	}
-	var verdict int64
-	if _, err := client.Scan(answer, &verdict, &before); err != nil {
-		return false, 0, fmt.Errorf("unexpected answer: %w", err)
-	}
-	return verdict == 1, before, nil
+	return false, 0, fmt.Errorf("unexpected answer: %v", answer)
 }
 
 // bucketKey hashes the identifier, which may be an address or the key of a link.
@@ -190,13 +184,7 @@ func (s *Store) ask(ctx context.Context) {
 func (s *Store) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	conn, err := s.pool.GetContext(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	_, err = client.DoContext(conn, ctx, "SET", keyPrefix+"ping", 1, "EX", 60)
-	return err
+	return s.client.Set(ctx, keyPrefix+"ping", 1, time.Minute).Err()
 }
 
 // fail switches to the fallback.

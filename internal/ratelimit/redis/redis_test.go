@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	client "github.com/gomodule/redigo/redis"
 	"github.com/google/go-cmp/cmp"
+	client "github.com/redis/go-redis/v9"
 
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
@@ -52,13 +52,10 @@ func open(t testing.TB, url string, now func() time.Time) (*redis.Store, *logs) 
 	return s, l
 }
 
-// dial connects a test to a server past the store.
-func dial(t *testing.T, server *redistest.Server) client.Conn {
+// dial returns a connection to database n of a server, beside the store's.
+func dial(t *testing.T, server *redistest.Server, n int) *client.Client {
 	t.Helper()
-	c, err := client.DialContext(t.Context(), "unix", strings.TrimPrefix(server.URL, "unix://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := client.NewClient(&client.Options{Network: "unix", Addr: strings.TrimPrefix(server.URL, "unix://"), DB: n})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -179,14 +176,13 @@ func TestKeysTellNothing(t *testing.T) {
 	s, _ := open(t, server.URL, nil)
 	take(t, s, "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)})
 	take(t, s, "never", ratelimit.Limit{Capacity: 3})
-	c := dial(t, server)
-	keys, err := client.Strings(c.Do("KEYS", "*"))
+	c := dial(t, server, 0)
+	keys, err := c.Keys(t.Context(), "*").Result()
 	if err != nil || len(keys) != 3 { // the two and the ping
 		t.Fatalf("%q, %v", keys, err)
 	}
 	for _, key := range keys {
-		milliseconds, err := client.Int64(c.Do("PTTL", key))
-		life := time.Duration(milliseconds) * time.Millisecond
+		life, err := c.PTTL(t.Context(), key).Result()
 		if !strings.HasPrefix(key, "consign:bucket:") || strings.Contains(key, "ann") || err != nil || life <= 0 || life > 24*time.Hour {
 			t.Errorf("%s lives for %s, %v", key, life, err)
 		}
@@ -194,7 +190,7 @@ func TestKeysTellNothing(t *testing.T) {
 	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}), s.Return(t.Context(), "never", hour(3)), s.Return(t.Context(), "unknown", hour(3))); err != nil {
 		t.Fatal(err)
 	}
-	if keys, _ := client.Strings(c.Do("KEYS", "*")); len(keys) != 1 {
+	if keys := c.Keys(t.Context(), "*").Val(); len(keys) != 1 {
 		t.Errorf("after their only tokens were returned: %q", keys)
 	}
 }
@@ -203,17 +199,14 @@ func TestKeysTellNothing(t *testing.T) {
 func TestURLSaysWhoAndWhere(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
-	c := dial(t, server)
-	if _, err := c.Do("ACL", "SETUSER", "ann", "on", ">p@ss", "~consign:*", "+@all"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Do("SELECT", 3); err != nil {
+	c := dial(t, server, 3)
+	if err := c.Do(t.Context(), "ACL", "SETUSER", "ann", "on", ">p@ss", "~consign:*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
 	socket := strings.TrimPrefix(server.URL, "unix://")
 	s, _ := open(t, "unix://ann:p%40ss@"+socket+"?db=3", nil)
 	take(t, s, "x", hour(1))
-	if keys, err := client.Strings(c.Do("KEYS", "*")); len(keys) != 2 || err != nil || s.Stats().Away {
+	if keys, err := c.Keys(t.Context(), "*").Result(); len(keys) != 2 || err != nil || s.Stats().Away {
 		t.Errorf("in database 3: %q, %v; %+v", keys, err, s.Stats())
 	}
 	if stranger, _ := open(t, "unix://ann:wrong@"+socket, nil); !stranger.Stats().Away {
@@ -297,9 +290,9 @@ func TestRefusingServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	s, _ := open(t, server.URL, nil)
-	c := dial(t, server)
+	c := dial(t, server, 0)
 	set := func(memory string) {
-		if _, err := c.Do("CONFIG", "SET", "maxmemory", memory); err != nil {
+		if err := c.ConfigSet(t.Context(), "maxmemory", memory).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
