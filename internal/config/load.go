@@ -13,8 +13,8 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// Load reads and validates the settings, and makes the secret key in DataDir when it is wanted there and missing. Its
-// error holds one sentence per problem, each a line of its own.
+// Load reads and validates the settings. Without CONSIGN_SECRET_KEY it reads the secret key in DataDir, or creates it. The
+// error has one line for each problem.
 func Load(environ []string) (Config, error) {
 	c, err := Parse(environ)
 	if err != nil {
@@ -29,14 +29,14 @@ func Load(environ []string) (Config, error) {
 	return c, nil
 }
 
-// Parse is Load without touching the disk: SecretKey stays empty when it would come from DataDir. environ is in the
-// form of os.Environ; variables without our prefix are ignored, a variable set to nothing counts as unset.
+// Parse is Load without access to the disk: SecretKey stays empty when it would come from DataDir. environ has the form of
+// os.Environ. Variables without Prefix are ignored. An empty variable counts as unset.
 func Parse(environ []string) (Config, error) {
 	given, problems := collect(environ)
 	var c Config
 	err := env.ParseWithOptions(&c, env.Options{Environment: given, Prefix: Prefix, DefaultValueTagName: "default", FuncMap: parsers})
 	problems = append(problems, sentences(err)...)
-	if len(problems) > 0 { // what was not understood cannot be judged
+	if len(problems) > 0 { // values that do not parse cannot be validated
 		return Config{}, errors.Join(problems...)
 	}
 	_, httpsGiven := given[Prefix+"REQUIRE_HTTPS"]
@@ -52,7 +52,7 @@ func Parse(environ []string) (Config, error) {
 	return c, nil
 }
 
-// collect picks our variables and complains about those that no setting has.
+// collect returns the variables with Prefix that are not empty, and a problem for each that is no setting.
 func collect(environ []string) (given map[string]string, problems []error) {
 	given = map[string]string{}
 	var names []string
@@ -75,7 +75,7 @@ func collect(environ []string) (given map[string]string, problems []error) {
 	return given, problems
 }
 
-// suggestion names the setting that was probably meant.
+// suggestion returns the end of a sentence that names the most similar setting, if one is similar.
 func suggestion(name string, names []string) string {
 	best, least := "", 4
 	for _, candidate := range names {
@@ -89,7 +89,7 @@ func suggestion(name string, names []string) string {
 	return "; did you mean " + best + "?"
 }
 
-// distance is Levenshtein's: insertions, deletions and replacements that turn a into b.
+// distance returns the Levenshtein distance of a and b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -110,7 +110,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// sentences turns the library's errors, which name struct fields, into ours, which name variables.
+// sentences converts the library's errors, which name struct fields, to errors that name variables.
 func sentences(err error) []error {
 	var all env.AggregateError
 	if err == nil {
@@ -132,7 +132,7 @@ func sentences(err error) []error {
 	return list
 }
 
-// complete fills in the defaults that depend on other settings.
+// complete sets the defaults that depend on other settings.
 func (c *Config) complete(httpsGiven bool) error {
 	dir, err := filepath.Abs(c.DataDir)
 	if err != nil {

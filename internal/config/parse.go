@@ -20,8 +20,8 @@ const (
 	secretBytes = 32
 )
 
-// The parsers' errors continue a sentence that begins with the variable's name, and never repeat its value: it may hold
-// a password.
+// parsers maps a field's type to its parser. A parser's error continues a sentence that begins with the variable's name. It does
+// not repeat the value, which may hold a password.
 var parsers = map[reflect.Type]env.ParserFunc{
 	reflect.TypeFor[bool]():           parser(parseSwitch),
 	reflect.TypeFor[int]():            parser(parseInt),
@@ -92,7 +92,7 @@ func parseKey(s string) ([]byte, error) {
 	return nil, errors.New("must be 32 bytes in base64, as `openssl rand -base64 32` prints them")
 }
 
-// parseSpan is ParseDuration, with 0 and 0s for none at all: Config.validate knows which settings take that.
+// parseSpan is ParseDuration that also accepts 0 and 0s. Config.validate refuses zero where a setting does not allow it.
 func parseSpan(s string) (time.Duration, error) {
 	if s == "0" || s == "0s" {
 		return 0, nil
@@ -102,8 +102,8 @@ func parseSpan(s string) (time.Duration, error) {
 
 var errDuration = errors.New("must be a duration like 90s, 15m, 48h or 30d")
 
-// ParseDuration reads what time.ParseDuration reads, and days of 24 hours in front of it: "30d", "1d12h". The result is
-// positive and at most a hundred years.
+// ParseDuration parses the syntax of time.ParseDuration, optionally preceded by days of 24 hours: "30d", "1d12h". The result
+// is positive and at most a hundred years.
 func ParseDuration(s string) (time.Duration, error) {
 	var total time.Duration
 	days, rest, found := strings.Cut(s, "d")
@@ -129,7 +129,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	return total, nil
 }
 
-// formatDuration is ParseDuration's inverse; no duration is no text.
+// formatDuration is the inverse of ParseDuration. Zero is the empty string.
 func formatDuration(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -14,12 +14,12 @@ import (
 
 const mask = "********"
 
-// Setting is a row of the reference.
+// Setting is one row of the reference.
 type Setting struct {
-	Group   string // heading under which it stands
-	Name    string // of the variable, with prefix
-	Type    string // in words
-	Default string // value, or in words what an unset variable means; empty: nothing
+	Group   string // heading of its section
+	Name    string // name of the variable, with prefix
+	Type    string // type in words
+	Default string // default value, or its meaning in words; empty: none
 	Doc     string // one or two sentences
 	Secret  bool   // never printed
 }
@@ -84,8 +84,8 @@ func (c *Config) fields() iter.Seq2[reflect.StructField, reflect.Value] {
 	}
 }
 
-// Print writes the effective configuration, one NAME=value a line under the headings of the reference. Secrets and the
-// passwords inside URLs are masked.
+// Print writes the effective settings as lines NAME=value, under the headings of the reference. It masks secrets and the
+// passwords in URLs.
 func (c Config) Print(w io.Writer) error {
 	var b strings.Builder
 	for field, value := range c.fields() {
@@ -142,14 +142,14 @@ var (
 	parameters  = regexp.MustCompile(`(?i)([?&;][^=&;]*(?:password|passwd|secret|token|key)[^=&;]*=)[^&;#]*`)
 )
 
-// maskURL hides the password of a URL's user part and the values of query parameters that are named like secrets. It
-// works on the text, so that nothing shows only because it does not parse.
+// maskURL masks the password in a URL's user part and the values of query parameters that are named like secrets. It works on
+// the text, so that a malformed URL is masked too.
 func maskURL(s string) string {
 	s = credentials.ReplaceAllString(s, "${1}"+mask+"@")
 	return parameters.ReplaceAllString(s, "${1}"+mask)
 }
 
-// Markdown writes the reference as a table per group.
+// Markdown writes the reference, one table for each group.
 func Markdown(w io.Writer) error {
 	var b strings.Builder
 	group := ""

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// SecretFile is the name, in DataDir, of the file with the secret key that the server made itself.
+// SecretFile is the name of the file in DataDir with the secret key that the server generated.
 const SecretFile = "secret.key"
 
-// ensureSecretKey reads the key that belongs to the data directory, after making it the first time. Of several starts
-// at once all get the same key: the complete file is linked to its name, which only one of them can do.
+// ensureSecretKey returns the secret key in dir. It creates the key if there is none. Parallel starts get the same key: each
+// writes a complete file and hard-links it to the name, which succeeds only once.
 func ensureSecretKey(dir string) ([]byte, error) {
 	name := filepath.Join(dir, SecretFile)
 	key, err := readSecretKey(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	// Not listable, but passable: the database's user must reach its own directory inside.
+	// 0711: the user of the embedded Postgres must be able to reach its directory in dir, but not list dir.
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func ensureSecretKey(dir string) ([]byte, error) {
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
 	fresh := make([]byte, secretBytes)
-	rand.Read(fresh) // crashes instead of failing
+	rand.Read(fresh) // never returns an error
 	_, err = draft.WriteString(base64.StdEncoding.EncodeToString(fresh) + "\n")
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func ensureSecretKey(dir string) ([]byte, error) {
 	if err := syncDir(dir); err != nil {
 		return nil, err
 	}
-	// The directory itself may be new; above it we may not be allowed to read, and then it is not of our making.
+	// dir itself may be new. If its parent cannot be read, then this process did not create dir.
 	if err := syncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ func (k *checks) must(holds bool, name, sentence string) {
 	}
 }
 
-// validate judges what was given, before complete adds to it.
+// validate checks the given values, before complete sets the defaults that depend on them.
 func (c *Config) validate(publicGiven bool) []error {
 	k := &checks{}
 	k.tags(c)
@@ -53,7 +53,7 @@ func (c *Config) validate(publicGiven bool) []error {
 	return slices.CompactFunc(k.problems, func(a, b error) bool { return a.Error() == b.Error() })
 }
 
-// tags checks what the table itself says: allowed words and bounds.
+// tags checks the allowed words and bounds in the tags of Config.
 func (k *checks) tags(c *Config) {
 	for field, value := range c.fields() {
 		name := field.Tag.Get("env")
@@ -130,7 +130,7 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	})
 }
 
-// service judges the URL of a service, which may hold a password: one with a / or # in it as it is makes no URL.
+// service checks the URL of a service. A / or # in its password must be percent-encoded, otherwise the URL does not parse.
 func (k *checks) service(name, value, form string, good func(u *url.URL) bool) {
 	u, err := url.Parse(value)
 	sentence := "must be " + form
@@ -140,7 +140,7 @@ func (k *checks) service(name, value, form string, good func(u *url.URL) bool) {
 	k.must(value == "" || err == nil && good(u), name, sentence)
 }
 
-// content is what a file of PEM or JSON begins with, plain or in base64. The error of opening a file by that name would tell it.
+// content matches the begin of PEM or JSON, plain or in base64. Opening a file of such a name would put a secret in the error.
 var content = regexp.MustCompile(`^\s*(?:-----BEGIN|LS0tLS1|[\[{])`)
 
 var colour = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
