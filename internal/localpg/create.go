@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// Databases sort by code point everywhere; the character types are those of the first locale that the system has.
+// Databases sort by code point on every system. The character types are those of the first locale that the system has.
 var locales = [][]string{
 	{"--locale=C.UTF-8"},
 	{"--locale=C", "--lc-ctype=en_US.UTF-8"},
 	{"--locale=C"},
 }
 
-// create makes the cluster if there is none. It appears under its name only when it is complete, so that a crash in
-// between leaves nothing but a directory that the next start removes.
+// create makes the cluster if there is none. It renames the complete cluster into place. After a crash, the next start removes
+// the incomplete directory.
 func (c *Cluster) create(ctx context.Context) error {
 	_, err := os.Stat(c.data())
 	if err == nil {
@@ -87,8 +87,8 @@ func (c *Cluster) initdb(ctx context.Context, dir string) error {
 	return problem
 }
 
-// admit writes who may connect: over the socket, as the superuser, the system users root, the cluster's owner and
-// whoever runs this. Root has none of their passwords and needs none.
+// admit writes pg_hba.conf and pg_ident.conf. The system users root, the cluster's owner and the user of this process may
+// connect over the socket as the superuser, without a password.
 func (c *Cluster) admit() error {
 	names := []string{"root", c.owner.name, nameOf(os.Geteuid())}
 	slices.Sort(names)
@@ -114,7 +114,7 @@ func (c *Cluster) admit() error {
 	return nil
 }
 
-// writeDurably writes a file that is either there in full or not at all, power cuts included.
+// writeDurably writes a file atomically and durably: it is complete or absent, even after a power failure.
 func writeDurably(path, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-")
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package localpg owns the private Postgres: a cluster under a directory of ours, made with the system's initdb, run by
-// the system's postgres, reached over a unix socket by whoever owns the directory. The server uses it when no database
-// is configured, the tests always. Several processes share one cluster: the first starts it, the last one to close
-// stops it, and one that dies without closing leaves it running for the next.
+// Package localpg runs the embedded Postgres: a private cluster in a directory. It uses the system's initdb and postgres, and
+// listens only on a unix socket that the directory's owner can reach. The server uses it when no database is configured. Tests
+// always use it. Several processes share one cluster. The first starts it, and the last one to close stops it. A process that
+// dies without closing leaves it running.
 //
-// It knows nothing of what is stored in the databases; package database opens and migrates them.
+// Package database opens and migrates the databases in it.
 package localpg
 
 import (
@@ -23,18 +23,18 @@ const (
 	superuser      = "consign"
 	port           = "5432" // only names the socket file: nothing listens on TCP
 	defaultLimit   = 100
-	startTimeout   = 60 * time.Second // crash recovery after kill -9 included
+	startTimeout   = 60 * time.Second // includes crash recovery after kill -9
 	stopTimeout    = 30 * time.Second
 	pollInterval   = 20 * time.Millisecond
 	superviseEvery = 2 * time.Second
 )
 
-// Options says where a cluster lives and how it runs. Only Dir is required.
+// Options configure a cluster. Only Dir is required.
 type Options struct {
-	// Dir holds the cluster. As root, with a Dir that user postgres cannot reach, it holds the locks and the name of
-	// a directory under /var/lib/consign, where the cluster then is.
+	// Dir holds the cluster. If the process is root and user postgres cannot reach Dir, then Dir holds only the locks and the
+	// name of a directory under /var/lib/consign with the cluster.
 	Dir string
-	// Fsync makes commits survive a power cut. Tests leave it off.
+	// Fsync makes commits survive a power failure. Tests leave it off.
 	Fsync bool
 	// Database is created when it does not exist; empty: "consign".
 	Database string
@@ -59,8 +59,8 @@ type Cluster struct {
 	closed  bool
 }
 
-// Start makes the cluster where there is none, starts it where it does not run, and counts this process among its
-// users. It waits for crash recovery, for another process that is starting or stopping the cluster, and up to a minute.
+// Start creates the cluster if there is none, starts it if it does not run, and takes a shared lock on it. It waits up to a
+// minute for crash recovery and for another process that is starting or stopping the cluster.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -86,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 }
 
 func (c *Cluster) start(ctx context.Context) error {
-	// Others pass through here to their own files, user postgres to the cluster; nobody else reads anything.
+	// 0711: other users reach their own files below, but cannot list the directory.
 	if err := os.MkdirAll(c.options.Dir, 0o711); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare brings the located cluster from whatever state it is in to running with the wanted database in it.
+// prepare creates and starts the located cluster as far as needed, and creates the database.
 func (c *Cluster) prepare(ctx context.Context) error {
 	if err := c.create(ctx); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return c.ensureDatabase(ctx)
 }
 
-// URL returns the connection URL of a database of this cluster; it needs no password.
+// URL returns the connection URL of a database of this cluster. It needs no password.
 func (c *Cluster) URL(dbname string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + dbname}
 	query := url.Values{"host": {c.socket}, "port": {port}, "sslmode": {"disable"}}.Encode()
@@ -130,13 +130,13 @@ func (c *Cluster) URL(dbname string) string {
 	return u.String()
 }
 
-// Dir returns the directory the cluster lies in: Options.Dir, unless user postgres could not reach that.
+// Dir returns the directory of the cluster: Options.Dir, unless user postgres cannot reach it.
 func (c *Cluster) Dir() string { return c.dir }
 
 // Bin returns the directory of the Postgres programs in use.
 func (c *Cluster) Bin() string { return c.bin }
 
-// Run starts the cluster again whenever it is found dead, until ctx ends. It never stops it: that is Close.
+// Run restarts the cluster when it has died, until ctx ends. Close stops it.
 func (c *Cluster) Run(ctx context.Context) error {
 	tick := time.NewTicker(superviseEvery)
 	defer tick.Stop()
@@ -168,8 +168,7 @@ func (c *Cluster) runOnce(ctx context.Context) error {
 	return c.ensureRunning(ctx)
 }
 
-// Close gives the cluster up; the last process to do so stops it and waits until it has stopped. A second Close does
-// nothing.
+// Close releases the cluster. The last process to do so stops it and waits until it has stopped. A second Close does nothing.
 func (c *Cluster) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()

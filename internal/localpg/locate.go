@@ -19,13 +19,13 @@ import (
 
 const elsewhere = "/var/lib/consign"
 
-// account is the system user whose files and processes a cluster's are.
+// account is the system user that owns a cluster's files and processes.
 type account struct {
 	uid, gid int
 	name     string // empty when the system has no name for it
 }
 
-// locate finds where the cluster lies or shall lie, whose it is and which programs fit it.
+// locate determines the cluster's directory, owner and programs.
 func (c *Cluster) locate(ctx context.Context) error {
 	c.dir = c.options.Dir
 	record := filepath.Join(c.options.Dir, "location")
@@ -53,8 +53,8 @@ func (c *Cluster) locate(ctx context.Context) error {
 	return c.moveElsewhere(ctx, record)
 }
 
-// findOwner sets the account that the cluster's processes run as: whoever owns the data there is, else the caller, or,
-// for root, which Postgres refuses to run as, user postgres or nobody.
+// findOwner sets the account that the cluster runs as: the owner of existing data, else the current user. Postgres refuses to
+// run as root, so for root it is user postgres or nobody.
 func (c *Cluster) findOwner() (exists bool, err error) {
 	info, err := os.Stat(c.data())
 	if err == nil {
@@ -97,8 +97,8 @@ func nameOf(uid int) string {
 	return ""
 }
 
-// reach proves that the owner can enter dir, by running a harmless program there: permission bits alone do not tell of
-// access lists or network file systems.
+// reach checks that the owner can enter dir by running a harmless program there. Permission bits alone do not show access
+// control lists or network file systems.
 func (c *Cluster) reach(ctx context.Context, dir string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, "postgres"), "-V")
 	cmd.Dir = dir
@@ -107,8 +107,8 @@ func (c *Cluster) reach(ctx context.Context, dir string) error {
 	return cmd.Run()
 }
 
-// moveElsewhere chooses a directory that user postgres can reach and notes it in record, before anything is stored in
-// it. The name is made from the directory and chance, so that a DATA_DIR made anew never meets its predecessor's data.
+// moveElsewhere chooses a directory that user postgres can reach, and writes its name to record before anything is stored in it.
+// The name has a random part, so that a re-created DATA_DIR never gets the data of its predecessor.
 func (c *Cluster) moveElsewhere(ctx context.Context, record string) error {
 	if err := c.reach(ctx, "/"); err != nil {
 		return fmt.Errorf("user %s cannot run %s: %w", c.owner.name, filepath.Join(c.bin, "postgres"), err)
@@ -143,8 +143,8 @@ func (c *Cluster) reportPlace() error {
 	return nil
 }
 
-// makeSocketDir makes the private directory of the socket: beside the data, or, where that name would be longer than a
-// socket address can hold or have a comma, which parts the hosts of a URL, under /tmp.
+// makeSocketDir makes the private directory of the socket. It is beside the data. It is under /tmp if the name would be too long
+// for a socket address, or contain a comma, which separates hosts in a connection URL.
 func (c *Cluster) makeSocketDir() error {
 	c.socket = filepath.Join(c.dir, "socket")
 	longest := 103
@@ -158,7 +158,7 @@ func (c *Cluster) makeSocketDir() error {
 	if err := c.makePrivate(c.socket); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// In /tmp anybody could have made it first.
+	// In /tmp, another user may have created it first.
 	info, err := os.Lstat(c.socket)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (c *Cluster) makePrivate(dir string) error {
 	return c.give(dir)
 }
 
-// give makes the owner own what we made for it.
+// give changes the owner of a new file or directory to the cluster's owner.
 func (c *Cluster) give(path string) error {
 	if c.owner.uid == os.Geteuid() {
 		return nil
@@ -185,7 +185,8 @@ func (c *Cluster) give(path string) error {
 	return os.Lchown(path, c.owner.uid, c.owner.gid)
 }
 
-// environment is ours without what would redirect Postgres' programs, in a locale that exists everywhere.
+// environment returns the process's environment without variables that redirect Postgres' programs, and with a locale that
+// exists on every system.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
 	for _, entry := range os.Environ() {

@@ -18,7 +18,7 @@ const (
 
 var errLocked = errors.New("locked by another process")
 
-// lock is an advisory lock on a file; the kernel releases it when the process ends in whatever way.
+// lock is an advisory lock on a file. The kernel releases it when the process ends.
 type lock struct{ file *os.File }
 
 // acquire waits for the lock until ctx ends.
@@ -45,7 +45,7 @@ func acquire(ctx context.Context, path string, how lockMode) (*lock, error) {
 	}
 }
 
-// tryExclusive takes the lock if nobody holds it, else it returns errLocked.
+// tryExclusive takes the lock if it is free. Errors: errLocked.
 func tryExclusive(path string) (*lock, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func tryExclusive(path string) (*lock, error) {
 	return &lock{f}, nil
 }
 
-// openLock makes the file where it is missing. One that root makes belongs to the directory's owner, who may come later.
+// openLock creates the file if it is missing. A file created by root is given to the directory's owner, who may use it later.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil || os.Geteuid() != 0 {

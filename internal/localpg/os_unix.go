@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// detached gives a process a session of its own, so that Ctrl-C in our terminal does not reach it, and the identity of
-// a when that is not ours.
+// detached returns the attributes of a process in its own session, which Ctrl-C in this terminal does not reach. It runs as a,
+// if that is another user.
 func detached(a account) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a.uid != os.Geteuid() {
@@ -46,11 +46,11 @@ func ownerOf(info os.FileInfo) (uid, gid int, ok bool) {
 	return int(stat.Uid), int(stat.Gid), true
 }
 
-// running reports whether a process of that id exists, ours to signal or not.
+// running reports whether a process of that id exists, even one that this process may not signal.
 func running(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// interrupt asks a postmaster for a fast shutdown: clients are disconnected, data is written out.
+// interrupt requests a fast shutdown of a postmaster: it disconnects clients and flushes data.
 func interrupt(pid int) error { return os.NewSyscallError("kill", syscall.Kill(pid, syscall.SIGINT)) }

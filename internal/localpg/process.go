@@ -22,8 +22,8 @@ import (
 
 const (
 	answerTimeout  = 5 * time.Second
-	orphanPatience = 10 * time.Second // for what a killed postmaster left to end by itself
-	longestLog     = 16 << 20         // bytes of postgres.log at which a start begins it anew
+	orphanPatience = 10 * time.Second // for the children of a killed postmaster to end by themselves
+	longestLog     = 16 << 20         // bytes of postgres.log from which a start truncates it
 
 	codeTooManyConnections = "53300"
 	codeStartingOrStopping = "57P03"
@@ -31,7 +31,7 @@ const (
 
 var errNotReady = errors.New("not ready")
 
-// ensureRunning returns once the cluster answers; the caller holds the start lock.
+// ensureRunning returns when the cluster answers. The caller holds the start lock.
 func (c *Cluster) ensureRunning(ctx context.Context) error {
 	patience := time.Now().Add(orphanPatience)
 	for {
@@ -48,7 +48,7 @@ func (c *Cluster) ensureRunning(ctx context.Context) error {
 			c.removeStale()
 			return c.launch(ctx)
 		}
-		// A living postmaster is starting or stopping. What others there are end soon, or Postgres has to judge them.
+		// A live postmaster is starting or stopping. Other processes end soon, else Postgres reports them when it starts.
 		if !slices.Contains(busy, c.postmaster()) && time.Now().After(patience) {
 			return c.launch(ctx)
 		}
@@ -58,7 +58,7 @@ func (c *Cluster) ensureRunning(ctx context.Context) error {
 	}
 }
 
-// answer connects once: nil if the server takes connections, errNotReady if there is none or not yet.
+// answer connects once. Errors: errNotReady if no server runs or it does not accept connections yet.
 func (c *Cluster) answer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (c *Cluster) answer(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", errNotReady, err)
 }
 
-// alive is a cheap answer: somebody accepts on the socket.
+// alive reports whether the socket accepts connections. It is cheaper than answer.
 func (c *Cluster) alive() bool {
 	conn, err := net.DialTimeout("unix", filepath.Join(c.socket, ".s.PGSQL."+port), time.Second) //nolint:noctx // bounded by its own timeout
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Cluster) alive() bool {
 	return true
 }
 
-// launch starts the postmaster and waits until it answers; when it does not, what it logged becomes the error.
+// launch starts the postmaster and waits until it answers. The error contains what the postmaster logged.
 func (c *Cluster) launch(ctx context.Context) error {
 	if err := c.admit(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// It shall outlive this process, so no context ends it.
+	// The postmaster outlives this process, so no context ends it.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(c.bin, "postgres"), c.arguments()...)
 	cmd.Dir = "/"
 	cmd.Env = environment()
@@ -141,7 +141,7 @@ func (c *Cluster) arguments() []string {
 	settings := []string{
 		"listen_addresses=", "unix_socket_directories=" + quoted, "unix_socket_permissions=0700", "port=" + port,
 		"max_connections=" + strconv.Itoa(c.options.MaxConnections), "timezone=UTC", "jit=off",
-		// Statements and the details of violated constraints hold people's data.
+		// Statements and the details of violated constraints contain personal data.
 		"logging_collector=off", "log_destination=stderr", "log_min_error_statement=panic", "log_error_verbosity=terse",
 	}
 	if c.options.Fsync {
@@ -157,7 +157,7 @@ func (c *Cluster) arguments() []string {
 	return args
 }
 
-// removeStale removes what a killed cluster left, whose process ids may be others' by now. Only to be called when no
+// removeStale removes the pid and lock files of a killed cluster: other processes may have these ids now. Call it only when no
 // live process has the data directory as its working directory.
 func (c *Cluster) removeStale() {
 	for _, path := range []string{
@@ -171,7 +171,7 @@ func (c *Cluster) removeStale() {
 	}
 }
 
-// stop asks the postmaster for a fast shutdown and waits until it and all its children have ended.
+// stop requests a fast shutdown of the postmaster and waits until it and all its children have ended.
 func (c *Cluster) stop(ctx context.Context) error {
 	pid := c.postmaster()
 	if pid == 0 || !slices.Contains(c.workers(ctx), pid) {
@@ -189,7 +189,7 @@ func (c *Cluster) stop(ctx context.Context) error {
 	return nil
 }
 
-// postmaster returns the process id in postmaster.pid, which may be of the past; 0 without one.
+// postmaster returns the process id in postmaster.pid, which may be stale, or 0 without that file.
 func (c *Cluster) postmaster() int {
 	f, err := os.Open(c.pidFile())
 	if err != nil {
@@ -201,8 +201,8 @@ func (c *Cluster) postmaster() int {
 	return pid
 }
 
-// workers lists the live processes whose working directory is the data directory: postmaster and children. Where the
-// system does not tell, it is the postmaster of the pid file, if it lives.
+// workers lists the live processes whose working directory is the data directory: postmaster and children. Where the system does
+// not show working directories, it is the postmaster of the pid file, if it is alive.
 func (c *Cluster) workers(ctx context.Context) []int {
 	data, err := filepath.EvalSymlinks(c.data())
 	if err != nil {

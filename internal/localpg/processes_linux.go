@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// processesIn lists the live processes whose working directory is dir; ok is false when the system does not tell.
+// processesIn lists the live processes whose working directory is dir. ok is false when the system does not show it.
 func processesIn(_ context.Context, dir string) (pids []int, ok bool) {
 	if _, err := os.Readlink("/proc/self/cwd"); err != nil {
 		return nil, false
@@ -22,7 +22,7 @@ func processesIn(_ context.Context, dir string) (pids []int, ok bool) {
 		if err != nil {
 			continue
 		}
-		// Unreadable are other users' processes, which a cluster's never are, and those that have ended.
+		// Processes of other users, which are not the cluster's, and processes that have ended cannot be read.
 		cwd, err := os.Readlink(filepath.Join("/proc", entry.Name(), "cwd"))
 		if err == nil && strings.TrimSuffix(cwd, " (deleted)") == dir {
 			pids = append(pids, pid)

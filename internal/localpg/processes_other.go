@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// processesIn lists the live processes whose working directory is dir, as lsof knows them; ok is false when the system
-// does not tell.
+// processesIn lists the live processes whose working directory is dir, according to lsof. ok is false when lsof
+// fails.
 func processesIn(ctx context.Context, dir string) (pids []int, ok bool) {
 	out, err := exec.CommandContext(ctx, "lsof", "-a", "-d", "cwd", "-c", "postgres", "-Fpn").Output()
 	var exit *exec.ExitError

@@ -16,7 +16,7 @@ import (
 var errNoPrograms = errors.New("Postgres is not installed: run 'apt-get install postgresql' or 'brew install postgresql', " + //nolint:staticcheck // a sentence for operators that begins with a name
 	"or set CONSIGN_DATABASE_URL to a server you have")
 
-// Where packages put the server programs: Debian, Homebrew on both architectures, the PGDG packages of Red Hat.
+// Directories where packages install the server programs: Debian, Homebrew on both architectures, the PGDG packages of Red Hat.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",
 	"/opt/homebrew/opt/postgresql*/bin",
@@ -26,13 +26,13 @@ var places = []string{
 
 var majorIn = regexp.MustCompile(`(?:postgresql/|postgresql@|pgsql-)(\d+)/bin$`)
 
-// programs is a directory with initdb and postgres, and the major version its name tells (0: does not tell).
+// programs is a directory with initdb and postgres, and the major version in its name (0: none).
 type programs struct {
 	dir   string
 	major int
 }
 
-// findPrograms returns the newest installed ones, or, for a cluster that exists, those of its major version.
+// findPrograms returns the newest installed programs, or those of an existing cluster's major version.
 func findPrograms(data string) (string, error) {
 	found := installed(places, os.Getenv("PATH"))
 	if len(found) == 0 {
@@ -57,7 +57,7 @@ func findPrograms(data string) (string, error) {
 	return "", fmt.Errorf("the cluster in %s was made by Postgres %d, which is not installed any more: install it, or move the data with pg_dump", data, major)
 }
 
-// installed lists what the patterns and the search path hold, newest first, the search path's last among equals.
+// installed lists the programs in the patterns and in PATH, newest first. Of equal versions, those in PATH come last.
 func installed(patterns []string, searchPath string) []programs {
 	var found []programs
 	add := func(dir string) {
@@ -79,7 +79,7 @@ func installed(patterns []string, searchPath string) []programs {
 	}
 	for _, dir := range filepath.SplitList(searchPath) {
 		if filepath.IsAbs(dir) {
-			// A link in the search path leads to the real directory, beside which Postgres finds its library.
+			// Resolve a link in PATH: Postgres finds its libraries relative to the real directory.
 			if real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
 				add(filepath.Dir(real))
 			}
@@ -91,7 +91,7 @@ func installed(patterns []string, searchPath string) []programs {
 
 var versionText = regexp.MustCompile(`\(PostgreSQL\) (\d+)`)
 
-// version asks the program when the directory's name does not tell.
+// version runs postgres -V when the directory's name has no version.
 func (p programs) version() int {
 	if p.major != 0 {
 		return p.major
