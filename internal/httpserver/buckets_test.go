@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -47,12 +46,12 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 				t.Fatalf("headers %v", w.Header())
 			}
 			if sessionOf(w) != nil {
-				t.Fatal("an authenticated caller was given an anonymous session")
+				t.Fatal("an authenticated caller got an anonymous session")
 			}
 		}
 		w := f.do("GET", "/api/thing", "", bearer)
 		if details := wantError(t, w, code); len(details) != 1 || !strings.Contains(details[0], "Retry-After") {
-			t.Errorf("details %q do not say when to go on", details)
+			t.Errorf("details %q do not say when to retry", details)
 		}
 		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" ||
 			!strings.Contains(w.Body.String(), "Maximum number of concurrent API requests reached.") {
@@ -63,7 +62,7 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 	}
 }
 
-func TestParallelAdmissionThroughThePipeline(t *testing.T) {
+func TestParallelRequestsNeverExceedTheBucket(t *testing.T) {
 	t.Parallel()
 	f := limited(t, httpapi.Transfer, httpapi.General, nil)
 	var passed, refused atomic.Int64
@@ -91,18 +90,18 @@ func TestAnonymousSession(t *testing.T) {
 	if c == nil || !c.HttpOnly || !c.Secure || c.Domain != "" || c.SameSite != http.SameSiteLaxMode || c.Path != "/" {
 		t.Fatalf("cookie %+v", c)
 	}
-	for range 59 { // the rest of the address's bucket
+	for range 59 { // the other tokens of the address's bucket
 		f.do("GET", "/api/thing", "")
 	}
 	w := f.do("GET", "/api/thing", "")
 	wantError(t, w, 429001)
 	if sessionOf(w) != nil {
-		t.Error("a refused client was given a fresh session")
+		t.Error("a refused client got a session")
 	}
 	w = f.do("GET", "/api/thing", "", cookie(c))
 	wantStatus(t, w, http.StatusNoContent)
 	if sessionOf(w) != nil || w.Header().Get("X-RateLimit-Remaining") != "59" {
-		t.Errorf("a session has a bucket of its own: %v", w.Header())
+		t.Errorf("the session has no bucket of its own: %v", w.Header())
 	}
 	forged := *c
 	forged.Value = "A" + c.Value[1:]
@@ -119,11 +118,11 @@ func TestAnonymousSession(t *testing.T) {
 	c = sessionOf(w)
 	w = f.do("GET", "/api/thing", "", cookie(c), host("acme.test"))
 	if sessionOf(w) == nil {
-		t.Error("a session of another host counts")
+		t.Error("the session of another host was accepted")
 	}
 }
 
-func TestIPv6SharesA64(t *testing.T) {
+func TestAddressesOfAnIPv6NetworkShareABucket(t *testing.T) {
 	t.Parallel()
 	f := limited(t, httpapi.Transfer, httpapi.PerAddress("probe", ratelimit.Limit{Capacity: 2, PerSecond: 0.1}), nil)
 	wantStatus(t, f.do("GET", "/api/thing", "", from("[2001:db8:0:1::1]:1")), 204)
@@ -138,7 +137,7 @@ func TestIPv6SharesA64(t *testing.T) {
 	wantStatus(t, f.do("GET", "/api/thing", "", from("@")), 204)
 }
 
-func TestInvalidTokensCostTheAddress(t *testing.T) {
+func TestInvalidTokensTakeFromTheAddressBucket(t *testing.T) {
 	t.Parallel()
 	for style, code := range map[httpapi.Style]int{httpapi.Transfer: 429001, httpapi.Identity: 509001} {
 		f := limited(t, style, httpapi.NoBucket, nil)
@@ -156,7 +155,7 @@ func TestInvalidTokensCostTheAddress(t *testing.T) {
 		w = f.do("GET", "/api/thing", "", header("Authorization", "Bearer good"))
 		wantStatus(t, w, http.StatusNoContent)
 		if w.Header().Get("X-RateLimit-Limit") != "" || sessionOf(f.do("GET", "/api/thing", "")) != nil {
-			t.Error("a route without bucket counted")
+			t.Error("a route without a bucket took a token")
 		}
 	}
 }
@@ -170,36 +169,6 @@ func TestRateLimitOff(t *testing.T) {
 		w := f.do("GET", "/api/thing", "")
 		if w.Code != http.StatusNoContent || w.Header().Get("X-RateLimit-Limit") != "" || sessionOf(w) != nil {
 			t.Fatalf("status %d, headers %v", w.Code, w.Header())
-		}
-	}
-}
-
-func TestBucketsTake(t *testing.T) {
-	t.Parallel()
-	buckets := httpapi.NewBuckets(ratelimit.NewLimiter(ratelimit.NewMemory(time.Now), true, slog.New(slog.DiscardHandler)))
-	mails := ratelimit.Bucket{Name: "verify", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)},
-		Refusal: fault.New(429002, "ask again in a minute")}
-	f := newFixture(t, nil).mount(httpapi.Identity, httpapi.Route{Method: "GET", Pattern: "/thing", Bucket: httpapi.OwnBucket, Handler: func(w http.ResponseWriter, r *http.Request) error {
-		if err := buckets.Take(w, r.Context(), mails, "ann", httpapi.Identity); err != nil {
-			return err
-		}
-		return httpapi.NoContent(w)
-	}})
-	wantStatus(t, f.do("GET", "/api/thing", ""), http.StatusNoContent)
-	w := f.do("GET", "/api/thing", "")
-	if details := wantError(t, w, 429002); len(details) != 1 || w.Header().Get("Retry-After") != "60" {
-		t.Errorf("details %v, headers %v", details, w.Header())
-	}
-}
-
-func TestBucketingString(t *testing.T) {
-	t.Parallel()
-	for b, want := range map[httpapi.Bucketing]string{
-		httpapi.General: "general", httpapi.NoBucket: "none", httpapi.OwnBucket: "own",
-		httpapi.PerSession("upload", ratelimit.Limit{Capacity: 1}): "upload per session",
-	} {
-		if b.String() != want {
-			t.Errorf("%q, want %q", b.String(), want)
 		}
 	}
 }

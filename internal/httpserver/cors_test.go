@@ -19,7 +19,7 @@ func TestCORS(t *testing.T) {
 		{"acme.test", "https://old.acme.test", true},
 		{"old.acme.test", "https://ACME.test", true},
 		{"consign.test", "https://acme.test", false},
-		{"consign.test", "https://evil.test", false}, // selects the free organization, yet is not its own
+		{"consign.test", "https://evil.test", false}, // selects the free organization, but is not one of its hostnames
 		{"acme.test", "http://acme.test", false},
 		{"acme.test", "https://acme.test:8443", false},
 		{"acme.test", "https://acme.test.evil.test", false},

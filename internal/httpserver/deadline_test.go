@@ -12,8 +12,8 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-// TestDeadlinesOfAConnection: requests that follow each other closely share a deadline, which is still most of a minute ahead;
-// one that was cut off or moved far ahead is not left to the next request.
+// TestDeadlinesOfAConnection: requests in quick succession share a write deadline, which is still at least 45 s ahead. After a
+// request that was cut off, the next one gets its own deadline.
 func TestDeadlinesOfAConnection(t *testing.T) {
 	t.Parallel()
 	handle := func(http.ResponseWriter, *http.Request) {}
@@ -25,7 +25,7 @@ func TestDeadlinesOfAConnection(t *testing.T) {
 	defer here.Close()
 	defer there.Close()
 	connection := f.api.Connected(t.Context(), here)
-	// serve tells how many deadlines were set for the request before it was handled, and in all.
+	// serve returns how many deadlines were set before the handler ran and in total, and the last deadline.
 	serve := func(ctx context.Context, major int, do func(http.ResponseWriter, *underlying)) (before, all int, last time.Time) {
 		u := &underlying{ResponseRecorder: *httptest.NewRecorder(), cut: make(chan struct{}, 1)}
 		handle = func(w http.ResponseWriter, _ *http.Request) {
@@ -43,18 +43,18 @@ func TestDeadlinesOfAConnection(t *testing.T) {
 		return left > 45*time.Second && left <= time.Minute
 	}
 	if before, all, last := serve(connection, 1, nothing); before != 1 || all != 1 || !young(last) {
-		t.Errorf("the first request: %d deadlines, %d in all, the last %s", before, all, last)
+		t.Errorf("first request: %d deadlines before the handler, %d in total, the last %s", before, all, last)
 	}
 	for range 3 {
 		if _, all, _ := serve(connection, 1, nothing); all != 0 {
-			t.Errorf("a request soon afterwards: %d deadlines", all)
+			t.Errorf("request soon afterwards: %d deadlines", all)
 		}
 	}
 	if _, all, _ := serve(connection, 2, nothing); all != 1 {
-		t.Errorf("a stream of HTTP/2: %d deadlines", all)
+		t.Errorf("HTTP/2 stream: %d deadlines", all)
 	}
 	if _, all, _ := serve(t.Context(), 1, nothing); all != 1 {
-		t.Errorf("a connection that nothing is known of: %d deadlines", all)
+		t.Errorf("connection without a cached deadline: %d deadlines", all)
 	}
 
 	done, cancel := context.WithCancel(t.Context())
@@ -69,8 +69,8 @@ func TestDeadlinesOfAConnection(t *testing.T) {
 	}
 }
 
-// TestDeadlinesFollowTheClock: whenever bytes of an answer leave, there is most of a minute for them, however long its handler
-// took and however long the connection has been in use.
+// TestDeadlinesFollowTheClock: every write of an answer gets at least 50 s, no matter how long its handler took and how old the
+// connection is.
 func TestDeadlinesFollowTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,35 +88,35 @@ func TestDeadlinesFollowTheClock(t *testing.T) {
 			f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(connection, "GET", "https://consign.test/api/thing", nil))
 			deadline = u.deadline
 			if left := time.Until(deadline); left <= 50*time.Second || left > time.Minute {
-				t.Errorf("%s: %s are left for the answer", name, left)
+				t.Errorf("%s: the deadline is in %s", name, left)
 			}
 		}
 		for range 30 {
-			serve("a busy connection", httpapi.NoContent)
+			serve("busy connection", httpapi.NoContent)
 			time.Sleep(3 * time.Second)
 		}
 		time.Sleep(10 * time.Minute)
-		serve("an idle connection", httpapi.NoContent)
-		serve("no body, late", func(w http.ResponseWriter) error {
+		serve("idle connection", httpapi.NoContent)
+		serve("late answer without a body", func(w http.ResponseWriter) error {
 			time.Sleep(2 * time.Minute)
 			return httpapi.NoContent(w)
 		})
-		serve("a small body, late", func(w http.ResponseWriter) error {
+		serve("late small body", func(w http.ResponseWriter) error {
 			time.Sleep(2 * time.Minute)
 			return httpapi.JSON(w, http.StatusOK, "small")
 		})
-		serve("a flush, late", func(w http.ResponseWriter) error {
+		serve("late flush", func(w http.ResponseWriter) error {
 			time.Sleep(2 * time.Minute)
 			return http.NewResponseController(w).Flush()
 		})
-		serve("a body in pieces", func(w http.ResponseWriter) error {
+		serve("body in parts", func(w http.ResponseWriter) error {
 			for range 10 {
 				time.Sleep(20 * time.Second)
 				if _, err := w.Write(make([]byte, 3000)); err != nil {
 					return err
 				}
 				if left := time.Until(w.(interface{ Unwrap() http.ResponseWriter }).Unwrap().(*underlying).deadline); left != time.Minute {
-					t.Errorf("%s are left for a piece", left)
+					t.Errorf("the deadline of a part is in %s", left)
 				}
 			}
 			return nil

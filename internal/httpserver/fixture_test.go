@@ -92,7 +92,7 @@ type fixture struct {
 	now time.Time
 }
 
-// newFixture builds an API; change may alter its options.
+// newFixture returns a server whose options change may edit. change may be nil.
 func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 	t.Helper()
 	f := &fixture{log: &logbook{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
@@ -120,7 +120,7 @@ func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 	return f
 }
 
-// authenticate stands for the verifier: a bearer token "good" is an access token, all others are invalid.
+// authenticate is a stand-in for the verifier: the bearer token "good" is an access token, any other is invalid.
 func authenticate(r *http.Request, a token.Auth) (token.Caller, error) {
 	raw, present := token.Bearer(r)
 	switch {
@@ -139,7 +139,7 @@ var (
 	goodPerson  = id.New[id.Person]()
 )
 
-// route mounts one GET route of the transfer style.
+// route mounts h at GET /api/thing in the transfer style, without a bucket.
 func (f *fixture) route(h httpapi.HandlerFunc) *fixture {
 	return f.mount(httpapi.Transfer, httpapi.Route{Method: "GET", Pattern: "/thing", Bucket: httpapi.NoBucket, Handler: h})
 }
@@ -149,7 +149,7 @@ func (f *fixture) mount(style httpapi.Style, routes ...httpapi.Route) *fixture {
 	return f
 }
 
-// do serves a request made over HTTPS to consign.test, unless change says otherwise.
+// do serves a request over HTTPS to consign.test; change may edit the request.
 func (f *fixture) do(method, path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	var reader io.Reader
 	if body != "" {

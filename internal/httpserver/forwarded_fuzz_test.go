@@ -8,7 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 )
 
-// Whatever a trusted proxy passes on, the address is one that the list holds, or the proxy's own.
+// FuzzForwarded: for any forwarding headers of a trusted proxy, the client address is a valid unmapped address without a zone.
 func FuzzForwarded(f *testing.F) {
 	f.Add("1.1.1.1, 10.0.0.2", "acme.test:443", "https")
 	f.Add("[::1]:99,,unknown", "a, b", "http, https")

@@ -63,7 +63,7 @@ func TestClientAddressAndHost(t *testing.T) {
 	f := newFixture(t, nil).route(func(w http.ResponseWriter, r *http.Request) error {
 		seen = httpapi.Client(r.Context())
 		if seen.Host != token.CallerFrom(r.Context()).Client.Host {
-			t.Error("client and context disagree")
+			t.Error("the client in the context has another host")
 		}
 		return httpapi.NoContent(w)
 	})
@@ -75,20 +75,20 @@ func TestClientAddressAndHost(t *testing.T) {
 		address string
 		host    string
 	}{
-		"direct":                {nil, "192.0.2.7", "consign.test"},
-		"untrusted forwards":    {[]func(*http.Request){forwarded("1.1.1.1"), header("X-Forwarded-Host", "acme.test")}, "192.0.2.7", "consign.test"},
-		"one hop":               {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1")}, "1.1.1.1", "consign.test"},
-		"client forged":         {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1")}, "1.1.1.1", "consign.test"},
-		"two proxies":           {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1, 10.0.0.2")}, "1.1.1.1", "consign.test"},
-		"two header lines":      {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9", "1.1.1.1,10.0.0.2")}, "1.1.1.1", "consign.test"},
-		"ports and brackets":    {[]func(*http.Request){from("10.0.0.1:1"), forwarded("[2001:db8::1]:99, 10.0.0.3:80")}, "2001:db8::1", "consign.test"},
-		"all trusted":           {[]func(*http.Request){from("10.0.0.1:1"), forwarded("10.0.0.3, 10.0.0.2")}, "10.0.0.3", "consign.test"},
-		"no address in between": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1, unknown, 10.0.0.2")}, "10.0.0.2", "consign.test"},
-		"empty":                 {[]func(*http.Request){from("10.0.0.1:1"), forwarded("")}, "10.0.0.1", "consign.test"},
-		"forwarded host":        {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "evil.test, Acme.test:443")}, "10.0.0.1", "acme.test"},
-		"inactive host":         {[]func(*http.Request){host("old.acme.test:8443")}, "192.0.2.7", "acme.test"},
-		"any other host":        {[]func(*http.Request){host("203.0.113.1")}, "192.0.2.7", "consign.test"},
-		"nonsense from a proxy": {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "a b\x00<>")}, "10.0.0.1", "consign.test"},
+		"direct":                      {nil, "192.0.2.7", "consign.test"},
+		"untrusted forwards":          {[]func(*http.Request){forwarded("1.1.1.1"), header("X-Forwarded-Host", "acme.test")}, "192.0.2.7", "consign.test"},
+		"one hop":                     {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1")}, "1.1.1.1", "consign.test"},
+		"client forged":               {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1")}, "1.1.1.1", "consign.test"},
+		"two proxies":                 {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1, 10.0.0.2")}, "1.1.1.1", "consign.test"},
+		"two header lines":            {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9", "1.1.1.1,10.0.0.2")}, "1.1.1.1", "consign.test"},
+		"ports and brackets":          {[]func(*http.Request){from("10.0.0.1:1"), forwarded("[2001:db8::1]:99, 10.0.0.3:80")}, "2001:db8::1", "consign.test"},
+		"all trusted":                 {[]func(*http.Request){from("10.0.0.1:1"), forwarded("10.0.0.3, 10.0.0.2")}, "10.0.0.3", "consign.test"},
+		"malformed address":           {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1, unknown, 10.0.0.2")}, "10.0.0.2", "consign.test"},
+		"empty":                       {[]func(*http.Request){from("10.0.0.1:1"), forwarded("")}, "10.0.0.1", "consign.test"},
+		"forwarded host":              {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "evil.test, Acme.test:443")}, "10.0.0.1", "acme.test"},
+		"inactive host":               {[]func(*http.Request){host("old.acme.test:8443")}, "192.0.2.7", "acme.test"},
+		"any other host":              {[]func(*http.Request){host("203.0.113.1")}, "192.0.2.7", "consign.test"},
+		"malformed host from a proxy": {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "a b\x00<>")}, "10.0.0.1", "consign.test"},
 	} {
 		seen = token.Client{}
 		wantStatus(t, f.do("GET", "/api/thing", "", c.change...), http.StatusNoContent)
@@ -181,7 +181,7 @@ func TestHeadersOnEveryAnswer(t *testing.T) {
 	}
 	for _, bad := range []string{"short", "white space", strings.Repeat("x", 65), "new\nline-new"} {
 		if got := f.do("GET", "/api/thing", "", proxy, header("X-Request-Id", bad)).Header().Get("X-Request-Id"); got == bad {
-			t.Errorf("took the id %q", bad)
+			t.Errorf("accepted the id %q", bad)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestContextEnds(t *testing.T) {
+func TestCanceledContext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, nil).route(func(_ http.ResponseWriter, r *http.Request) error { return r.Context().Err() })
 	within := func(cause error) func(*http.Request) {
@@ -264,7 +264,7 @@ func TestPanics(t *testing.T) {
 			_, _ = io.WriteString(w, "begun")
 			panic("boom")
 		}},
-		httpapi.Route{Method: "GET", Pattern: "/torn", Handler: func(w http.ResponseWriter, _ *http.Request) error {
+		httpapi.Route{Method: "GET", Pattern: "/broken", Handler: func(w http.ResponseWriter, _ *http.Request) error {
 			_, _ = io.WriteString(w, "begun")
 			return errors.New("disk read failed")
 		}},
@@ -272,9 +272,9 @@ func TestPanics(t *testing.T) {
 	)
 	w := f.do("GET", "/api/early", "")
 	if wantError(t, w, 500001); strings.Contains(w.Body.String(), "boom") {
-		t.Error("the panic shows")
+		t.Error("the answer shows the panic")
 	}
-	for _, path := range []string{"/api/late", "/api/torn", "/api/abort"} {
+	for _, path := range []string{"/api/late", "/api/broken", "/api/abort"} {
 		func() {
 			defer func() {
 				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
@@ -288,7 +288,7 @@ func TestPanics(t *testing.T) {
 	if len(lines) != 4 || lines[0]["stack"] == nil || lines[0]["error"] != "panic: boom" || lines[2]["error"] != "disk read failed" || lines[2]["aborted"] != true {
 		t.Errorf("logged %v", lines)
 	}
-	for i, want := range []string{"ERROR", "ERROR", "ERROR", "INFO"} { // what failed here is worth a look, whatever had left by then
+	for i, want := range []string{"ERROR", "ERROR", "ERROR", "INFO"} { // a server error is logged as an error even after bytes were sent
 		if lines[i]["level"] != want {
 			t.Errorf("logged %v", lines[i])
 		}
@@ -316,7 +316,7 @@ func TestAccessLine(t *testing.T) {
 		}
 	}
 	if strings.Contains(f.log.String(), "SECRET") {
-		t.Errorf("the log holds what it must not:\n%s", f.log)
+		t.Errorf("the log holds a secret:\n%s", f.log)
 	}
 }
 
@@ -340,7 +340,7 @@ func TestPages(t *testing.T) {
 	f := newFixture(t, nil)
 	f.api.Handle("/m/{key}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if httpapi.Client(r.Context()).Host.Name != "consign.test" {
-			t.Error("a page does not know its host")
+			t.Error("the page's request has no host")
 		}
 		if httpapi.Param(r, "key") == "bad" {
 			httpapi.WriteError(w, r, fault.ErrNotFound)
