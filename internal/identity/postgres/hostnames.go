@@ -96,14 +96,14 @@ func (s *Store) HostClaims(ctx context.Context, since time.Time) ([]identity.Hos
 		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY random()`, since)
 }
 
-// DropHostClaim forgets the hostname that an organization has still to prove.
-func (s *Store) DropHostClaim(ctx context.Context, o id.Organization) error {
-	_, err := database.Exec(ctx, s.q, "drop claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o)
+// DeleteHostClaim deletes an organization's claim of a hostname that is not proved yet.
+func (s *Store) DeleteHostClaim(ctx context.Context, o id.Organization) error {
+	_, err := database.Exec(ctx, s.q, "delete claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o)
 	return err
 }
 
-// DropHostClaims forgets the claims made before a time.
-func (s *Store) DropHostClaims(ctx context.Context, before time.Time) error {
-	_, err := database.Exec(ctx, s.q, "drop claims of hostnames", `DELETE FROM identity.host_claims WHERE created_at <= $1`, before)
+// DeleteHostClaims deletes the claims made at or before a time.
+func (s *Store) DeleteHostClaims(ctx context.Context, before time.Time) error {
+	_, err := database.Exec(ctx, s.q, "delete claims of hostnames", `DELETE FROM identity.host_claims WHERE created_at <= $1`, before)
 	return err
 }

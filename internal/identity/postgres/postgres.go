@@ -11,8 +11,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// DirectoryChannel is the LISTEN/NOTIFY channel for changes of a hostname, an organization or a limit: replicas drop what they
-// cached of them. The payload is empty.
+// DirectoryChannel is the LISTEN/NOTIFY channel for changes of a hostname, an organization or a limit. Replicas
+// then clear their caches of these. The payload is empty.
 const DirectoryChannel = "directory"
 
 // Store runs the statements, on the pool or in one transaction.

@@ -154,7 +154,7 @@ func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.O
 	if err := tx.ActivateHost(ctx, o.UID, host, s.now()); err != nil {
 		return err
 	}
-	if err := tx.DropHostClaim(ctx, o.UID); err != nil {
+	if err := tx.DeleteHostClaim(ctx, o.UID); err != nil {
 		return err
 	}
 	if err := tx.NotifyDirectory(ctx); err != nil {
@@ -228,7 +228,7 @@ func (s *Service) baseDomain() string {
 // ProveHostnames activates claimed hostnames whose TXT record exists. It is the job HostnamesJob.
 func (s *Service) ProveHostnames(ctx context.Context) error {
 	since := s.now().Add(-identity.HostClaimLifetime)
-	if err := s.store.DropHostClaims(ctx, since); err != nil {
+	if err := s.store.DeleteHostClaims(ctx, since); err != nil {
 		return err
 	}
 	claims, err := s.store.HostClaims(ctx, since)

@@ -71,12 +71,12 @@ func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) err
 		if err != nil {
 			return err
 		}
-		noted, err := s.store.ObjectsNoted(ctx, keys)
+		awaiting, err := s.store.ObjectsAwaitingPurge(ctx, keys)
 		if err != nil {
 			return err
 		}
 		for _, o := range keys {
-			if kept[o] || noted[o] {
+			if kept[o] || awaiting[o] {
 				continue
 			}
 			if _, err := s.blobs.Held(ctx, blob.ObjectKey(o)); errors.Is(err, blob.ErrNotFound) {

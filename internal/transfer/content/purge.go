@@ -35,7 +35,7 @@ func (s *Service) PurgeSoon(ctx context.Context, tx *postgres.Store) error {
 // DeleteObjects deletes the objects of locked, open reservations, or with a clientID one object, releases their volume and
 // enqueues the purge of their bytes. It returns how many it deleted.
 func (s *Service) DeleteObjects(ctx context.Context, tx *postgres.Store, reservations []id.Reservation, clientID string) (int, error) {
-	n, err := tx.DiscardObjects(ctx, reservations, clientID, s.now())
+	n, err := tx.DeleteObjects(ctx, reservations, clientID, s.now())
 	if err != nil || n == 0 {
 		return n, err
 	}
@@ -80,7 +80,7 @@ func (s *Service) purgeRequested(ctx context.Context) error {
 func (s *Service) purge(ctx context.Context) error {
 	defer s.purges.Unlock()
 	for {
-		objects, err := s.store.DiscardedObjects(ctx, purgeBatch)
+		objects, err := s.store.ObjectsToPurge(ctx, purgeBatch)
 		if err != nil {
 			return err
 		}
@@ -91,14 +91,14 @@ func (s *Service) purge(ctx context.Context) error {
 				continue
 			}
 			if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
-				return errors.Join(fmt.Errorf("purge bytes of %s: %w", o, err), s.store.ForgetDiscarded(ctx, purged))
+				return errors.Join(fmt.Errorf("purge bytes of %s: %w", o, err), s.store.MarkPurged(ctx, purged))
 			}
 			purged = append(purged, o)
 			if jobs.DeadlineNear(ctx) {
-				return cmp.Or(s.store.ForgetDiscarded(ctx, purged), jobs.Again(0))
+				return cmp.Or(s.store.MarkPurged(ctx, purged), jobs.Again(0))
 			}
 		}
-		if err := s.store.ForgetDiscarded(ctx, purged); err != nil {
+		if err := s.store.MarkPurged(ctx, purged); err != nil {
 			return err
 		}
 		if len(objects) < purgeBatch || len(purged) == 0 {

@@ -225,7 +225,7 @@ func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []
 	if last {
 		p.Reserved = 0
 	}
-	ours, err := w.s.store.AdvanceUpload(ctx, p)
+	ours, err := w.s.store.SaveProgress(ctx, p)
 	if err != nil {
 		return storageError("save progress", err)
 	}

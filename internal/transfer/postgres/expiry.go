@@ -9,12 +9,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// bounded takes rows of a table expression named due, oldest first, until they have ten thousand objects together. The last one
-// may exceed that, since a single transfer may have as many. It keeps transactions short, because others wait for their locks.
+// bounded selects rows of a table expression named due, oldest first, until they have 10,000 objects together. The last row may exceed
+// that, because a single transfer may have 10,000. The bound keeps transactions short, because others wait for their locks.
 const bounded = `(SELECT *, sum(object_count) OVER (ORDER BY since, uid) - object_count AS before FROM due) d WHERE before < 10000`
 
-// LockExpiredTransfers returns up to limit transfers whose time is over and that still have their content, as few as bounded takes, locked;
-// others' locks are passed by.
+// LockExpiredTransfers locks expired transfers that still have their content, at most limit and as bounded allows, and returns them.
+// It skips locked rows.
 func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH due AS (
@@ -24,9 +24,9 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit i
 		SELECT uid FROM `+bounded, now, limit)
 }
 
-// EndTransfers erases the content of locked transfers and gives them their final state: bytes are noted for removal, and
-// subject, message, fields, names, digests and passwords go; uids, times, sizes and addresses stay (contract 4.9).
-// Transfers that have ended already are left alone. It returns how many there were.
+// EndTransfers deletes the content of locked transfers and sets their final state. It marks the bytes for the purge and clears subject,
+// message, fields, names, digests and passwords. Uids, times, sizes and addresses stay (contract 4.9). It ignores transfers that have
+// ended already, and returns the number of the others.
 func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
 	type ended struct {
 		Transfers          int
@@ -70,20 +70,19 @@ func (s *Store) DeliveriesTo(ctx context.Context, t id.Transfer, p id.Person) ([
 		`SELECT uid FROM transfer.deliveries WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p)
 }
 
-// HideDeliveries takes a locked transfer's deliveries to a person out of that person's sight.
+// HideDeliveries hides a locked transfer's deliveries to a person from that person.
 func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "hide delivery", `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now)
 	return err
 }
 
-// HideTransfer takes an ended transfer out of its sender's sight.
+// HideTransfer hides an ended transfer from its sender.
 func (s *Store) HideTransfer(ctx context.Context, t id.Transfer, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "hide transfer", `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t, now)
 	return err
 }
 
-// Abandoned returns those of transfers that nobody can reach any more: no sender manages them, and every delivery is
-// hidden.
+// Abandoned returns those of the transfers that no person can see: no sender manages them, and every delivery is hidden.
 func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		SELECT t.uid FROM transfer.transfers t
@@ -91,8 +90,8 @@ func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfe
 			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uids)
 }
 
-// HideDeliveriesOf takes deliveries of up to limit transfers, as few as bounded takes, out of the sight of a person who is gone, and
-// returns the transfers, which it locks first, with those that somebody forgets meanwhile.
+// HideDeliveriesOf hides deliveries to a deleted person, of at most limit transfers and as bounded allows. It locks the transfers first,
+// by uid, and returns them, including those that were deleted while it waited for the locks.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH due AS (
@@ -109,9 +108,9 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 		SELECT uid FROM found`, p, limit, now)
 }
 
-// DisownTransfers parts a person who is gone from up to limit transfers that they sent, and returns how many there were, with those that
-// somebody forgets meanwhile: they stay until they expire, with the name as delivered and without the address. They are locked in the
-// order in which HideDeliveriesOf locks those of a recipient.
+// DisownTransfers removes a deleted person as the sender of up to limit transfers. The transfers stay until they expire, with the name
+// of the sender and without the address. It locks them by uid, as HideDeliveriesOf does. It returns their number, including those that
+// were deleted while it waited for the locks.
 func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (int, error) {
 	return database.Scalar[int](ctx, s.q, "disown transfers", nil, `
 		WITH found AS (
@@ -124,10 +123,10 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (in
 		SELECT cardinality(uids) FROM found`, p, limit)
 }
 
-// PurgeTransfers forgets up to limit transfers that ended before the time given, as few as bounded takes, with everything that hung on them,
-// and returns how many. Objects whose bytes are still to be removed stay noted.
-func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
-	uids, err := database.Scalars[id.Reservation](ctx, s.q, "purge transfers", `
+// DeleteEndedTransfers deletes transfers that ended before a time, at most limit and as bounded allows, with their reservations, objects
+// and deliveries. It returns their number. Objects whose bytes await the purge stay marked.
+func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
+	uids, err := database.Scalars[id.Reservation](ctx, s.q, "delete ended transfers", `
 		WITH due AS (
 			SELECT uid, reservation, object_count, ended_at AS since FROM transfer.transfers WHERE ended_at < $1
 			ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -142,13 +141,13 @@ func (s *Store) PurgeTransfers(ctx context.Context, before time.Time, limit int)
 	if err != nil {
 		return 0, err
 	}
-	_, err = database.Exec(ctx, s.q, "purge reservations", `DELETE FROM transfer.reservations WHERE uid = ANY ($1)`, uids)
+	_, err = database.Exec(ctx, s.q, "delete reservations of ended transfers", `DELETE FROM transfer.reservations WHERE uid = ANY ($1)`, uids)
 	return len(uids), err
 }
 
-// PurgeCounters forgets counts of upload confirmations before a day and one-time keys past their time.
-func (s *Store) PurgeCounters(ctx context.Context, day, keysBefore time.Time) error {
-	_, err := database.Exec(ctx, s.q, "purge counters", `WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2) DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
+// DeleteCounters deletes counts of upload confirmations before a day, and one-time keys that expired before keysBefore.
+func (s *Store) DeleteCounters(ctx context.Context, day, keysBefore time.Time) error {
+	_, err := database.Exec(ctx, s.q, "delete counters", `WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2) DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
 	return err
 }
 
@@ -161,8 +160,8 @@ type Expiring struct {
 	TimeZone  string
 }
 
-// MarkWarned marks up to limit transfers as warned that expire before the time given and were to live longer than window
-// from the start, and returns them. It locks them; others' locks are passed by.
+// MarkWarned marks up to limit transfers as warned and returns them. It selects those that expire at or before a time and whose whole
+// life is longer than window. It locks them and skips locked rows.
 func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		UPDATE transfer.transfers t SET warned_at = $1 FROM (
@@ -174,7 +173,7 @@ func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window ti
 // Expiring returns the warnings for transfers: to recipients that have an address and have not hidden the transfer, and to
 // senders with an account.
 func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, error) {
-	return database.All[Expiring](ctx, s.q, "find whom to warn", `
+	return database.All[Expiring](ctx, s.q, "list warnings", `
 		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.uid AS delivery, d.key_version AS version, d.key_hash,
 			coalesce(sp.host, o.host, p.host, '') AS host, coalesce(p.locale, sp.locale, '') AS locale,
 			coalesce(p.time_zone, sp.time_zone, '') AS time_zone
@@ -191,7 +190,7 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		WHERE t.uid = ANY ($1)`, uids)
 }
 
-// DeleteOrganizationData removes an organization's settings and groups.
+// DeleteOrganizationData deletes an organization's adminunit and groups.
 func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
 	_, err := database.Exec(ctx, s.q, "delete organization's data", `WITH a AS (DELETE FROM transfer.adminunits WHERE organization = $1) DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o)
 	return err

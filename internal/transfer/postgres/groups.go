@@ -157,13 +157,13 @@ func (s *Store) SetGroupVanityLink(ctx context.Context, g id.Group, host id.Orga
 	return err
 }
 
-// DeleteGroup removes an organization's group with its vanity link. ErrNotFound.
+// DeleteGroup deletes an organization's group with its vanity link. Errors: transfer.ErrNotFound.
 func (s *Store) DeleteGroup(ctx context.Context, o id.Organization, uid id.Group) error {
 	return database.Changed(ctx, s.q, "delete mailbox group", transfer.ErrNotFound, `DELETE FROM transfer.mailbox_groups WHERE uid = $1 AND organization = $2`, uid, o)
 }
 
-// MoveGroupLinks brings the vanity links of an organization's groups to the host of another organization, or of its own;
-// those that are taken there are cleared.
+// MoveGroupLinks moves the vanity links of an organization's groups to the host of an organization. It deletes links that are taken
+// there.
 func (s *Store) MoveGroupLinks(ctx context.Context, o, host id.Organization) error {
 	_, err := database.Exec(ctx, s.q, "move vanity links of groups", `
 		WITH astray AS (

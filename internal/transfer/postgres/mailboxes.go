@@ -88,7 +88,7 @@ func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owne
 	return newOwner(o.Account, o.Terms, sc.Defaults), err
 }
 
-// UpsertMailbox stores a mailbox whole, apart from its vanity link, and reports whether it is new.
+// UpsertMailbox inserts or replaces a mailbox, apart from its vanity link, and reports whether it is new.
 func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.Time) (created bool, err error) {
 	filter := m.MIMETypeFilter
 	if filter == nil {
@@ -137,7 +137,7 @@ func (s *Store) ClearVanityLink(ctx context.Context, mailbox id.Person, host id.
 		DELETE FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization <> $2 RETURNING link`, mailbox, host)
 }
 
-// DeleteMailbox removes a mailbox with its vanity link and its places in groups. ErrNotFound.
+// DeleteMailbox deletes a mailbox with its vanity link and its places in groups. Errors: transfer.ErrNotFound.
 func (s *Store) DeleteMailbox(ctx context.Context, p id.Person) error {
 	return database.Changed(ctx, s.q, "delete mailbox", transfer.ErrNotFound, `DELETE FROM transfer.mailboxes WHERE person = $1`, p)
 }

@@ -84,9 +84,9 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 	return err
 }
 
-// DiscardObjects deletes the objects of unconfirmed reservations: all, or the one with a clientID. It gives their volume back to
-// the months it was charged to, notes their bytes for the purge, and returns their number. The caller has locked the reservations.
-func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservation, clientID string, now time.Time) (int, error) {
+// DeleteObjects deletes the objects of unconfirmed reservations: all, or the one with a clientID. It gives their volume back to
+// the months it was charged to, marks their bytes for the purge, and returns their number. The caller has locked the reservations.
+func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation, clientID string, now time.Time) (int, error) {
 	const gone = ` FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND ($2 = '' OR o.client_id = $2)`
 	// The lock is a statement of its own, so that the next one sees what a writer charged while the lock waited for it.
@@ -94,7 +94,7 @@ func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservatio
 	if err != nil {
 		return 0, err
 	}
-	charges, err := database.All[charge](ctx, s.q, "discard objects", `
+	charges, err := database.All[charge](ctx, s.q, "delete objects", `
 		WITH gone AS (
 			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization`+gone+`
 		), parts AS (
@@ -120,28 +120,27 @@ func (s *Store) DiscardObjects(ctx context.Context, reservations []id.Reservatio
 	return n, s.giveBack(ctx, charges)
 }
 
-// DiscardedObjects returns up to limit keys whose bytes are to be purged and that nobody can be writing any more.
-// Leases run by the clock of the database.
-func (s *Store) DiscardedObjects(ctx context.Context, limit int) ([]id.Object, error) {
-	return database.Scalars[id.Object](ctx, s.q, "list discarded objects", `
+// ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.
+func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, error) {
+	return database.Scalars[id.Object](ctx, s.q, "list objects to purge", `
 		SELECT object FROM transfer.discarded_objects
 		WHERE busy_until IS NULL OR busy_until < clock_timestamp() ORDER BY discarded_at LIMIT $1`, limit)
 }
 
-// ForgetDiscarded records that the bytes of these keys are purged.
-func (s *Store) ForgetDiscarded(ctx context.Context, keys []id.Object) error {
-	_, err := database.Exec(ctx, s.q, "forget discarded objects", `DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
+// MarkPurged records that the bytes of the objects are purged.
+func (s *Store) MarkPurged(ctx context.Context, keys []id.Object) error {
+	_, err := database.Exec(ctx, s.q, "mark objects as purged", `DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
 	return err
 }
 
-// ObjectsKept returns which of keys are objects whose bytes are kept: neither erased nor discarded.
+// ObjectsKept returns those of keys that are objects whose bytes are kept. Ended objects have no name.
 func (s *Store) ObjectsKept(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
 	return s.objectSet(ctx, "look up objects", `SELECT uid FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL`, keys)
 }
 
-// ObjectsNoted returns which of keys are noted for the purge of their bytes.
-func (s *Store) ObjectsNoted(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
-	return s.objectSet(ctx, "look up discarded objects", `SELECT object FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
+// ObjectsAwaitingPurge returns those of keys whose bytes await the purge.
+func (s *Store) ObjectsAwaitingPurge(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
+	return s.objectSet(ctx, "look up objects to purge", `SELECT object FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
 }
 
 func (s *Store) objectSet(ctx context.Context, operation, sql string, keys []id.Object) (map[id.Object]bool, error) {

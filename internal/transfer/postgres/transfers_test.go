@@ -171,7 +171,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			return len(list), err
 		}},
 		"transfers ended long ago": {`UPDATE transfer.transfers SET state = 'expired', ended_at = created_at`, func(s *Store) (int, error) {
-			return s.PurgeTransfers(t.Context(), now, 100)
+			return s.DeleteEndedTransfers(t.Context(), now, 100)
 		}},
 	} {
 		if err := s.InTx(t.Context(), func(tx *Store) error {

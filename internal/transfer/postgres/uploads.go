@@ -91,15 +91,15 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 	return s.giveBack(ctx, charges)
 }
 
-// WriterLease is a writer's hold on an object: only the writer of the highest epoch may advance it.
+// WriterLease is a writer's lease of an object: only the writer of the highest epoch may save progress.
 type WriterLease struct {
 	Epoch              int64
 	PersonAdmitted     bool // the owner's volume had room
 	SubscriptionAdmits bool // the organization's volume had room, or there is no organization
 }
 
-// BeginUpload raises the epoch of a locked object and reserves want bytes of this month's volume, of the person first, then of
-// the organization. The caller rolls back when a volume had no room.
+// BeginUpload raises the epoch of a locked object and reserves want bytes of this month's volume. It locks the person's volume, then
+// the organization's, whose part counts the rows of the person's part. The caller rolls back when a volume had no room.
 func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease time.Duration, month time.Time) (WriterLease, error) {
 	return database.One[WriterLease](ctx, s.q, "begin upload", nil, `
 		WITH person AS (
@@ -138,11 +138,12 @@ type Progress struct {
 	Lease    time.Duration // from now; zero: the writer is done
 }
 
-// AdvanceUpload records progress: row, charge and volumes in one statement, guarded by the epoch. It reports whether the writer
-// still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats it.
-// Volumes are locked person first, then organization.
-func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
-	n, err := database.Scalar[int](ctx, s.q, "advance upload", nil, `
+// SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
+// the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
+// it. It locks the stored volume, then the person's volume, then the organization's, as giveBack does. Postgres does not define the
+// order of data-modifying CTEs, so each part counts the rows of the part before it, which must be complete for that.
+func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
+	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
 		WITH before AS (
 			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE
 		), o AS (
@@ -155,15 +156,15 @@ func (s *Store) AdvanceUpload(ctx context.Context, p Progress) (bool, error) {
 		), charge AS (
 			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
 			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
+		), stored AS (
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes RETURNING v.organization
 		), person AS (
 			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
-			FROM r WHERE v.subject = r.owner AND v.month = r.month RETURNING v.subject
+			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject
 		), organization AS (
 			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
 			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0
-		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0
-			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
 		)
 		SELECT count(*) FROM o`,
 		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32)

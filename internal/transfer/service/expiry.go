@@ -78,7 +78,7 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		return tx.PurgeTransfers(ctx, now.Add(-s.recordAge), expireBatch)
+		return tx.DeleteEndedTransfers(ctx, now.Add(-s.recordAge), expireBatch)
 	})
-	return errors.Join(err, s.store.PurgeCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)))
+	return errors.Join(err, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)))
 }

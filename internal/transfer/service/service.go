@@ -15,7 +15,7 @@
 //  2. The groups of an organization (LockGroups, an advisory lock): before a group is added.
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
-//  4. Its objects (LockUpload, DiscardObjects).
+//  4. Its objects (LockUpload, DeleteObjects).
 //  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden or is revoked.
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
 //  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations. Every
