@@ -1,6 +1,5 @@
-// Package audit owns the record of who did what, to whom and from where (contract 3.20). An entry is appended in the
-// transaction of the change it records, so there is never one without the other. It records facts for an operator; it
-// is no feed (package events) and no log, and it holds no passwords, keys, codes or tokens.
+// Package audit stores the audit trail (contract 3.20): who did what, to whom and from where. Append stores an entry in the transaction
+// of the change, so both commit or neither does. Entries are facts for operators. They hold no passwords, keys, codes or tokens.
 package audit
 
 import (
@@ -16,23 +15,23 @@ import (
 
 // Entry is one recorded change.
 type Entry struct {
-	Actor        id.Person         // who; zero: nobody known (a stranger, an operator's command, a job)
-	Action       string            // what, as "resource.verb": session.login, password.change, transfer.confirm
-	Object       string            // uid of the changed thing, or another name of it that is no key; may be empty
-	Target       id.Person         // to whom; zero: nobody else
-	Organization id.Organization   // in whose name; zero: none
-	Client       token.Client      // from where: address and user agent are recorded
-	Details      map[string]string // further facts, by name; what looks like a secret is withheld
+	Actor        id.Person         // zero: unknown (a stranger, an operator's command, a job)
+	Action       string            // "resource.verb": session.login, password.change, transfer.confirm
+	Object       string            // uid or other name of the changed resource, never a key; may be empty
+	Target       id.Person         // affected person; zero: none but the actor
+	Organization id.Organization   // for which the actor acted; zero: none
+	Client       token.Client      // its address and user agent are stored
+	Details      map[string]string // further facts, by name; values that look like secrets are withheld
 }
 
 // Record is an entry as stored.
 type Record struct {
 	Entry
-	ID int64     // order of writing
-	At time.Time // when, UTC
+	ID int64     // rises with each entry
+	At time.Time // UTC
 }
 
-// Append records e in q's transaction. One statement.
+// Append stores e in the transaction of q, in one statement.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
 	_, err := database.Exec(ctx, q, "audit "+e.Action, `
 		INSERT INTO audit (at, actor, action, object, target, organization, address, user_agent, details)
@@ -44,19 +43,19 @@ func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) err
 
 // Filter selects entries; its zero value selects the newest 100.
 type Filter struct {
-	Person id.Person // as actor or as target; zero: anybody
-	Action string    // this action, or with a trailing dot every action of a resource ("session."); empty: all
-	Since  time.Time // at or after; zero: all that is kept
-	Before int64     // only entries with a smaller ID, to page on; 0: from the newest
-	Limit  int       // at most so many, 1 to MaxLimit; 0: 100
+	Person id.Person // actor or target; zero: all
+	Action string    // one action, or with a trailing dot all actions of a resource ("session."); empty: all
+	Since  time.Time // earliest time; zero: all
+	Before int64     // cursor: only entries with a smaller ID; 0: from the newest
+	Limit  int       // 1 to MaxLimit; 0: 100
 }
 
-// MaxLimit is how many entries one List gives at most.
+// MaxLimit is the largest Filter.Limit. List lowers larger ones.
 const MaxLimit = 1000
 
 const (
 	defaultLimit = 100
-	cleanBatch   = 5000 // rows a statement of Clean deletes, so that it never locks for long
+	cleanBatch   = 5000 // rows that one statement of Clean deletes, so that it holds locks only briefly
 )
 
 // List returns the entries that filter selects, newest first.
@@ -69,7 +68,7 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	sql := newest("true")
 	if !filter.Person.IsZero() {
 		args = append(args, filter.Person)
-		// Each half walks an index of its own from the newest entry and stops at the limit.
+		// Each half scans its own index from the newest entry and stops at the limit.
 		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5") + `) ORDER BY id DESC LIMIT $4`
 	}
 	records, err := database.All[Record](ctx, q, "list audit", sql, args...)
@@ -79,7 +78,7 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	return records, err
 }
 
-// newest is the statement for the newest entries of which the condition holds.
+// newest returns the statement for the newest entries that meet the condition.
 func newest(condition string) string {
 	return `SELECT id, at, actor, action, object, target, organization,
 			json_build_object('Address', host(address), 'UserAgent', user_agent) AS client, details

@@ -12,13 +12,13 @@ const (
 	withheld = "(withheld)"
 )
 
-// secretNames are the names of details whose values are withheld whatever they hold.
+// secretNames are words in the names of details whose values are always withheld.
 var secretNames = []string{"password", "secret", "token", "key", "code", "authorization", "cookie"}
 
-// jwt is the form of every token we issue: three base64url parts, the first of which is a JSON object.
+// jwt matches a JSON Web Token: three base64url parts, the first of which is a JSON object.
 var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
 
-// safe prepares details for the record: no secret gets in, even when a caller errs, and no text that Postgres refuses.
+// safe returns details without secrets that a caller passed by mistake, and without text that Postgres rejects.
 func safe(details map[string]string) map[string]string {
 	out := make(map[string]string, len(details))
 	for name, value := range details {
@@ -49,7 +49,7 @@ func secret(name string) bool {
 	return false
 }
 
-// plain makes a text from anywhere fit for the record: no tokens, valid UTF-8, no control characters, bounded.
+// plain returns s without tokens and control characters, as valid UTF-8 of at most maxText bytes.
 func plain(s string) string {
 	s = jwt.ReplaceAllString(s, withheld)
 	s = strings.Map(func(r rune) rune {

@@ -1,21 +1,20 @@
-// Package events owns the feed of each person (contract 3.15): Append writes an event in the transaction of the
-// change it tells of, Feed serves GET /events as server-sent events. It does not decide who is interested; the domain
-// that emits an event names the receivers.
+// Package events stores and serves the feed of each person (contract 3.15). Append stores an event in the transaction of the change it
+// reports. Feed serves GET /events as server-sent events. The domain that appends an event names its receivers.
 //
 // # Cursors
 //
-// A cursor is the number of an event in its receiver's own feed. Each feed has one counter row (event_feeds), which
-// Append raises in the caller's transaction. The row stays locked until that transaction ends, so the events of one
-// person become visible in the order of their numbers: a reader that has seen n can never find a smaller number
-// later. "Everything after my cursor" therefore loses nothing and repeats nothing, without waiting for unrelated
-// transactions (as reading below a snapshot horizon would) and without a lock that all writers share (as one sequence
-// for everybody would need). Only changes to the same person's feed wait for one another.
+// A cursor is the number of an event in its receiver's feed. Each feed has one counter row (event_feeds), which Append raises in the
+// caller's transaction. The row stays locked until that transaction ends, so the events of one person become visible in the order of
+// their numbers: a reader that has seen n never finds a smaller number later. "Everything after my cursor" therefore loses and repeats
+// nothing. Only transactions that append to the same person's feed wait for one another. Reading below a snapshot horizon would wait
+// for unrelated transactions, and one sequence for all feeds would need a lock that all writers share.
 //
-// A number is the greater of "last + 1" and the microseconds of the clock. So a counter row may be dropped once its
-// feed has been quiet for long, and a database restored from an older backup goes on above every cursor that clients
-// still hold.
+// A number is the greater of "last + 1" and the microseconds of the clock. So Clean may delete the counter row of a feed without recent
+// events, and a database restored from an older backup continues above every cursor that clients hold.
 //
-// Append locks feeds, in the order of the receivers. Call it after the change's own row locks, last in a transaction.
+// # Locks
+//
+// Append locks feeds in the order of the receivers' uids. Call it last in a transaction, after all other row locks.
 package events
 
 import (
@@ -40,24 +39,24 @@ const (
 	TransferRevoked            = "TRANSFER_REVOKED"             // subject: transfer; the sender took it back
 )
 
-// channel is where Append notifies and every replica's Feed listens.
+// channel is the LISTEN/NOTIFY channel from Append to the Feed of every replica.
 const channel = "events"
 
-// everyone is the payload that wakes all streams, when the receivers' names would not fit into a notification.
+// everyone is the payload that wakes all streams. It replaces lists of receivers that are too long for a notification.
 const everyone = "*"
 
-// payloadReceivers bounds the receivers named in one payload: 37 bytes each, while Postgres takes 7,999.
+// payloadReceivers bounds the receivers in one payload. Each takes 37 bytes; Postgres limits the payload to 7,999 bytes.
 const payloadReceivers = 200
 
-// Event tells the receivers that something they are interested in has changed.
+// Event is a change that concerns its receivers.
 type Event struct {
 	Kind      string      // one of the constants above
 	Subject   string      // uid of the changed entity, never a key
-	Receivers []id.Person // duplicates count once; none: nothing happens
+	Receivers []id.Person // duplicates count once; none: Append does nothing
 }
 
-// appendSQL numbers the event in every receiver's feed, stores it there, and notifies. It takes the receivers in
-// order, so that two appends which share some lock their feeds in the same order.
+// appendSQL numbers the event in every receiver's feed, stores it there, and notifies. It locks feeds in the order of the receivers'
+// uids, so that parallel appends do not deadlock.
 const appendSQL = `
 WITH receivers AS (
 	SELECT DISTINCT r.person FROM unnest($1::uuid[]) AS r (person)
@@ -73,14 +72,14 @@ WITH receivers AS (
 )
 SELECT pg_notify($7::text, $8::text)`
 
-// receiversBatch bounds the receivers of one appendSQL: that of an organization of fifty thousand would take as long as a statement may.
+// receiversBatch bounds the receivers of one appendSQL. A statement for an organization of 50,000 would reach the timeout of statements.
 const receiversBatch = 2000
 
-// Append stores e in the feed of each receiver and wakes their streams when q's transaction commits. One statement, unless there are
-// thousands.
+// Append stores e in the feed of each receiver, and wakes their streams when the transaction of q commits. It runs one statement for
+// each 2,000 receivers.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Event) error {
 	uid, receivers := id.New[id.Event](), e.Receivers
-	if len(receivers) > receiversBatch { // so that neither the order of locks depends on the batches nor whether somebody is in two
+	if len(receivers) > receiversBatch { // sort all: batches keep the lock order, and no receiver is in two of them
 		receivers = slices.Compact(slices.SortedFunc(slices.Values(receivers), func(a, b id.Person) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }))
 	}
 	for batch := range slices.Chunk(receivers, receiversBatch) {
@@ -93,7 +92,7 @@ func Append(ctx context.Context, q database.Querier, now time.Time, e Event) err
 	return nil
 }
 
-// appendOwnSQL is appendSQL for an event of each receiver's own, whose subject is the receiver.
+// appendOwnSQL is appendSQL for one event for each receiver, whose subject is the receiver.
 const appendOwnSQL = `
 WITH told AS (
 	SELECT r.person, r.uid FROM unnest($1::uuid[], $4::uuid[]) AS r (person, uid)
@@ -109,11 +108,11 @@ WITH told AS (
 )
 SELECT pg_notify($6::text, $7::text)`
 
-// ownBatch bounds the receivers of one appendOwnSQL: the planner does not see how many there are, and may join them one with each.
+// ownBatch bounds the receivers of one appendOwnSQL. The planner does not know their number and may choose a nested-loop join.
 const ownBatch = payloadReceivers
 
-// AppendOwn tells each of several persons, all different, of an event whose subject is that person. For more than one they are given
-// in the order of their uids, in which feeds are locked. A statement for each two hundred of them.
+// AppendOwn stores an event in the feed of each person, whose subject is that person. The persons must be distinct and sorted by uid,
+// the order in which feeds are locked. It runs one statement for each 200 persons.
 func AppendOwn(ctx context.Context, q database.Querier, now time.Time, kind string, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, ownBatch) {
 		own := make([]id.Event, len(batch))
@@ -129,7 +128,7 @@ func AppendOwn(ctx context.Context, q database.Querier, now time.Time, kind stri
 	return nil
 }
 
-// payload names the receivers, or everyone when they are too many for a notification.
+// payload returns the receivers as the payload of a notification, or everyone when they are too many.
 func payload(receivers []id.Person) string {
 	if len(receivers) > payloadReceivers {
 		return everyone
@@ -141,7 +140,7 @@ func payload(receivers []id.Person) string {
 	return strings.Join(names, ",")
 }
 
-// receivers is the reverse of payload; all reports that everyone is meant, also by a payload it cannot read.
+// receivers parses a payload. all is true for everyone, and for a payload that it cannot parse.
 func receivers(payload string) (persons []id.Person, all bool) {
 	if payload == everyone {
 		return nil, true

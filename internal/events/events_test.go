@@ -28,7 +28,7 @@ func open(t *testing.T) (*database.DB, *clock.Manual) {
 	return db, c
 }
 
-// The race that a plain sequence loses: a transaction takes its number first and commits last.
+// The race that one sequence would lose: a transaction takes its number first and commits last.
 func TestEventsOfPersonCommitInOrder(t *testing.T) {
 	t.Parallel()
 	db, c := open(t)
@@ -69,8 +69,8 @@ func TestEventsOfPersonCommitInOrder(t *testing.T) {
 	}
 }
 
-// Writers that overlap, give up, and name receivers in different orders; a reader beside them that always goes on from
-// the last number it saw. It misses nothing and gets nothing twice.
+// Writers overlap, roll back, and name receivers in different orders. A reader that always continues from the last number it saw
+// misses nothing and gets nothing twice.
 func TestReaderBesideWriters(t *testing.T) {
 	t.Parallel()
 	db, c := open(t)
@@ -122,7 +122,7 @@ func write(t *testing.T, db *database.DB, e Event, now time.Time, abandoned bool
 	}
 }
 
-// readUntil follows a feed until finished, and a last time after that. It counts what it saw.
+// readUntil reads a feed until finished is closed, and once more after that. It counts the events.
 func readUntil(t *testing.T, db *database.DB, person id.Person, finished <-chan struct{}) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -220,7 +220,7 @@ func subjects(t *testing.T, db *database.DB, person id.Person, cursor int64) []s
 	return out
 }
 
-// TestManyReceivers: however many are told, each has the event once, and whoever is told of something of their own has that.
+// TestManyReceivers: with thousands of receivers each gets the event once, and AppendOwn gives each person that person's own event.
 func TestManyReceivers(t *testing.T) {
 	t.Parallel()
 	db, c := open(t)
@@ -229,7 +229,7 @@ func TestManyReceivers(t *testing.T) {
 	for i := range persons {
 		persons[i] = id.New[id.Person]()
 	}
-	twice := append([]id.Person{persons[len(persons)-1]}, persons...) // somebody is in the first batch and in the last
+	twice := append([]id.Person{persons[len(persons)-1]}, persons...) // one person would be in the first and the last batch
 	if err := Append(ctx, db.Pool, c.Now(), Event{OrganizationProfileUpdated, "organization", twice}); err != nil {
 		t.Fatal(err)
 	}

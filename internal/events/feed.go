@@ -13,22 +13,20 @@ import (
 )
 
 const (
-	// pollInterval is how often every stream looks at the table while notifications cannot be relied on, and
-	// confirmedWithin how fresh the proof of a working listener must be. Together they stay below the second that
-	// contract 3.15 grants.
+	// pollInterval is the pause between polls of the table while the listener is not confirmed. The listener counts as working when it
+	// was confirmed within confirmedWithin. Together they stay below the second that contract 3.15 allows.
 	pollInterval    = 400 * time.Millisecond
 	confirmedWithin = 500 * time.Millisecond
-	// pageSize bounds the events in memory of one person, however far its readers lag.
+	// pageSize bounds the events of one person in memory, however far the streams lag.
 	pageSize = 100
-	// readTimeout bounds one look at the table; after it a stream tries again.
+	// readTimeout bounds one query of a feed. The stream retries after it.
 	readTimeout = 5 * time.Second
-	// cleanBatch bounds the rows that one statement of Clean deletes, so that it never locks for long.
+	// cleanBatch bounds the rows that one statement of Clean deletes, so that it holds locks only briefly.
 	cleanBatch = 5000
 )
 
-// Feed serves the event streams of this process. Its memory is bounded by the number of connected streams: an event is
-// never queued for a stream; a stream is only told to look, and reads on from its own cursor as fast as its client
-// takes the data.
+// Feed serves the event streams of this process. Its memory is bounded by the number of connected streams, because it queues no events:
+// a wake makes a stream read on from its own cursor, at the pace of its client.
 type Feed struct {
 	db          *database.DB
 	listener    *database.Listener
@@ -45,12 +43,11 @@ type Feed struct {
 	stop    sync.Once
 
 	mu       sync.Mutex
-	persons  map[id.Person]*reader    // who is connected
+	persons  map[id.Person]*reader    // of the connected persons
 	sessions map[id.Session][]*stream // streams of a session, oldest first
 }
 
-// NewFeed makes a feed that keeps events for retention. It registers with the listener, so call it before the
-// listener runs.
+// NewFeed returns a Feed that keeps events for retention. It subscribes with the listener. Call it before the listener runs.
 func NewFeed(db *database.DB, listener *database.Listener, revocations *token.Revocations, retention time.Duration,
 	now func() time.Time, log *slog.Logger) *Feed {
 	f := &Feed{
@@ -62,13 +59,13 @@ func NewFeed(db *database.DB, listener *database.Listener, revocations *token.Re
 		sessions:   map[id.Session][]*stream{},
 	}
 	listener.Handle(channel, f.notified, func(context.Context) error {
-		f.wakeAll() // whatever was notified while the connection was away
+		f.wakeAll() // notifications were lost while there was no connection
 		return nil
 	})
 	return f
 }
 
-// Run looks at the table for everybody while the listener is not confirmed, and ends all streams when ctx ends.
+// Run polls the table for all streams while the listener is not confirmed, and ends all streams when ctx ends.
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.stop.Do(func() { close(f.stopped) })
 	ticker := time.NewTicker(pollInterval)
@@ -114,8 +111,8 @@ func (f *Feed) wakeAll() {
 	}
 }
 
-// Clean deletes what is older than the retention, and the counters of feeds that have been quiet for as long. A
-// counter that comes back starts at the clock, hence the condition that its last number lies well behind that.
+// Clean deletes events older than the retention, and the counters of feeds without events since then. A new counter starts at the
+// clock, so Clean deletes only counters whose last number is older than the retention.
 func (f *Feed) Clean(ctx context.Context) error {
 	before := f.now().Add(-f.retention)
 	for _, step := range []struct {

@@ -21,8 +21,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// patience is how long a test waits for what contract 3.15 promises within a second: longer, because the machine that
-// runs the tests may be busy.
+// patience is the timeout for an event that contract 3.15 promises within a second. It is longer, because the machine of the tests may
+// be busy.
 const patience = 10 * time.Second
 
 // replica is one process of the server: a feed behind HTTP.
@@ -79,7 +79,7 @@ func newReplica(t *testing.T, url string, c *clock.Manual, deaf bool) *replica {
 	return rep
 }
 
-// serve stands in for the way of a request to the handler: who calls is in headers of the test.
+// serve calls the handler with the caller from the test's headers.
 func (rep *replica) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() { rep.returned <- struct{}{} }()
 	person, _ := id.Parse[id.Person](r.Header.Get("Test-Person"))

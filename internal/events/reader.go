@@ -12,25 +12,24 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// reader reads the feed of one connected person for all of that person's streams. A wake costs one query however many
-// streams there are: the first to look reads a page, the others take theirs from it. A stream that lags behind the
-// page reads on its own, at the pace of its client.
+// reader reads the feed of one connected person for all of that person's streams. A wake costs one query for all streams: the first
+// stream reads a page, and the others use that page. A stream that lags behind the page runs its own queries.
 type reader struct {
 	db      *database.DB
 	person  id.Person
 	streams map[*stream]struct{} // guarded by Feed.mu
 
-	wakes   atomic.Int64  // how often there was reason to look
-	reading chan struct{} // holds one element while somebody reads; guards page
+	wakes   atomic.Int64  // number of wakes so far
+	reading chan struct{} // semaphore of one slot; guards page
 	page    page
 }
 
-// page is what the last query found.
+// page is the result of the last query.
 type page struct {
-	wakes   int64 // reader.wakes before the query: of any later wake the page knows nothing
-	from    int64 // the records are the ones that follow this cursor
+	wakes   int64 // reader.wakes before the query; after a later wake the page is outdated
+	from    int64 // cursor that the records follow
 	records []record
-	full    bool // there may be more behind the last record
+	full    bool // there may be more records after the last
 }
 
 func newReader(db *database.DB, person id.Person) *reader {
@@ -40,18 +39,19 @@ func newReader(db *database.DB, person id.Person) *reader {
 	}
 }
 
-// wake tells every stream to look. The caller holds Feed.mu.
+// wake makes every stream read on. The caller holds Feed.mu.
 func (r *reader) wake() {
 	r.wakes.Add(1)
 	for s := range r.streams {
 		select {
 		case s.woken <- struct{}{}:
-		default: // it will look anyway
+		default: // it is woken already
 		}
 	}
 }
 
-// next returns events that follow cursor, in order; none means that there are no more by now. The records are shared.
+// next returns the events after cursor, in order, or none when there are no more now. The caller must not change the records.
+// Errors: errReading when the table could not be read.
 func (r *reader) next(ctx context.Context, cursor int64) ([]record, error) {
 	select {
 	case r.reading <- struct{}{}:
@@ -92,13 +92,13 @@ type record struct {
 	CreatedAt time.Time
 }
 
-// position returns the number of a person's newest event, 0 when there is none yet.
+// position returns the number of a person's newest event, 0 when there is none.
 func position(ctx context.Context, q database.Querier, person id.Person) (int64, error) {
 	return database.Scalar[int64](ctx, q, "read position of feed", nil, `
 		SELECT coalesce(max(last_id), 0) FROM event_feeds WHERE person = $1`, person)
 }
 
-// after returns a person's next events, at most pageSize, in the order of their numbers.
+// after returns a person's next events, at most pageSize, in the order of their numbers. Errors: errReading.
 func after(ctx context.Context, q database.Querier, person id.Person, cursor int64) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

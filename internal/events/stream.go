@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	maxStreams        = 5 // of one session in one process; one more closes the oldest (contract 3.15)
+	maxStreams        = 5 // of one session in one process; a further one closes the oldest (contract 3.15)
 	heartbeatInterval = 15 * time.Second
-	// expiryInterval is how often a stream compares the clock with its token's expiry.
+	// expiryInterval is the pause between checks of a token's expiry.
 	expiryInterval = 500 * time.Millisecond
-	// closeGraceLimit is how long a stream may still write once it has to end, even to a client that reads nothing.
+	// closeGraceLimit bounds how long a stream that has to end may still write.
 	closeGraceLimit = 400 * time.Millisecond
 )
 
-// errReading marks that the table could not be read.
+// errReading marks a failure to read the table.
 var errReading = errors.New("read feed")
 
-// The reasons why a stream ends.
+// Causes of the end of a stream.
 var (
 	errExpired  = errors.New("the access token has expired")
 	errRevoked  = errors.New("the session has ended")
@@ -34,15 +34,15 @@ var (
 	errShutdown = errors.New("the server is stopping")
 )
 
-// ErrCursor is the answer to a Last-Event-ID that no event of a feed can have had.
+// ErrCursor is the error for a Last-Event-ID that cannot be the id of an event.
 var ErrCursor = fault.ErrInvalid.With("Last-Event-ID: is not the id of an event; leave the header out, or send 0 for all that is kept")
 
 // stream is one connected client.
 type stream struct {
 	session  id.Session
 	reader   *reader
-	woken    chan struct{} // holds an element when there is reason to look at the table
-	replaced chan struct{} // closed when the stream has to make room for a newer one of its session
+	woken    chan struct{} // holds one element after a wake
+	replaced chan struct{} // closed when the session has opened too many newer streams
 }
 
 // eventJSON is the data of a server-sent event.
@@ -53,8 +53,8 @@ type eventJSON struct {
 	CreatedAt httpapi.Time `json:"createdAt"`
 }
 
-// Handler serves GET /events (contract 3.15). It needs an access token. A client that names no Last-Event-ID gets what
-// happens from now on; its first block carries only an id, so that it can resume even before the first event.
+// Handler serves GET /events (contract 3.15) to a caller with an access token. Without Last-Event-ID it sends only new events. The first
+// block has only an id, so that the client can resume even before the first event.
 func (f *Feed) Handler() httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller := token.CallerFrom(r.Context())
@@ -62,13 +62,13 @@ func (f *Feed) Handler() httpapi.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		if r.Method == http.MethodHead { // has no events to wait for
+		if r.Method == http.MethodHead { // no body, so no events
 			httpapi.NewStream(w, r)
 			return nil
 		}
-		revoked, unwatch := f.revocations.Watch(caller) // closed already if the session ended since its token was checked
+		revoked, unwatch := f.revocations.Watch(caller) // closed at once if the session ended after its token was checked
 		defer unwatch()
-		// Joining comes before reading the position: an event between the two wakes the stream.
+		// Join before the position is read, so that an event between the two wakes the stream.
 		s := f.join(caller)
 		defer f.leave(s)
 		if !resumed {
@@ -94,7 +94,7 @@ func lastEventID(r *http.Request) (cursor int64, given bool, err error) {
 	return cursor, true, nil
 }
 
-// join enters a stream of the caller, at the expense of the session's oldest when there are too many.
+// join adds a stream of the caller. When the session has too many, it closes the oldest.
 func (f *Feed) join(caller token.Caller) *stream {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +114,7 @@ func (f *Feed) join(caller token.Caller) *stream {
 	return s
 }
 
-// leave removes what join entered.
+// leave removes a stream that join added.
 func (f *Feed) leave(s *stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,17 +156,17 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request, s *stream, caller t
 			err = s.wait(ctx, out, f.heartbeat, retry)
 		}
 	}
-	// The event that tells of the end is written in the same transaction: let the client have it (contract 3.15).
+	// The transaction that ends the session may also append an event. Send it before the stream ends (contract 3.15).
 	if errors.Is(context.Cause(ctx), errRevoked) {
 		last, stop := context.WithTimeout(context.WithoutCancel(ctx), f.closeGrace)
 		defer stop()
-		s.reader.wakes.Add(1) // the revocation may be heard before the event: what was read last is not all
+		s.reader.wakes.Add(1) // the revocation may arrive before the wake of the event, so the last page is outdated
 		_, _ = s.send(last, out, cursor)
 	}
 }
 
-// send writes all that follows cursor and returns how far it came. The error wraps errReading when the feed could not
-// be read; any other means that the stream is over.
+// send writes the events after cursor and returns the cursor of the last one it wrote.
+// Errors: errReading when the feed could not be read; any other error ends the stream.
 func (s *stream) send(ctx context.Context, out *httpapi.Stream, cursor int64) (int64, error) {
 	for {
 		records, err := s.reader.next(ctx, cursor)
@@ -189,8 +189,8 @@ func (s *stream) send(ctx context.Context, out *httpapi.Stream, cursor int64) (i
 	}
 }
 
-// noteReading logs when the feeds become unreadable and readable again, once for all streams, and reports whether the
-// stream should try again: it stays, so that clients need not reconnect while Postgres restarts.
+// noteReading logs when feeds become unreadable and readable again, once for all streams. It reports whether the stream should retry:
+// streams stay open, so that clients need not reconnect while Postgres restarts.
 func (f *Feed) noteReading(ctx context.Context, err error) (retry bool) {
 	switch {
 	case ctx.Err() != nil:
@@ -206,8 +206,7 @@ func (f *Feed) noteReading(ctx context.Context, err error) (retry bool) {
 	return false
 }
 
-// wait returns nil when there is reason to look at the table, for a retry soon; until then it sends a comment every so
-// often.
+// wait returns nil after a wake, or after pollInterval when retry is set. Until then it sends a comment at every interval, as heartbeat.
 func (s *stream) wait(ctx context.Context, out *httpapi.Stream, every time.Duration, retry bool) error {
 	var soon <-chan time.Time
 	if retry {
@@ -231,8 +230,8 @@ func (s *stream) wait(ctx context.Context, out *httpapi.Stream, every time.Durat
 	}
 }
 
-// guard cancels ctx when the stream has to end, and sees to it that a client which does not read cannot put that off:
-// from then on the write deadline is closeGrace away, whatever it was set to. It returns after done.
+// guard cancels ctx when the stream has to end. It then sets the write deadline to closeGrace from now, so that a client that does not
+// read cannot delay the end. It returns after done is closed.
 func (f *Feed) guard(ctx context.Context, cancel context.CancelCauseFunc, w http.ResponseWriter, s *stream,
 	caller token.Caller, revoked <-chan struct{}, done <-chan struct{}) {
 	cancel(f.endOf(ctx, s, caller, revoked))
@@ -246,7 +245,7 @@ func (f *Feed) guard(ctx context.Context, cancel context.CancelCauseFunc, w http
 			return
 		default:
 		}
-		_ = control.SetWriteDeadline(deadline) // again and again: a write in progress may have extended it
+		_ = control.SetWriteDeadline(deadline) // repeated, because a concurrent write may have extended it
 		select {
 		case <-done:
 			return
@@ -255,7 +254,7 @@ func (f *Feed) guard(ctx context.Context, cancel context.CancelCauseFunc, w http
 	}
 }
 
-// endOf waits until the stream has to end and says why.
+// endOf waits until the stream has to end, and returns the cause.
 func (f *Feed) endOf(ctx context.Context, s *stream, caller token.Caller, revoked <-chan struct{}) error {
 	ticker := time.NewTicker(expiryInterval)
 	defer ticker.Stop()

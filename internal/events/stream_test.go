@@ -174,8 +174,8 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 	goesOn.next()
 }
 
-// TestRevocationComesBeforeTheWake: the event of a transaction is told also if its revocation is heard first, when streams still take
-// what was read last for all there is.
+// TestRevocationComesBeforeTheWake: a stream sends the event of a transaction also when the revocation arrives first, while the last
+// page still looks complete.
 func TestRevocationComesBeforeTheWake(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
@@ -184,7 +184,7 @@ func TestRevocationComesBeforeTheWake(t *testing.T) {
 	ann, ended := id.New[id.Person](), id.New[id.Session]()
 	stream := rep.connect(ann, ended, "")
 	rep.append(TransferReceived, "before", ann)
-	stream.next() // its page is the reader's now
+	stream.next() // its page is the reader's cache now
 	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
@@ -237,7 +237,7 @@ func TestStreamKeepsConnectionAlive(t *testing.T) {
 	}
 }
 
-// A client that reads nothing neither costs memory per event nor puts off the end of its session.
+// A client that reads nothing neither costs memory for each event nor delays the end of its stream.
 func TestStalledClientIsCutOff(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
@@ -267,7 +267,7 @@ func TestStalledClientIsCutOff(t *testing.T) {
 	}
 }
 
-// All streams of a person that keep up share one query a wake.
+// All streams of a person that keep up share one query for each wake.
 func TestReaderSharesItsQuery(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
