@@ -98,6 +98,23 @@ export async function troubleTests() {
     equal(await asked(), false, "asked after it");
   });
 
+  await test("a name that is read late does not undo what was typed", async () => {
+    const p = await page(await signedIn(await person("Lars")), "/m/demo");
+    let answer = () => {};
+    await p.route("**/profile", async (route) => {
+      await new Promise((resolve) => { answer = resolve; });
+      await route.continue();
+    });
+    const asked = p.waitForRequest("**/profile");
+    await p.setInputFiles("[data-test=files]", file("typed.txt", 10).at);
+    await asked;
+    await p.fill("[name=subject]", "Typed before");
+    await p.fill("[name=message]", "Also typed");
+    answer();
+    await p.waitForFunction(() => document.querySelector("[name=anonSender]").value === "Lars");
+    equal([await p.inputValue("[name=subject]"), await p.inputValue("[name=message]")], ["Typed before", "Also typed"], "what was typed");
+  });
+
   await test("a busy button keeps the focus", async () => {
     const p = await page(await signedIn(await person("Fay")), "/account");
     const save = p.getByRole("button", { name: "Save" }).first();

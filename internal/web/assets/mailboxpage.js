@@ -102,13 +102,12 @@ function Details({ mailbox, upload }) {
   const ownEmail = signedIn() ? claims(idToken()).email : "";
   const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail ?? "", subject: "", message: "", fields: {}, ...upload.form });
   const set = (name, value) => {
-    const next = { ...values, [name]: value };
-    setValues(next);
-    upload.write(next);
+    setValues((now) => ({ ...now, [name]: value })); // other inputs may have changed since this render
+    upload.write({ [name]: value });
   };
   useEffect(() => {
     if (!signedIn() || values.anonSender) return;
-    own("GET", `${identity}/profile`).then(({ body }) => body.name && set("anonSender", body.name)).catch(() => {});
+    own("GET", `${identity}/profile`).then(({ body }) => body.name && !upload.form.anonSender && set("anonSender", body.name)).catch(() => {});
   }, []);
   const delivery = useDelivery(upload, () => {
     const { fields, ...rest } = values;
