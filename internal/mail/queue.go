@@ -2,7 +2,7 @@ package mail
 
 import (
 	"context"
-	"errors"
+
 	"fmt"
 	"time"
 
@@ -105,25 +105,20 @@ func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) (
 // Cancel cancels the queued mails about reference and erases the content of failed ones, in the caller's transaction. A
 // mail that is being sent may still arrive.
 func (m *Mailer) Cancel(ctx context.Context, tx database.Tx, reference string) error {
-	_, err := tx.Exec(ctx, `
+	_, err := database.Exec(ctx, tx, "cancel mails", `
 		UPDATE mails
 		SET state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END,
 		    finished_at = coalesce(finished_at, $2), next_attempt_at = NULL, busy_until = NULL,
 		    data = '{}', secret = NULL
 		WHERE reference = $1 AND reference <> '' AND state IN ('queued', 'failed')`, reference, m.now())
-	if err != nil {
-		return fmt.Errorf("cancel mails: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Erase erases the content of failed mails about the references, in the caller's transaction. Queued mails are still sent.
 func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string) error {
-	_, err := tx.Exec(ctx, `UPDATE mails SET data = '{}' WHERE reference = ANY ($1) AND reference <> '' AND state = 'failed'`, references)
-	if err != nil {
-		return fmt.Errorf("erase mails: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, tx, "erase mails",
+		`UPDATE mails SET data = '{}' WHERE reference = ANY ($1) AND reference <> '' AND state = 'failed'`, references)
+	return err
 }
 
 // Filter selects mails for List. A zero field does not restrict.
@@ -149,33 +144,34 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 		LIMIT $3`, f.State, f.To, f.Limit)
 }
 
-// Retry makes a queued mail due now and queues a failed one again. Errors: ErrNotFound, ErrFinished when the mail was sent
-// or cancelled, ErrNoSecret when a failed mail had a link, which was erased, ErrErased after Erase or Cancel.
+// Retry makes a queued mail due now and queues a failed one again.
+// Errors: ErrNotFound; ErrFinished when the mail was sent or cancelled; ErrNoSecret when a failed mail had a link, which was erased;
+// ErrErased after Erase or Cancel.
 func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
-		var state string
-		var hasSecret, empty bool
-		err := tx.QueryRow(ctx, `SELECT state, has_secret, data = '{}' FROM mails WHERE uid = $1 FOR UPDATE`, uid).Scan(&state, &hasSecret, &empty)
+		mail, err := database.One[struct {
+			State            string
+			HasSecret, Empty bool
+		}](ctx, tx, "lock mail", ErrNotFound,
+			`SELECT state, has_secret, data = '{}' AS empty FROM mails WHERE uid = $1 FOR UPDATE`, uid)
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return ErrNotFound
 		case err != nil:
-			return fmt.Errorf("retry mail: %w", err)
-		case state == Failed && hasSecret:
+			return err
+		case mail.State == Failed && mail.HasSecret:
 			return ErrNoSecret
-		case state == Failed && empty: // every template needs data
+		case mail.State == Failed && mail.Empty: // every template needs data
 			return ErrErased
-		case state != Queued && state != Failed:
+		case mail.State != Queued && mail.State != Failed:
 			return ErrFinished
 		}
-		_, err = tx.Exec(ctx, `
+		_, err = database.Exec(ctx, tx, "retry mail", `
 			UPDATE mails
 			SET state = 'queued', next_attempt_at = clock_timestamp(), finished_at = NULL, give_up_at = greatest(give_up_at, $2)
 			WHERE uid = $1`, uid, m.now().Add(m.options.GiveUpAfter))
 		if err != nil {
-			return fmt.Errorf("retry mail: %w", err)
+			return err
 		}
-		// Not Unique: a job of this mail that is waiting for a later attempt would swallow this one. It finds nothing to do.
+		// Not Unique: a job of this mail that waits for a later attempt would replace this job. The later job finds nothing to do.
 		return m.runner.Enqueue(ctx, tx, sendJob{uid.String()}, jobs.On(queueName))
 	})
 }
@@ -183,17 +179,13 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 // Requeue enqueues a job for each mail that is overdue, because its job may be lost.
 func (m *Mailer) Requeue(ctx context.Context) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
-		rows, err := tx.Query(ctx, `
+		uids, err := database.Scalars[string](ctx, tx, "list overdue mails", `
 			SELECT uid::text FROM mails
 			WHERE state = 'queued' AND next_attempt_at < clock_timestamp() - $1::interval
 			  AND (busy_until IS NULL OR busy_until < clock_timestamp())
 			ORDER BY next_attempt_at LIMIT $2`, requeueAfter, batchSize)
 		if err != nil {
-			return fmt.Errorf("find overdue mails: %w", err)
-		}
-		uids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return fmt.Errorf("find overdue mails: %w", err)
+			return err
 		}
 		send := make([]river.JobArgs, len(uids))
 		for i, uid := range uids {
@@ -206,15 +198,12 @@ func (m *Mailer) Requeue(ctx context.Context) error {
 // Clean deletes the rows of mails finished longer than Options.Retention ago.
 func (m *Mailer) Clean(ctx context.Context) error {
 	for {
-		tag, err := m.db.Pool.Exec(ctx, `
+		n, err := database.Exec(ctx, m.db.Pool, "delete old mails", `
 			DELETE FROM mails WHERE uid IN (
 				SELECT uid FROM mails WHERE state <> 'queued' AND finished_at < $1 ORDER BY finished_at LIMIT $2)`,
 			m.now().Add(-m.options.Retention), batchSize)
-		if err != nil {
-			return fmt.Errorf("delete old mails: %w", err)
-		}
-		if tag.RowsAffected() < int64(batchSize) {
-			return nil
+		if err != nil || n < batchSize {
+			return err
 		}
 	}
 }

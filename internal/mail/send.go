@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -35,7 +33,7 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 	}
 	c, wait, err := m.claim(ctx, uid)
 	if err != nil {
-		return fmt.Errorf("claim mail: %w", err)
+		return err
 	}
 	if wait > 0 {
 		return jobs.Again(wait)
@@ -79,7 +77,7 @@ func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
 // due yet, and nil and 0 when there is nothing to send.
 func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duration, error) {
 	lease := m.options.SendTimeout + 2*settleTimeout
-	rows, err := m.db.Pool.Query(ctx, `
+	list, err := database.All[claimed](ctx, m.db.Pool, "claim mail", `
 		UPDATE mails
 		SET attempts = attempts + 1, last_attempt_at = $2, busy_until = clock_timestamp() + $3::interval
 		WHERE uid = $1 AND state = 'queued' AND next_attempt_at <= clock_timestamp()
@@ -90,28 +88,26 @@ func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duratio
 	if err != nil {
 		return nil, 0, err
 	}
-	c, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[claimed])
-	if err == nil || !errors.Is(err, pgx.ErrNoRows) {
-		return c, 0, err
+	if len(list) == 1 {
+		return &list[0], 0, nil
 	}
-	var wait time.Duration
-	err = m.db.Pool.QueryRow(ctx, `
+	waits, err := database.Scalars[time.Duration](ctx, m.db.Pool, "read time of next attempt", `
 		SELECT greatest(next_attempt_at, busy_until) - clock_timestamp()
-		FROM mails WHERE uid = $1 AND state = 'queued'`, uid).Scan(&wait)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, 0, nil
+		FROM mails WHERE uid = $1 AND state = 'queued'`, uid)
+	if err != nil || len(waits) == 0 {
+		return nil, 0, err
 	}
-	return nil, max(wait, time.Second), err
+	return nil, max(waits[0], time.Second), nil
 }
 
 func (m *Mailer) markSent(ctx context.Context, c *claimed, answer string) error {
-	_, err := m.db.Pool.Exec(ctx, `
+	_, err := database.Exec(ctx, m.db.Pool, "mark mail as sent", `
 		UPDATE mails
 		SET state = 'sent', finished_at = $2, last_answer = $3, data = '{}', secret = NULL, next_attempt_at = NULL,
 		    busy_until = NULL
 		WHERE uid = $1 AND state = 'queued'`, c.UID, m.now(), line(answer, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("mark mail as sent: %w", err)
+		return err
 	}
 	m.outcomes.sent.Add(1)
 	m.log.InfoContext(ctx, "mail sent", slog.String("mail", c.UID.String()), slog.String("template", c.Template),
@@ -122,12 +118,12 @@ func (m *Mailer) markSent(ctx context.Context, c *claimed, answer string) error 
 // postpone stores a temporary failure and reschedules the job with exponential back-off.
 func (m *Mailer) postpone(ctx context.Context, c *claimed, answer string) error {
 	delay := min(m.options.FirstRetry<<min(c.Attempts-1, 20), maxRetryDelay)
-	_, err := m.db.Pool.Exec(ctx, `
+	_, err := database.Exec(ctx, m.db.Pool, "postpone mail", `
 		UPDATE mails
 		SET last_answer = $2, next_attempt_at = clock_timestamp() + $3::interval, busy_until = NULL
 		WHERE uid = $1 AND state = 'queued'`, c.UID, answer, delay)
 	if err != nil {
-		return fmt.Errorf("postpone mail: %w", err)
+		return err
 	}
 	m.outcomes.postponed.Add(1)
 	return jobs.Again(delay)

@@ -2,9 +2,10 @@ package mail
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/consign-dev/consign/internal/database"
 )
 
 // outcomes counts the attempts of this process.
@@ -26,12 +27,7 @@ type Waiting struct {
 
 // Waiting returns the state of the queue, read with one statement.
 func (m *Mailer) Waiting(ctx context.Context) (Waiting, error) {
-	var w Waiting
-	err := m.db.Pool.QueryRow(ctx, `
-		SELECT count(*), greatest(coalesce(clock_timestamp() - min(next_attempt_at), '0'), '0')
-		FROM mails WHERE state = 'queued'`).Scan(&w.Queued, &w.OldestDue)
-	if err != nil {
-		return Waiting{}, fmt.Errorf("count waiting mails: %w", err)
-	}
-	return w, nil
+	return database.One[Waiting](ctx, m.db.Pool, "count waiting mails", nil, `
+		SELECT count(*) AS queued, greatest(coalesce(clock_timestamp() - min(next_attempt_at), '0'), '0') AS oldest_due
+		FROM mails WHERE state = 'queued'`)
 }
