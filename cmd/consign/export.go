@@ -96,7 +96,7 @@ type exportedObject struct {
 	SHA256        string `json:"sha256,omitempty"`
 }
 
-type exportedAct struct {
+type exportedAction struct {
 	At      time.Time         `json:"at"`
 	Action  string            `json:"action"`
 	Object  string            `json:"object,omitempty"`
@@ -105,8 +105,8 @@ type exportedAct struct {
 }
 
 // exportPerson prints all stored data of a person except file contents, which are downloaded through the API.
-func exportPerson(ctx context.Context, env environment, a *app.App, who string) error {
-	record, err := a.Identity.ExportPerson(ctx, who)
+func exportPerson(ctx context.Context, env environment, a *app.App, reference string) error {
+	record, err := a.Identity.ExportPerson(ctx, reference)
 	if err != nil {
 		return err
 	}
@@ -129,8 +129,8 @@ func exportPerson(ctx context.Context, env environment, a *app.App, who string) 
 	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), exportedTransferFrom); err != nil {
 		return err
 	}
-	act := func(e audit.Record) exportedAct { return exportedActOf(record.UID, e) }
-	if err := writeArray(w, "audit", a.Identity.PersonAudit(ctx, record.UID), act); err != nil {
+	action := func(e audit.Record) exportedAction { return exportedActionFrom(record.UID, e) }
+	if err := writeArray(w, "audit", a.Identity.PersonAudit(ctx, record.UID), action); err != nil {
 		return err
 	}
 	_, _ = w.WriteString("\n}\n")
@@ -196,13 +196,13 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	return out
 }
 
-// exportedActOf returns an audit entry as person p may see it.
-func exportedActOf(p id.Person, e audit.Record) exportedAct {
-	act := exportedAct{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
+// exportedActionFrom returns an audit entry as person p may see it.
+func exportedActionFrom(p id.Person, e audit.Record) exportedAction {
+	action := exportedAction{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
 	if e.Actor == p && e.Client.Address.IsValid() { // addresses of other people are private
-		act.From = e.Client.Address.String()
+		action.From = e.Client.Address.String()
 	}
-	return act
+	return action
 }
 
 func exportedTransferFrom(t transferservice.SeenTransfer) exportedTransfer {

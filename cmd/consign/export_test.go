@@ -24,7 +24,7 @@ func TestPersonExportAndDelete(t *testing.T) {
 	var out struct {
 		exported
 		Transfers []exportedTransfer
-		Audit     []exportedAct
+		Audit     []exportedAction
 	}
 	text := do("person", "export", "ANN@example.com")
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -35,7 +35,7 @@ func TestPersonExportAndDelete(t *testing.T) {
 		out.Mailbox == nil || out.Mailbox.VanityLink != "ann-files" || len(out.Authenticators) != 1 || out.Authenticators[0].Type != "bcrypt" {
 		t.Errorf("exported %s", text)
 	}
-	if !slices.ContainsFunc(out.Audit, func(a exportedAct) bool { return a.Action == "person.create" }) {
+	if !slices.ContainsFunc(out.Audit, func(a exportedAction) bool { return a.Action == "person.create" }) {
 		t.Errorf("the audit is %+v", out.Audit)
 	}
 	if !strings.Contains(text, "\n  \"transfers\": [],\n  \"audit\": [\n    {\n      \"at\":") || !strings.HasSuffix(text, "\n    }\n  ]\n}\n") {

@@ -11,20 +11,20 @@ import (
 
 // mailbox creates or shows the mailbox of a person.
 func mailbox(ctx context.Context, env environment, args []string) error {
-	what, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}})
+	verb, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}})
 	if err != nil {
 		return err
 	}
-	who, link := rest[0], strings.Join(rest[1:], "")
+	reference, link := rest[0], strings.Join(rest[1:], "")
 	return withApp(ctx, env, func(a *app.App) error {
-		p, err := a.Identity.ShowPerson(ctx, who)
+		p, err := a.Identity.ShowPerson(ctx, reference)
 		if err != nil {
 			return err
 		}
 		m, err := a.Transfer.PersonMailbox(ctx, p.UID)
-		if what == "create" {
+		if verb == "create" {
 			if err == nil {
-				return fmt.Errorf("%s has a mailbox: %s", who, a.Transfer.MailboxPage(m))
+				return fmt.Errorf("%s has a mailbox: %s", reference, a.Transfer.MailboxPage(m))
 			}
 			m, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: p.UID, VanityLink: link})
 		}

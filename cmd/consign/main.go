@@ -56,8 +56,8 @@ type command struct {
 }
 
 const (
-	whatPerson = "\nPERSON is a uid or an email address."
-	whatOrg    = "\nORG is a uid, a hostname, the email address of a member, or free."
+	personHelp = "\nPERSON is a uid or an email address."
+	orgHelp    = "\nORG is a uid, a hostname, the email address of a member, or free."
 )
 
 func commands() []command {
@@ -65,18 +65,18 @@ func commands() []command {
 		{"serve", "serve both APIs until a signal ends it", []string{"[--demo] [--migrate]"}, serve},
 		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
 		{"config", "print the effective settings, secrets masked", []string{""}, printConfig},
-		{"person", "create, show, export and delete people, and unlock accounts" + whatPerson, []string{
+		{"person", "create, show, export and delete people, and unlock accounts" + personHelp, []string{
 			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON", "limits PERSON uploadVolumeGb=N|default",
 			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
 		}, person},
-		{"org", "create, show and change organizations, their plans and members" + whatOrg + whatPerson, []string{
+		{"org", "create, show and change organizations, their plans and members" + orgHelp + personHelp, []string{
 			"create [--locale LOCALE] [--time-zone ZONE] NAME", "show ORG", "set ORG name=value…", "limits ORG name=value…",
 			"subscribe --domain skp|spaces [--product PRODUCT] [--name NAME] [--status STATUS] [--expires TIME] ORG", "host ORG HOSTNAME",
 			"member [--roles A,B | --remove] ORG PERSON",
 		}, organization},
-		{"invitation", "create an invitation for everybody who has its key; administrators of the organization invite by address" + whatOrg,
+		{"invitation", "create an invitation for everybody who has its key; administrators of the organization invite by address" + orgHelp,
 			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
-		{"mailbox", "create and show the mailbox of a person" + whatPerson, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
+		{"mailbox", "create and show the mailbox of a person" + personHelp, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
@@ -174,17 +174,17 @@ func parse(f *flag.FlagSet, args []string, least, most int) (others []string, er
 }
 
 // action returns the action of a command and its arguments. known has the minimum and maximum number of arguments of each action.
-func action(command string, args []string, known map[string][2]int) (what string, rest []string, err error) {
+func action(command string, args []string, known map[string][2]int) (verb string, rest []string, err error) {
 	if len(args) == 0 {
 		return "", nil, usageError("consign " + command + ": it is missing what to do")
 	}
-	what = args[0]
-	bounds, ok := known[what]
+	verb = args[0]
+	bounds, ok := known[verb]
 	if !ok {
-		return "", nil, usageError(fmt.Sprintf("consign %s: %q is nothing that it does", command, what))
+		return "", nil, usageError(fmt.Sprintf("consign %s: %q is nothing that it does", command, verb))
 	}
-	rest, err = parse(flags(command+" "+what), args[1:], bounds[0], bounds[1])
-	return what, rest, err
+	rest, err = parse(flags(command+" "+verb), args[1:], bounds[0], bounds[1])
+	return verb, rest, err
 }
 
 // withApp runs fn with an App that does not serve and has no storage. With the embedded Postgres it joins the running server's

@@ -14,7 +14,7 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 	if len(args) == 0 {
 		args = []string{"up"}
 	}
-	what, _, err := action("migrate", args, map[string][2]int{"up": {}, "status": {}})
+	verb, _, err := action("migrate", args, map[string][2]int{"up": {}, "status": {}})
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if what == "up" {
+	if verb == "up" {
 		return database.Migrate(ctx, db.URL, log)
 	}
 	all, err := database.MigrationStatus(ctx, db.URL)

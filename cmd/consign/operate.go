@@ -15,11 +15,11 @@ func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
 // maintenance turns maintenance mode on or off for every replica.
 func maintenance(ctx context.Context, env environment, args []string) error {
-	what, _, err := action("maintenance", args, map[string][2]int{"on": {}, "off": {}})
+	verb, _, err := action("maintenance", args, map[string][2]int{"on": {}, "off": {}})
 	if err != nil {
 		return err
 	}
-	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, what == "on") })
+	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, verb == "on") })
 }
 
 // auditCommand prints the newest audit entries.
@@ -56,12 +56,12 @@ func auditCommand(ctx context.Context, env environment, args []string) error {
 
 // keys lists and changes the signing keys.
 func keys(ctx context.Context, env environment, args []string) error {
-	what, rest, err := action("keys", args, map[string][2]int{"list": {}, "rotate": {}, "revoke": {1, 1}, "reseal": {}})
+	verb, rest, err := action("keys", args, map[string][2]int{"list": {}, "rotate": {}, "revoke": {1, 1}, "reseal": {}})
 	if err != nil {
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch what {
+		switch verb {
 		case "list":
 			all, err := a.Keys.List(ctx)
 			if err != nil {
@@ -99,18 +99,18 @@ func keys(ctx context.Context, env environment, args []string) error {
 
 // mailCommand lists the mail queue, retries a mail, or sends a test mail.
 func mailCommand(ctx context.Context, env environment, args []string) error {
-	what, rest, err := action("mail", args, map[string][2]int{"list": {}, "retry": {1, 1}, "test": {1, 1}})
+	verb, rest, err := action("mail", args, map[string][2]int{"list": {}, "retry": {1, 1}, "test": {1, 1}})
 	if err != nil {
 		return err
 	}
 	var uid id.Mail
-	if what == "retry" {
+	if verb == "retry" {
 		if uid, err = id.Parse[id.Mail](rest[0]); err != nil {
 			return usageError("consign mail retry: the argument " + err.Error())
 		}
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch what {
+		switch verb {
 		case "list":
 			all, err := a.Mail.List(ctx, mail.Filter{Limit: 200})
 			if err != nil {

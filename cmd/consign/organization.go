@@ -23,21 +23,21 @@ func organization(ctx context.Context, env environment, args []string) error {
 			return setMember(ctx, env, rest)
 		}
 	}
-	what, rest, err := action("org", args, map[string][2]int{"show": {1, 1}, "set": {2, 100}, "limits": {2, 100}, "host": {2, 2}})
+	verb, rest, err := action("org", args, map[string][2]int{"show": {1, 1}, "set": {2, 100}, "limits": {2, 100}, "host": {2, 2}})
 	if err != nil {
 		return err
 	}
-	which := rest[0]
+	reference := rest[0]
 	return withApp(ctx, env, func(a *app.App) error {
-		switch what {
+		switch verb {
 		case "set":
-			return a.Identity.SetOrganization(ctx, which, rest[1:])
+			return a.Identity.SetOrganization(ctx, reference, rest[1:])
 		case "limits":
-			return a.Identity.SetLimits(ctx, which, rest[1:])
+			return a.Identity.SetLimits(ctx, reference, rest[1:])
 		case "host":
-			return a.Identity.SetHostname(ctx, which, rest[1])
+			return a.Identity.SetHostname(ctx, reference, rest[1])
 		default: // show
-			return showOrganization(ctx, env, a, which)
+			return showOrganization(ctx, env, a, reference)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func subscribe(ctx context.Context, env environment, args []string) error {
 	f := flags("org subscribe")
 	domain, product, name := f.String("domain", "", ""), f.String("product", "", ""), f.String("name", "", "")
 	status, expires := f.String("status", "", ""), f.String("expires", "", "")
-	which, err := parse(f, args, 1, 1)
+	names, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func subscribe(ctx context.Context, env environment, args []string) error {
 		}
 		n.ExpiresAt = &at
 	}
-	return withApp(ctx, env, func(a *app.App) error { return a.Identity.Subscribe(ctx, which[0], n) })
+	return withApp(ctx, env, func(a *app.App) error { return a.Identity.Subscribe(ctx, names[0], n) })
 }
 
 func setMember(ctx context.Context, env environment, args []string) error {
@@ -96,8 +96,8 @@ func setMember(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-func showOrganization(ctx context.Context, env environment, a *app.App, which string) error {
-	o, err := a.Identity.ShowOrganization(ctx, which)
+func showOrganization(ctx context.Context, env environment, a *app.App, reference string) error {
+	o, err := a.Identity.ShowOrganization(ctx, reference)
 	if err != nil {
 		return err
 	}

@@ -17,29 +17,29 @@ func person(ctx context.Context, env environment, args []string) error {
 		return createPerson(ctx, env, args[1:])
 	}
 	one := [2]int{1, 1}
-	what, rest, err := action("person", args, map[string][2]int{
+	verb, rest, err := action("person", args, map[string][2]int{
 		"show": one, "limits": {2, 100}, "verify": one, "end-sessions": one, "reset-factors": one, "export": one, "delete": one,
 	})
 	if err != nil {
 		return err
 	}
-	who := rest[0]
+	reference := rest[0]
 	return withApp(ctx, env, func(a *app.App) error {
-		switch what {
+		switch verb {
 		case "show":
-			return showPerson(ctx, env, a, who)
+			return showPerson(ctx, env, a, reference)
 		case "limits":
-			return a.Identity.SetPersonLimits(ctx, who, rest[1:])
+			return a.Identity.SetPersonLimits(ctx, reference, rest[1:])
 		case "verify":
-			return a.Identity.VerifyPerson(ctx, who)
+			return a.Identity.VerifyPerson(ctx, reference)
 		case "end-sessions":
-			return a.Identity.EndPersonSessions(ctx, who)
+			return a.Identity.EndPersonSessions(ctx, reference)
 		case "reset-factors":
-			return a.Identity.ResetFactors(ctx, who)
+			return a.Identity.ResetFactors(ctx, reference)
 		case "export":
-			return exportPerson(ctx, env, a, who)
+			return exportPerson(ctx, env, a, reference)
 		default: // delete
-			return a.Identity.DeletePerson(ctx, who)
+			return a.Identity.DeletePerson(ctx, reference)
 		}
 	})
 }
@@ -68,12 +68,12 @@ func createPerson(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-func showPerson(ctx context.Context, env environment, a *app.App, who string) error {
-	p, err := a.Identity.ShowPerson(ctx, who)
+func showPerson(ctx context.Context, env environment, a *app.App, reference string) error {
+	p, err := a.Identity.ShowPerson(ctx, reference)
 	if err != nil {
 		return err
 	}
-	sessions, err := a.Identity.PersonSessions(ctx, who)
+	sessions, err := a.Identity.PersonSessions(ctx, reference)
 	if err != nil {
 		return err
 	}

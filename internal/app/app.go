@@ -40,7 +40,7 @@ type Options struct {
 	Admin    net.Listener // where to serve administration; nil: Config.AdminListen
 	Migrate  bool         // apply pending migrations to an external database too
 	Demo     bool         // seed the demo mailbox once
-	// Serve says that Run follows: New starts in advance what only Run needs.
+	// Serve states that Run follows, so New starts connecting what only Run needs.
 	Serve bool
 	// NoStorage opens no file storage, for commands that need none.
 	NoStorage bool
@@ -104,10 +104,10 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 	if err := a.openDatabase(ctx); err != nil {
 		return nil, err
 	}
-	proved := make(chan error, 1)
-	go func() { proved <- a.proveDatabase(ctx) }() // in parallel with build, which needs only the pool, to start faster
+	checked := make(chan error, 1)
+	go func() { checked <- a.checkDatabase(ctx) }() // in parallel with build, which needs only the pool, to start faster
 	built := a.build(ctx)
-	if err := cmp.Or(<-proved, built); err != nil {
+	if err := cmp.Or(<-checked, built); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -127,8 +127,8 @@ func (a *App) openDatabase(ctx context.Context) (err error) {
 	return err
 }
 
-// proveDatabase connects and checks that no migration is pending.
-func (a *App) proveDatabase(ctx context.Context) error {
+// checkDatabase connects and checks that no migration is pending.
+func (a *App) checkDatabase(ctx context.Context) error {
 	pending, err := a.DB.Pending(ctx)
 	if pending {
 		err = errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
@@ -159,7 +159,7 @@ func (a *App) build(ctx context.Context) error {
 	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
 		return err
 	}
-	a.recurring()
+	a.registerJobs()
 	a.watchSettings()
 	return nil
 }

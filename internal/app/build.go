@@ -115,7 +115,7 @@ func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error)
 	}
 	empty, err := store.Empty(ctx)
 	if err == nil && empty {
-		err = a.neverUsed(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?", "put any object there")
+		err = a.checkUnused(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?", "put any object there")
 	}
 	return store, err
 }
@@ -132,16 +132,16 @@ func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
 		return nil, err
 	}
 	if missing {
-		if err := a.neverUsed(ctx, dir+" holds neither uploads nor objects", "is it mounted?", "make both directories"); err != nil {
+		if err := a.checkUnused(ctx, dir+" holds neither uploads nor objects", "is it mounted?", "make both directories"); err != nil {
 			return nil, err
 		}
 	}
 	return disk.New(dir, layer)
 }
 
-// neverUsed returns an error when the storage is empty although the database has rows of stored files. The message consists of what was
-// found, a question to the operator, and the last resort.
-func (a *App) neverUsed(ctx context.Context, found, question, otherwise string) error {
+// checkUnused returns an error when the database has rows of stored files. It is called for a storage that is empty. The message
+// consists of the finding, a question to the operator, and the last resort.
+func (a *App) checkUnused(ctx context.Context, found, question, otherwise string) error {
 	used, err := content.StorageUsed(ctx, transferpostgres.New(a.DB))
 	if err == nil && used {
 		err = fmt.Errorf("%s, and the database knows that there were files: %s (if they are lost for good, bring back a backup, or %s; "+
@@ -164,8 +164,8 @@ func (a *App) rateLimits(ctx context.Context) (ratelimit.Store, error) {
 	return shared, nil
 }
 
-// recurring registers the periodic jobs of the mechanisms. The domains register their own.
-func (a *App) recurring() {
+// registerJobs registers the periodic jobs of the mechanisms. The domains register their own.
+func (a *App) registerJobs() {
 	a.Jobs.Every("signing-keys", max(a.config.SigningKeyLead/8, time.Minute), a.Keys.Ensure)
 	a.Jobs.Every("revocations-clean", 10*time.Minute, a.revocations.Clean)
 	a.Jobs.Every("events-clean", 24*time.Hour, a.feed.Clean)

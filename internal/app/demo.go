@@ -21,7 +21,7 @@ const (
 	demoEmail   = "owner@example.com"
 )
 
-// demoState is the marker row. begun is written first, so that an interrupted seeding is resumed.
+// demoState is the value of demoSetting. It is stored before the seeding begins, so that an interrupted seeding is resumed.
 type demoState struct {
 	Done bool `json:"done"`
 }

@@ -35,11 +35,11 @@ import (
 
 // buildDomains creates both domains and mounts their routes and the pages.
 func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i18n.Catalog) error {
-	levels, err := a.rateLimits(ctx)
+	buckets, err := a.rateLimits(ctx)
 	if err != nil {
 		return err
 	}
-	limiter := ratelimit.NewLimiter(levels, a.config.RateLimit, a.log)
+	limiter := ratelimit.NewLimiter(buckets, a.config.RateLimit, a.log)
 	identityStore := identitypostgres.New(a.DB)
 	a.hosts = hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
 		return identityservice.ResolveHost(ctx, identityStore, name)
@@ -150,7 +150,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
-	people := identityhandler.New(identityhandler.Options{
+	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
 		Events: a.feed.Handler(), Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
 		AvatarBytes: c.AvatarMaxBytes,
@@ -160,16 +160,16 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 			RedirectURL: a.providerRedirect(),
 		},
 	})
-	files := transferhandler.New(transferhandler.Options{
+	transferAPI := transferhandler.New(transferhandler.Options{
 		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})
-	a.API.Mount(c.IdentityBasePath, httpapi.Identity, people.Routes())
-	a.API.Mount("", httpapi.Identity, people.RootRoutes())
-	a.API.Mount(c.TransferBasePath, httpapi.Transfer, files.Routes())
-	for _, dropped := range []string{"/id/v1", "/id/v2", "/transfer/v1"} {
-		a.API.Dropped(dropped)
+	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
+	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
+	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
+	for _, base := range []string{"/id/v1", "/id/v2", "/transfer/v1"} {
+		a.API.Gone(base)
 	}
 	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))

@@ -136,7 +136,7 @@ func (t *tree) place(parts []string) string {
 }
 
 // free returns part, with a number when that name is taken in the folder. Numbers start behind the last one found for the same
-// name, with as many digits as there is room for. So many files of one name do not cost quadratic time.
+// name, with as many digits as there is room for. This keeps a large number of files with the same name from costing quadratic time.
 func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spot) {
 	at := spot{folder, fold(part)}
 	if !taken(at) {

@@ -39,7 +39,7 @@ var (
 // Store stores objects by key. An object starts unfinished, grows at its end, and becomes immutable by Finish.
 //
 // All methods may be called concurrently, with one condition: a key has at most one open Writer, and its object is neither
-// finished nor deleted meanwhile. A context applies to the call that gets it, and to nothing after that call.
+// finished nor deleted concurrently. A context applies to the call that gets it, and to nothing after that call.
 type Store interface {
 	// Append opens the object for writing at offset. It creates the object when offset is 0 and nothing is stored. It cuts
 	// off bytes beyond offset: after a crash they may be garbage, and only the caller knows what it has acknowledged. size is
@@ -69,8 +69,8 @@ type Store interface {
 	//
 	// Errors: ErrKey.
 	Delete(ctx context.Context, key Key) error
-	// List calls fn for each object until fn returns an error, which List returns. It skips whatever is not an object. fn
-	// may delete the object. An object that is finished meanwhile may come twice, once in each state, but is never missed.
+	// List calls fn for each object until fn returns an error, which List returns. It skips files that are not objects. fn
+	// may delete the object. An object that is finished during the call may come twice, once in each state, but is never missed.
 	List(ctx context.Context, fn func(Info) error) error
 }
 

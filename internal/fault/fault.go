@@ -67,7 +67,7 @@ type Error struct {
 	Kind       Kind
 	Code       int           // stable; Kind × 1000 + n (contract 1.6)
 	Message    string        // one sentence per kind, fixed by the specifications
-	Details    []string      // what is wrong and what would be right, in English; no internals
+	Details    []string      // problems and what is expected, in English; no internals
 	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
 	cause      error
 }

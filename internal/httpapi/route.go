@@ -58,7 +58,7 @@ type Route struct {
 	Produces        []string  // media types of the answer; nil: application/json
 	Deprecated      string    // what to use instead; the route still works and sends a Warning header (contract 1.8)
 	DeprecatedSince time.Time // when Deprecated took effect
-	Dropped         bool      // answers 410
+	Gone            bool      // answers 410
 	Download        bool      // GET answers with the bytes of files: counted while in progress
 	Once            bool      // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }

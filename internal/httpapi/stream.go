@@ -13,7 +13,7 @@ type Stream struct {
 	buffer     bytes.Buffer
 }
 
-// NewStream starts an event stream and sends the headers at once. Its route must produce TypeEvents. A client that does not take an
+// NewStream starts an event stream: it sends and flushes the headers. Its route must produce TypeEvents. A client that does not take an
 // event within a minute loses the connection.
 func NewStream(w http.ResponseWriter, _ *http.Request) *Stream {
 	h := w.Header()

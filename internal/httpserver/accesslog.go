@@ -11,7 +11,7 @@ import (
 // a server error is logged here and nowhere else.
 func (s *Server) logRequest(x *exchange, r *http.Request, f Finished) {
 	level := slog.LevelInfo
-	switch status := max(f.Status, x.torn); {
+	switch status := max(f.Status, x.lateStatus); {
 	case x.stack != nil || status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case status > http.StatusInternalServerError && status != 509: // 509: a rate limit of the identity API

@@ -20,8 +20,8 @@ func (s *Server) Connected(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, &connection{})
 }
 
-// connectionOf returns the connection of a request. Requests of HTTP/2 run in parallel, each on a stream with a deadline of its
-// own, so they get a new one.
+// connectionOf returns the connection of a request. Requests of HTTP/2 run in parallel, each on a stream with its own
+// deadline, so they get a new one.
 func connectionOf(r *http.Request) *connection {
 	if c, ok := r.Context().Value(connectionKey{}).(*connection); ok && r.ProtoMajor == 1 {
 		return c

@@ -37,7 +37,7 @@ func (x *exchange) Fail(r *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	if x.status != 0 {
-		x.torn = int(f.Kind)
+		x.lateStatus = int(f.Kind)
 		panic(http.ErrAbortHandler)
 	}
 	httpapi.WriteFault(x, x.style.Refusal(f))

@@ -19,7 +19,7 @@ type exchange struct {
 	http.ResponseWriter
 	server  *Server
 	conn    *connection
-	started time.Time // real time, whatever Options.Now is
+	started time.Time // real time, not Options.Now
 	id      string    // X-Request-Id
 	client  token.Client
 	route   string // pattern, for logs
@@ -28,11 +28,11 @@ type exchange struct {
 	trusted bool   // the peer is a trusted proxy
 	probe   bool
 
-	status int // 0 until the header is written
-	torn   int // status of an error that came after the header had been written
-	bytes  int64
-	err    error  // why the request failed, for the log
-	stack  []byte // of a panic
+	status     int // 0 until the header is written
+	lateStatus int // status of an error that came after the header had been written
+	bytes      int64
+	err        error  // why the request failed, for the log
+	stack      []byte // of a panic
 
 	mu       sync.Mutex // guards the deadlines below against CutWrites
 	moved    time.Time  // when the write deadline was last extended
@@ -43,14 +43,14 @@ type exchange struct {
 	bodyRead time.Time  // when the read deadline was last extended
 }
 
-// Deadlines use real time, whatever Options.Now is. They are extended while bytes move, at most every extendEvery.
+// Deadlines use real time, not Options.Now. They are extended while bytes move, at most every extendEvery.
 const (
 	stall       = time.Minute      // maximum time without a byte received or sent
 	extendEvery = 10 * time.Second // minimum age of a deadline that is extended
 	copyChunk   = 1 << 20          // bytes of a file between checks of the deadline
 	heldBack    = 2 << 10          // bytes of a short answer that net/http buffers until the handler returns
-	hearBytes   = 16 << 20         // how much of a refused body is read, see hearOut
-	hearTime    = 5 * time.Second  // time limit for that
+	drainBytes  = 16 << 20         // how much of a refused body is read, see drainBody
+	drainTime   = 5 * time.Second  // time limit for that
 )
 
 // Unwrap is used by http.ResponseController.
@@ -210,14 +210,14 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hearOut reads the rest of the body of a refused request: many clients read the answer only after they have sent everything and
+// drainBody reads the rest of the body of a refused request: many clients read the answer only after they have sent everything and
 // would otherwise get a connection reset. It does not read a body that is too long or whose client waits for 100 Continue.
-func (x *exchange) hearOut(r *http.Request) {
-	if x.status != 0 || x.bodyGone || r.ContentLength > hearBytes || r.Header.Get("Expect") != "" || r.Context().Err() != nil {
+func (x *exchange) drainBody(r *http.Request) {
+	if x.status != 0 || x.bodyGone || r.ContentLength > drainBytes || r.Header.Get("Expect") != "" || r.Context().Err() != nil {
 		return
 	}
-	_ = http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(hearTime))
-	_, _ = io.CopyN(io.Discard, r.Body, hearBytes)
+	_ = http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(drainTime))
+	_, _ = io.CopyN(io.Discard, r.Body, drainBytes)
 }
 
 func (b *requestBody) extend() {

@@ -34,19 +34,19 @@ func (s *Server) Mount(base string, style httpapi.Style, routes []httpapi.Route)
 // Routes returns the mounted routes in the order of mounting.
 func (s *Server) Routes() []httpapi.MountedRoute { return slices.Clone(s.routes) }
 
-// Dropped answers 410 at prefix and below it, for an API version that no longer exists (contract 1.1).
-func (s *Server) Dropped(prefix string) {
+// Gone answers 410 at prefix and below it, for an API version that no longer exists (contract 1.1).
+func (s *Server) Gone(prefix string) {
 	for _, pattern := range []string{prefix, prefix + "/*"} {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if x := w.(*exchange); x != nil {
 				x.route = pattern
 			}
-			httpapi.WriteError(w, r, errDropped)
+			httpapi.WriteError(w, r, errGone)
 		})
 	}
 }
 
-var errDropped = fault.ErrGone.With("this version of the API was dropped; see /api/ for the current ones")
+var errGone = fault.ErrGone.With("this version of the API was dropped; see /api/ for the current ones")
 
 // Handle serves pages at a chi pattern: without token, bucket and body limit.
 func (s *Server) Handle(pattern string, h http.Handler) {
@@ -77,7 +77,7 @@ func (s *Server) endpoint(m httpapi.MountedRoute) http.HandlerFunc {
 			x.Header().Set("Deprecation", deprecation)
 		}
 		if err := s.call(x, r, m.Route); err != nil {
-			x.hearOut(r)
+			x.drainBody(r)
 			x.Fail(r, err)
 		}
 	}
@@ -87,7 +87,7 @@ var errQuery = fault.ErrInvalid.With("query: must be name=value pairs, percent-e
 
 // call takes a request from its route to the handler: authentication, rate limit, checks, body limits.
 func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
-	if route.Dropped {
+	if route.Gone {
 		return fault.ErrGone
 	}
 	caller, err := s.identify(x, r, route.Auth)
@@ -106,9 +106,9 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if limit := route.Body.Limit(); limit >= 0 && r.ContentLength > limit {
 		return strictjson.TooLarge(limit)
 	}
-	if flying := s.traffic.of(route, r.Method); flying != nil {
-		flying.Add(1)
-		defer flying.Add(-1)
+	if inProgress := s.traffic.of(route, r.Method); inProgress != nil {
+		inProgress.Add(1)
+		defer inProgress.Add(-1)
 	}
 	if !caller.Anonymous() {
 		caller.Client = x.client

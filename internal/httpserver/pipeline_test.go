@@ -109,11 +109,11 @@ func TestRouting(t *testing.T) {
 			return httpapi.JSON(w, http.StatusOK, map[string]string{"a": "b&c"})
 		}},
 		httpapi.Route{Method: "DELETE", Pattern: "/emails/{address}", Handler: ok},
-		httpapi.Route{Method: "POST", Pattern: "/gone", Dropped: true},
+		httpapi.Route{Method: "POST", Pattern: "/gone", Gone: true},
 		httpapi.Route{Method: "GET", Pattern: "/old", Handler: ok, Deprecated: `use "new"`, DeprecatedSince: time.Unix(1700000000, 0)},
 		httpapi.Route{Method: "GET", Pattern: "/text", Handler: ok, Produces: []string{"text/plain", "application/json"}},
 	)
-	f.api.Dropped("/api/v1")
+	f.api.Gone("/api/v1")
 	w := f.do("GET", "/api/emails/ann%2Fb%40x.test", "")
 	wantStatus(t, w, http.StatusOK)
 	if param != "ann/b@x.test" || w.Body.String() != "{\"a\":\"b&c\"}\n" {

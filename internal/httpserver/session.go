@@ -11,7 +11,7 @@ import (
 )
 
 // sessions makes and reads the cookie `session`, which gives each client without a token its own bucket behind a shared address
-// (contract 1.7). It identifies nobody and grants nothing. Its value is a random identifier, the Unix second it was made, and a
+// (contract 1.7). It identifies no person and grants nothing. Its value is a random identifier, the Unix second it was made, and a
 // MAC over both and the host.
 type sessions struct {
 	sealer *seal.Sealer

@@ -1,5 +1,5 @@
 // Package imaging makes the four avatars of an uploaded picture: square JPEG files without metadata. It limits the format,
-// pixels and memory of a picture, and the number of pictures decoded at once. It knows neither the owner of the picture,
+// pixels and memory of a picture, and the number of pictures decoded in parallel. It knows neither the owner of the picture,
 // nor HTTP, nor where avatars are stored.
 //
 // It uses the decoders of the standard library. The header is checked before anything of the picture's size is allocated.
@@ -29,13 +29,13 @@ const defaultMaxMemory = 512 << 20
 // quality of the JPEG files. Higher values enlarge the files more than they improve them.
 const quality = 88
 
-// freeThreshold is the cost in bytes from which the memory of a picture is returned to the operating system at once.
+// freeThreshold is the cost in bytes from which the memory of a picture is returned to the operating system immediately.
 const freeThreshold = 32 << 20
 
 // Options limits a Processor.
 type Options struct {
 	MaxPixels   int   // width × height of the uploaded picture (contract 3.7)
-	MaxParallel int   // pictures decoded at once; 0: all cores but one, at least one
+	MaxParallel int   // pictures decoded in parallel; 0: all cores but one, at least one
 	MaxMemory   int64 // bytes for all pictures being decoded; a picture that needs more alone is rejected; 0: 512 MiB
 }
 
@@ -61,7 +61,7 @@ func Closest(height int) int {
 
 func distance(a, b int) int { return max(a, b) - min(a, b) }
 
-// Processor makes avatars. It limits the pictures decoded at once, and is safe for concurrent use.
+// Processor makes avatars. It limits the pictures decoded in parallel, and is safe for concurrent use.
 type Processor struct {
 	maxPixels int
 	maxMemory int64

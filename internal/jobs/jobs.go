@@ -24,7 +24,7 @@ import (
 // Options configure a Runner. Log is required, and what Run uses: Workers, PollInterval, JobTimeout and StopWithin.
 type Options struct {
 	Log *slog.Logger
-	// Workers is how many jobs of the default queue run at once. A job that queries holds a connection meanwhile.
+	// Workers is how many jobs of the default queue run in parallel. A job holds a connection while it queries.
 	Workers int
 	// PollOnly avoids LISTEN/NOTIFY and its connection, for a pooler that does not forward notifications. Jobs then start
 	// within PollInterval.

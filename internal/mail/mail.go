@@ -26,7 +26,7 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 )
 
-// Recurring work that New registers with the jobs.Runner, by the names RunOnce takes.
+// The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
 const (
 	RequeueJob = "mail-requeue" // every 5 min: mails whose job got lost
 	CleanJob   = "mail-clean"   // every hour: mails finished longer than Options.Retention ago
@@ -78,7 +78,7 @@ type Options struct {
 	ProductName    string        // required
 	ProductURL     string        // shown in the footer if set
 	SupportContact string        // shown in the footer if set
-	Workers        int           // mails sent at once [4]
+	Workers        int           // mails sent in parallel [4]
 	SendTimeout    time.Duration // bounds one attempt [1 min]
 	FirstRetry     time.Duration // wait after the first temporary failure, doubled each time up to 4 h [30 s]
 	GiveUpAfter    time.Duration // age at which a temporary failure becomes final [3 d]
@@ -144,7 +144,7 @@ func (m *Mailer) sender() sender {
 	}
 }
 
-// Test sends a test mail at once, without the queue, and returns the server's answer. An empty locale is i18n.Default.
+// Test sends a test mail without the queue and returns the server's answer. An empty locale is i18n.Default.
 func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, err error) {
 	msg := Message{To: to, Locale: locale, Template: TestMail, Data: map[string]any{"at": m.now()}}
 	if err := msg.check(); err != nil {

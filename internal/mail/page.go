@@ -109,7 +109,7 @@ func lines(list []string) g.Node {
 // languageTag returns a locale such as de_DE as a language tag, de-DE (RFC 5646).
 func languageTag(locale string) string { return strings.ReplaceAll(locale, "_", "-") }
 
-// text returns a mail as plain text with the same content as the HTML. A link has a line of its own.
+// text returns a mail as plain text with the same content as the HTML. A link is on its own line.
 func text(c content) []byte {
 	var b strings.Builder
 	paragraph := func(lines ...string) {

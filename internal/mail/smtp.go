@@ -17,7 +17,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// SMTP is the transport to a mail server. Each mail has a connection of its own.
+// SMTP is the transport to a mail server. It opens one connection for each mail.
 type SMTP struct {
 	host     string
 	port     int

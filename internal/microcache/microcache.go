@@ -1,4 +1,4 @@
-// Package microcache holds copies of hot rows, such as a public mailbox whose link a thousand people open at once, so that
+// Package microcache holds copies of hot rows, such as a public mailbox whose link many people open together, so that
 // each copy costs the database one look-up per TTL. A change made by this process shows at once. A change made by another
 // replica or a command shows within the TTL, well within the second in which settings must apply everywhere (contract 7).
 package microcache
@@ -39,7 +39,7 @@ type Stamp struct {
 	changes uint64
 }
 
-// New returns an empty cache of up to 1,000 copies that live for TTL of real time, whatever clock the caller has.
+// New returns an empty cache of up to 1,000 copies that live for TTL of real time, not of the caller's clock.
 // changes counts the changes that this process made, as database.DB.Changes does. A copy loaded before the last change is
 // not served. With nil changes only the TTL and Invalidate end a copy, which is cheaper on a busy server.
 func New[K comparable, V any](changes func() uint64) *Cache[K, V] {

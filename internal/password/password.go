@@ -37,7 +37,7 @@ type Hasher struct {
 	dummy     []byte // compared when there is no hash
 }
 
-// New returns a Hasher of a bcrypt cost between 4 and 31. parallel is how many calls run at once; 0 means all cores but
+// New returns a Hasher of a bcrypt cost between 4 and 31. parallel is how many calls run in parallel; 0 means all cores but
 // one, and at least one.
 func New(cost, parallel int) (*Hasher, error) {
 	if cost < bcrypt.MinCost || cost > bcrypt.MaxCost {

@@ -93,10 +93,10 @@ var (
 
 // Options limits a Renderer.
 type Options struct {
-	MaxParallel int // documents rendered at once; 0: all cores but one, at least one
+	MaxParallel int // documents rendered in parallel; 0: all cores but one, at least one
 }
 
-// Renderer renders documents. It limits the documents rendered at once, and is safe for concurrent use.
+// Renderer renders documents. It limits the documents rendered in parallel, and is safe for concurrent use.
 type Renderer struct {
 	semaphore *ratelimit.Semaphore
 }

@@ -87,7 +87,7 @@ func (l *Limiter) Refusals() map[string]int64 {
 	return all
 }
 
-// Return gives back the token of an earlier Take. Errors: those of the store.
+// Return returns the token of an earlier Take to its bucket. Errors: those of the store.
 func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error {
 	if !l.enabled && !b.Essential {
 		return nil

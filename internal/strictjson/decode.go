@@ -124,6 +124,6 @@ type valueError string
 
 func (e valueError) Error() string { return string(e) }
 
-// Invalid returns the error with which UnmarshalText or UnmarshalJSON of a wire type says what is wrong with a value. Decode
-// adds the member's name in front. The text of any other error is not shown to the client.
+// Invalid returns an error for UnmarshalText or UnmarshalJSON of a wire type, with a sentence that the client sees. Decode adds
+// the member's name in front. The text of any other error is not shown to the client.
 func Invalid(sentence string) error { return valueError(sentence) }

@@ -109,7 +109,7 @@ func (r *KeyRing) Listen(l *database.Listener) {
 	l.Handle(keyChannel, r.notified, r.Load)
 }
 
-// notified runs on the listener's goroutine. It applies a revocation at once and leaves the reload to the next caller that
+// notified runs on the listener's goroutine. It applies a revocation immediately and leaves the reload to the next caller that
 // needs a key.
 func (r *KeyRing) notified(payload string) {
 	if kid, ok := strings.CutPrefix(payload, revokedPrefix); ok {

@@ -51,7 +51,7 @@ func OS() FS { return osFS{} }
 
 type osFS struct{}
 
-// batch is how many directory entries are read at once.
+// batch is how many directory entries one call reads.
 const batch = 256
 
 func (osFS) Mkdir(name string) error { return os.Mkdir(name, 0o700) }

@@ -280,10 +280,10 @@ func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a 
 
 // AuthenticatorChange is a change of an authenticator. Nil members stay unchanged.
 type AuthenticatorChange struct {
-	Type    *string // only the present type is valid
+	Type    *string // only the current type is valid
 	Name    *string // empty: unset
 	PubKey  *string // the new password
-	AuthKey *string // the present password
+	AuthKey *string // the current password
 }
 
 // check validates a change of an authenticator of type kind.
@@ -310,7 +310,7 @@ func (c AuthenticatorChange) check(kind string) error {
 	return problems.Err()
 }
 
-// PutAuthenticator renames an authenticator, changes the password, or both. A new password needs the present one or a
+// PutAuthenticator renames an authenticator, changes the password, or both. A new password needs the current one or a
 // session that began recently with a password reset. It ends every other session.
 // Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
 func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {

@@ -21,8 +21,8 @@ func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.A
 	return s.store.Addresses(ctx, caller.Person)
 }
 
-// AddEmail adds a secondary address to the caller's and queues the mail that verifies it. Somebody else's unverified
-// primary address can be added: it stays with the person who verifies it first (contract 3.1).
+// AddEmail adds a secondary address to the caller's and queues the mail that verifies it. It accepts an address that is
+// another person's unverified primary address: the person who verifies it first keeps it (contract 3.1).
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses.
 func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string) (identity.Address, error) {
 	address, err := NormalizeAddress("address", address)
@@ -113,7 +113,7 @@ func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, add
 }
 
 // changeEmail calls change with one of the caller's addresses. The caller is locked. With CONSIGN_ENUMERATION=strict it
-// does not reveal whether an unknown address belongs to somebody else.
+// does not reveal whether an unknown address belongs to another person.
 // Errors: identity.ErrForeignAddress, identity.ErrAddressNotFound, identity.ErrPersonNotFound, and those of change.
 func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address string, change func(tx *postgres.Store, a identity.Address) error) error {
 	address, err := text.Email(address)
@@ -238,7 +238,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 }
 
 // verify locks the address and the person, calls mark, which marks the address as verified, and takes the address from
-// everybody else who holds it unverified.
+// all other persons who hold it unverified.
 func (s *Service) verify(ctx context.Context, tx *postgres.Store, p id.Person, address string, mark func() (primary bool, err error)) (bool, error) {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return false, err

@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// Environment is what a client needs before anybody has signed in: the organization that the request's host selects,
-// and its limitations ("Client environment" of the specification).
+// Environment is what a client needs before a login: the organization that the request's host selects, and its
+// limitations ("Client environment" of the specification).
 type Environment struct {
 	Organization identity.OrganizationDetails
 	Limits       identity.Limits

@@ -44,11 +44,11 @@ func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) 
 	if raw == "" {
 		return "", identity.ErrExternalToken.With("token: is required")
 	}
-	who, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: identity.ImplicitTokenAge})
+	ext, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: identity.ImplicitTokenAge})
 	if err != nil {
 		return "", s.externalError(ctx, err)
 	}
-	return s.loginExternal(ctx, from, who, true)
+	return s.loginExternal(ctx, from, ext, true)
 }
 
 // Code is a provider's authorization code.
@@ -69,28 +69,28 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToke
 	if err := problems.Err(); err != nil {
 		return "", err
 	}
-	who, err := s.external.Exchange(ctx, in.Issuer, in.ClientID, in.Code, in.Verifier, s.settings.ProviderRedirect)
+	ext, err := s.external.Exchange(ctx, in.Issuer, in.ClientID, in.Code, in.Verifier, s.settings.ProviderRedirect)
 	if err != nil {
 		return "", s.externalError(ctx, err)
 	}
-	return s.loginExternal(ctx, from, who, false)
+	return s.loginExternal(ctx, from, ext, false)
 }
 
 // loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that
 // was accepted before.
-func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Identity, once bool) (string, error) {
+func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (string, error) {
 	var issued postgres.Issued
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if once {
-			if err := acceptOnce(ctx, tx, who); err != nil {
+			if err := acceptOnce(ctx, tx, ext); err != nil {
 				return err
 			}
 		}
-		person, err := s.federate(ctx, tx, from, who)
+		person, err := s.federate(ctx, tx, from, ext)
 		if err != nil {
 			return err
 		}
-		issued, err = s.beginExternal(ctx, tx, from.Client, postgres.ExternalLogin{Person: person, ExternalSID: who.SessionID})
+		issued, err = s.beginExternal(ctx, tx, from.Client, postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID})
 		return err
 	})
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Service) loginExternal(ctx context.Context, from External, who oidc.Ide
 
 // acceptOnce stores the fingerprint of a token until the token expires.
 // Errors: identity.ErrExternalToken for a replay.
-func acceptOnce(ctx context.Context, tx *postgres.Store, who oidc.Identity) error {
-	return tx.InsertExternalToken(ctx, who.Fingerprint[:], who.ExpiresAt.Add(oidc.Leeway))
+func acceptOnce(ctx context.Context, tx *postgres.Store, ext oidc.Identity) error {
+	return tx.InsertExternalToken(ctx, ext.Fingerprint[:], ext.ExpiresAt.Add(oidc.Leeway))
 }
 
 // beginExternal begins a session on the person's home host.
@@ -228,11 +228,11 @@ func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost)
 	if s.settings.ExternalBinding && subtle.ConstantTimeCompare(seal.Hash(in.Binding), registered.BindingHash) == 0 {
 		claim = seal.NewKey()
 	}
-	who, err := s.external.Verify(ctx, in.IDToken, oidc.Expectation{Nonce: in.State})
+	ext, err := s.external.Verify(ctx, in.IDToken, oidc.Expectation{Nonce: in.State})
 	if err != nil {
 		err = s.externalError(ctx, err)
 	} else {
-		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, who, claim) })
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, ext, claim) })
 	}
 	for _, w := range errorWords {
 		if errors.Is(err, w.err) {
@@ -248,19 +248,19 @@ func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost)
 	return location, nil
 }
 
-// storeExternal stores who signed in. An empty claim marks the login as bound.
-func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, who oidc.Identity, claim string) error {
-	if err := acceptOnce(ctx, tx, who); err != nil {
+// storeExternal stores the login of an external identity. An empty claim marks the login as bound.
+func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, ext oidc.Identity, claim string) error {
+	if err := acceptOnce(ctx, tx, ext); err != nil {
 		return err
 	}
-	if who.Name == "" {
-		who.Name = oidc.UserName(in.User)
+	if ext.Name == "" {
+		ext.Name = oidc.UserName(in.User)
 	}
-	person, err := s.federate(ctx, tx, from, who)
+	person, err := s.federate(ctx, tx, from, ext)
 	if err != nil {
 		return err
 	}
-	l := postgres.ExternalLogin{Person: person, ExternalSID: who.SessionID}
+	l := postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID}
 	if l.ExternalSID == "" && text.Line(in.SessionState, identity.MaxExternalSID) == nil {
 		l.ExternalSID = in.SessionState
 	}

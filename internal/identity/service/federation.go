@@ -20,17 +20,17 @@ import (
 // after the other.
 // Errors: identity.ErrExternalAddressInUse, identity.ErrExternalMember, identity.ErrPersonNotFound when the person is
 // being deleted.
-func (s *Service) federate(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
-	if err := tx.LockExternal(ctx, who.Issuer, who.Subject); err != nil {
+func (s *Service) federate(ctx context.Context, tx *postgres.Store, from External, ext oidc.Identity) (id.Person, error) {
+	if err := tx.LockExternal(ctx, ext.Issuer, ext.Subject); err != nil {
 		return id.Person{}, err
 	}
-	person, err := tx.FederatedPerson(ctx, who.Issuer, who.Subject)
+	person, err := tx.FederatedPerson(ctx, ext.Issuer, ext.Subject)
 	known := err == nil
 	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
 		return id.Person{}, err
 	}
 	// The organization is locked before any person (section Locks of the package comment).
-	joins, err := s.lockJoined(ctx, tx, person, who.Organization)
+	joins, err := s.lockJoined(ctx, tx, person, ext.Organization)
 	if err != nil {
 		return id.Person{}, err
 	}
@@ -38,15 +38,15 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 		if err := tx.LockPerson(ctx, person); err != nil {
 			return id.Person{}, err
 		}
-		err = tx.ProveAddress(ctx, person, who.Email, s.now())
+		err = tx.ProveAddress(ctx, person, ext.Email, s.now())
 	} else {
-		person, err = s.createFederated(ctx, tx, from, who)
+		person, err = s.createFederated(ctx, tx, from, ext)
 	}
 	if err == nil && joins {
-		err = s.joinFederated(ctx, tx, from.Client, person, who.Organization)
+		err = s.joinFederated(ctx, tx, from.Client, person, ext.Organization)
 	}
 	if errors.Is(err, identity.ErrUserLimit) || errors.Is(err, identity.ErrOrganizationNotFound) {
-		s.log.WarnContext(ctx, "login at an identity provider cannot join the provider's organization", "organization", who.Organization.String(), "error", err)
+		s.log.WarnContext(ctx, "login at an identity provider cannot join the provider's organization", "organization", ext.Organization.String(), "error", err)
 		err = identity.ErrExternalMember.Because(err)
 	}
 	return person, err
@@ -76,11 +76,11 @@ func (s *Service) lockJoined(ctx context.Context, tx *postgres.Store, p id.Perso
 
 // createFederated stores a new person for an external identity.
 // Errors: identity.ErrExternalAddressInUse, identity.ErrOrganizationNotFound.
-func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from External, who oidc.Identity) (id.Person, error) {
-	if err := tx.LockAddress(ctx, who.Email); err != nil {
+func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from External, ext oidc.Identity) (id.Person, error) {
+	if err := tx.LockAddress(ctx, ext.Email); err != nil {
 		return id.Person{}, err
 	}
-	holders, err := tx.Holders(ctx, who.Email)
+	holders, err := tx.Holders(ctx, ext.Email)
 	if err != nil {
 		return id.Person{}, err
 	}
@@ -89,10 +89,10 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 			return id.Person{}, identity.ErrExternalAddressInUse
 		}
 	}
-	if err := s.evict(ctx, tx, who.Email, holders); err != nil {
+	if err := s.evict(ctx, tx, ext.Email, holders); err != nil {
 		return id.Person{}, err
 	}
-	organization := who.Organization
+	organization := ext.Organization
 	if organization.IsZero() {
 		organization = from.Client.Host.Organization
 	}
@@ -102,20 +102,20 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 	}
 	person, now := id.New[id.Person](), s.now()
 	if err := tx.InsertPerson(ctx, postgres.NewPerson{
-		UID: person, Name: who.Name, Locale: cmp.Or(from.Locale, i18n.Default), TimeZone: zone, Address: who.Email, VerifiedAt: now,
-		CreatedAt: now, Issuer: who.Issuer, Subject: who.Subject,
+		UID: person, Name: ext.Name, Locale: cmp.Or(from.Locale, i18n.Default), TimeZone: zone, Address: ext.Email, VerifiedAt: now,
+		CreatedAt: now, Issuer: ext.Issuer, Subject: ext.Subject,
 	}); err != nil {
 		return id.Person{}, err
 	}
 	return person, s.record(ctx, tx, audit.Entry{
 		Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: from.Client,
-		Details: map[string]string{"provider": who.Provider},
+		Details: map[string]string{"provider": ext.Provider},
 	})
 }
 
 // joinFederated makes a person a member of an organization that lockJoined has locked. The membership replaces that of
 // the free organization. The ID token of each other session can be replaced once. A person who has joined another
-// organization meanwhile, or who is the free organization's last administrator, stays there.
+// organization since lockJoined, or who is the free organization's last administrator, stays there.
 // Errors: identity.ErrUserLimit, identity.ErrOrganizationNotFound.
 func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token.Client, p id.Person, o id.Organization) error {
 	if err := tx.LockPerson(ctx, p); err != nil {
@@ -144,7 +144,7 @@ func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token
 	if err != nil {
 		return err
 	}
-	return s.privilegesChanged(ctx, tx, privileges{
+	return s.privilegesChanged(ctx, tx, privilegeChange{
 		by: token.Caller{Person: p, Client: c}, organization: o, person: p, epoch: epoch, action: "member.join", roles: externalMemberRoles,
 		grace: true, membership: true,
 	})

@@ -57,9 +57,9 @@ func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
 	}
 }
 
-// proved returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a
+// verifiedClaim returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a
 // DNS lookup, so call it outside of transactions.
-func (s *Service) proved(ctx context.Context, o id.Organization, host string) (identity.HostClaim, error) {
+func (s *Service) verifiedClaim(ctx context.Context, o id.Organization, host string) (identity.HostClaim, error) {
 	claim, err := s.store.HostClaim(ctx, o)
 	if err != nil || host == "" || claim.Host != host {
 		return identity.HostClaim{}, err
@@ -87,21 +87,21 @@ func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bo
 // still needs a TXT record, or the zero claim.
 // Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames, identity.ErrHostInUse.
 func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, proved identity.HostClaim) (identity.HostClaim, error) {
-	now := o.Profile
+	current := o.Profile
 	for _, h := range want.keep {
-		if h != now.Hostname && !slices.Contains(now.InactiveHostnames, h) {
+		if h != current.Hostname && !slices.Contains(current.InactiveHostnames, h) {
 			return identity.HostClaim{}, identity.ErrInactiveHostnames.With("inactiveHostnames: entries can be removed, not added; " + h + " is not among them")
 		}
 	}
 	var claim identity.HostClaim
 	switch {
-	case want.active == "" || want.active == now.Hostname:
+	case want.active == "" || want.active == current.Hostname:
 		waiting, err := tx.HostClaim(ctx, o.UID)
 		if err != nil {
 			return claim, err
 		}
 		claim = waiting
-	case slices.Contains(now.InactiveHostnames, want.active):
+	case slices.Contains(current.InactiveHostnames, want.active):
 		if err := s.checkHostnameAllowed(ctx, tx, o, want.active, true); err != nil {
 			return claim, err
 		}
@@ -114,10 +114,10 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 			return claim, err
 		}
 	}
-	if slices.ContainsFunc(now.InactiveHostnames, func(h string) bool { return !slices.Contains(want.keep, h) }) {
+	if slices.ContainsFunc(current.InactiveHostnames, func(h string) bool { return !slices.Contains(want.keep, h) }) {
 		keep := want.keep
-		if now.Hostname != "" {
-			keep = append(slices.Clone(keep), now.Hostname) // it may just have become inactive
+		if current.Hostname != "" {
+			keep = append(slices.Clone(keep), current.Hostname) // it may just have become inactive
 		}
 		if err := tx.KeepInactiveHosts(ctx, o.UID, keep); err != nil {
 			return claim, err

@@ -64,7 +64,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 		if err := s.admit(ctx, tx, o, caller.Person, roles); err != nil {
 			return err
 		}
-		issued, err = s.renewOwn(ctx, tx, caller, o, epoch, "invitation.accept")
+		issued, err = s.ownMembershipChanged(ctx, tx, caller, o, epoch, "invitation.accept")
 		return err
 	})
 	if err != nil {

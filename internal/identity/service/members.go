@@ -60,7 +60,7 @@ func (s *Service) lockMember(ctx context.Context, tx *postgres.Store, o id.Organ
 }
 
 // checkNotLastAdmin refuses a change that would leave an organization without administrator. The organization is
-// locked. roles are the person's present roles.
+// locked. roles are the person's current roles.
 // Errors: identity.ErrLastAdmin.
 func (s *Service) checkNotLastAdmin(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, roles []string) error {
 	if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
@@ -189,7 +189,7 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 	if err := tx.UpdateMember(ctx, o, m); err != nil {
 		return err
 	}
-	return s.privilegesChanged(ctx, tx, privileges{
+	return s.privilegesChanged(ctx, tx, privilegeChange{
 		by: caller, organization: o, person: m.UID, epoch: epoch, action: "member.roles", roles: m.Roles, grace: true,
 	})
 }
@@ -221,7 +221,7 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by toke
 	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
 		return err
 	}
-	return s.privilegesChanged(ctx, tx, privileges{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
+	return s.privilegesChanged(ctx, tx, privilegeChange{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
 }
 
 // checkRoles returns the known roles in the order of identity.Roles, and adds a problem for each unknown one.
@@ -236,8 +236,8 @@ func checkRoles(problems *fault.Problems, roles []string) []string {
 	return sorted
 }
 
-// privileges is a change of a person's membership or roles that the person did not make.
-type privileges struct {
+// privilegeChange is a change of a person's membership or roles that the person did not make.
+type privilegeChange struct {
 	by           token.Caller // zero: an operator
 	organization id.Organization
 	person       id.Person
@@ -250,7 +250,7 @@ type privileges struct {
 
 // privilegesChanged blacklists the person's ID tokens, calls the hooks, revokes access tokens, and writes the audit
 // entry and the event.
-func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c privileges) error {
+func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c privilegeChange) error {
 	if c.grace {
 		if err := tx.GraceSessions(ctx, c.person); err != nil {
 			return err
@@ -278,10 +278,10 @@ func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person
 	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch})
 }
 
-// renewOwn finishes the caller's own change of membership. The person is locked and its epoch is raised. The other
+// ownMembershipChanged finishes the caller's own change of membership. The person is locked and its epoch is raised. The other
 // sessions end, the caller's session gets a new ID token, access tokens are revoked, and the hooks are called. It
 // returns nil for a session without ID token.
-func (s *Service) renewOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64, action string) (*postgres.Issued, error) {
+func (s *Service) ownMembershipChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64, action string) (*postgres.Issued, error) {
 	issued, err := s.renewSession(ctx, tx, caller)
 	if err != nil {
 		return nil, err

@@ -216,7 +216,7 @@ func (s *Service) find(ctx context.Context, reference string) (id.Person, error)
 // resealBatch is how many secrets one query returns.
 const resealBatch = 500
 
-// Reseal encrypts every TOTP secret of the previous secret key with the present one. It returns how many it has
+// Reseal encrypts every TOTP secret of the previous secret key with the current one. It returns how many it has
 // changed.
 func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var after id.Authenticator

@@ -222,7 +222,7 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	err := s.operate(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
+	err := s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
 		if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
 			if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
 				return err
@@ -243,7 +243,7 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 		if err != nil {
 			return err
 		}
-		return s.privilegesChanged(ctx, tx, privileges{
+		return s.privilegesChanged(ctx, tx, privilegeChange{
 			organization: o, person: p, epoch: epoch, action: "member.set", roles: roles, grace: true, membership: joined,
 		})
 	})
@@ -254,7 +254,7 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 // Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound,
 // identity.ErrLastAdmin.
 func (s *Service) UnsetMember(ctx context.Context, organization, person string) error {
-	err := s.operate(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
+	err := s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
 		if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
 			return err
 		}
@@ -263,9 +263,9 @@ func (s *Service) UnsetMember(ctx context.Context, organization, person string) 
 	return describe("remove member", err)
 }
 
-// operate resolves the references of a command and calls change with the organization locked. before is the roles that
+// withMember resolves the references of a command and calls change with the organization locked. before is the roles that
 // the person has in the organization, nil if it is no member.
-func (s *Service) operate(ctx context.Context, organization, person string, change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
+func (s *Service) withMember(ctx context.Context, organization, person string, change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)
 		if err != nil {

@@ -60,7 +60,7 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 		if o, err = tx.Organization(ctx, uid); err != nil {
 			return err
 		}
-		issued, err = s.renewOwn(ctx, tx, caller, uid, epoch, "organization.create")
+		issued, err = s.ownMembershipChanged(ctx, tx, caller, uid, epoch, "organization.create")
 		return err
 	})
 	if errors.Is(err, identity.ErrMemberElsewhere) {
@@ -89,19 +89,19 @@ func (s *Service) leaveFree(ctx context.Context, tx *postgres.Store, p id.Person
 	if epoch, err = tx.RaiseEpoch(ctx, p); err != nil {
 		return 0, err
 	}
-	now, err := tx.Membership(ctx, p)
+	current, err := tx.Membership(ctx, p)
 	switch {
 	case err != nil:
 		return 0, err
-	case now.Organization.IsZero():
+	case current.Organization.IsZero():
 		return epoch, nil
-	case !now.Free || now.Organization != m.Organization:
+	case !current.Free || current.Organization != m.Organization:
 		return 0, identity.ErrStillMember
 	}
-	if err := s.checkNotLastAdmin(ctx, tx, now.Organization, p, now.Roles); err != nil {
+	if err := s.checkNotLastAdmin(ctx, tx, current.Organization, p, current.Roles); err != nil {
 		return 0, err
 	}
-	return epoch, tx.DeleteMember(ctx, now.Organization, p)
+	return epoch, tx.DeleteMember(ctx, current.Organization, p)
 }
 
 // Organization returns an organization to one of its members.
@@ -138,7 +138,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 	if err := checkOrganization(&p); err != nil {
 		return after, claim, err
 	}
-	proved, err := s.proved(ctx, o, p.Hostname)
+	proved, err := s.verifiedClaim(ctx, o, p.Hostname)
 	if err != nil {
 		return after, claim, err
 	}
@@ -226,7 +226,7 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 		if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
 			return err
 		}
-		issued, err = s.renewOwn(ctx, tx, caller, o, epoch, "organization.leave")
+		issued, err = s.ownMembershipChanged(ctx, tx, caller, o, epoch, "organization.leave")
 		return err
 	})
 	if err != nil {

@@ -109,16 +109,16 @@ func (s *Service) lockForDeletion(ctx context.Context, tx *postgres.Store, p id.
 	if err := tx.LockPerson(ctx, p); err != nil {
 		return err
 	}
-	now, err := tx.Membership(ctx, p)
+	current, err := tx.Membership(ctx, p)
 	switch {
 	case err != nil:
 		return err
-	case now.Organization != before.Organization:
+	case current.Organization != before.Organization:
 		return errMembershipChanged
-	case now.Organization.IsZero():
+	case current.Organization.IsZero():
 		return nil
 	}
-	return s.checkNotLastAdmin(ctx, tx, now.Organization, p, now.Roles)
+	return s.checkNotLastAdmin(ctx, tx, current.Organization, p, current.Roles)
 }
 
 // ProfileAvatar returns the caller's avatar in the stored size closest to height (pixels; 0: the largest).
