@@ -71,6 +71,7 @@ type Config struct {
 
 	AccessTokenLifetime      time.Duration `group:"Lifetimes" env:"ACCESS_TOKEN_LIFETIME" default:"10m" doc:"Lifetime of an access token."`
 	IDTokenLifetime          time.Duration `env:"ID_TOKEN_LIFETIME" default:"30d" doc:"Lifetime of an ID token, and so of a login session."`
+	SessionIdle              time.Duration `env:"SESSION_IDLE" default:"30d" min:"1h" doc:"Time after which an unused login session ends."`
 	SignupTokenLifetime      time.Duration `env:"SIGNUP_TOKEN_LIFETIME" default:"1h" doc:"Lifetime of the ID token of a signup whose address is not verified."`
 	MFATokenLifetime         time.Duration `env:"MFA_TOKEN_LIFETIME" default:"5m" doc:"Time for the second factor."`
 	PreflightTokenLifetime   time.Duration `env:"PREFLIGHT_TOKEN_LIFETIME" default:"10m" doc:"Time for a federated login."`
@@ -84,8 +85,9 @@ type Config struct {
 	SetPasswordLifetime      time.Duration `env:"SET_PASSWORD_LIFETIME" default:"15m" doc:"Time to set the new password after a reset."`
 	InvitationLifetime       time.Duration `env:"INVITATION_LIFETIME" default:"14d" doc:"Lifetime of an invitation to an organization."`
 	UnverifiedEmailLifetime  time.Duration `env:"UNVERIFIED_EMAIL_LIFETIME" default:"7d" doc:"Time until an unverified address is removed."`
-	YoungSession             time.Duration `env:"YOUNG_SESSION" default:"15m" doc:"Maximum age of a login session that may register authenticators."`
+	YoungSession             time.Duration `env:"YOUNG_SESSION" default:"15m" doc:"Maximum age of a login that may register authenticators, change addresses, and delete the account or the organization without a password."`
 	RecentEmail              time.Duration `env:"RECENT_EMAIL" default:"180d" doc:"Maximum age of the primary address's verification for registering authenticators."`
+	ResetAddressAge          time.Duration `env:"RESET_ADDRESS_AGE" default:"7d" doc:"Time for which a secondary address must have been verified before it can reset the password."`
 	SigningKeyLifetime       time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" doc:"Time for which a key signs tokens."`
 	SigningKeyLead           time.Duration `env:"SIGNING_KEY_LEAD" default:"1h" doc:"Time for which a key is published before it signs."`
 	EventRetention           time.Duration `env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`

@@ -42,7 +42,7 @@ var (
 	// missing or wrong.
 	ErrExternalClaim = fault.New(401054, "claim: is missing or wrong; send the query parameter claim that the provider's redirect came back with")
 
-	// ErrSessionNotYoung: the last login is too long ago to register an authenticator.
+	// ErrSessionNotYoung: the last login is too long ago for a change that needs a recent one.
 	ErrSessionNotYoung = fault.New(403010, "your last login is too long ago for this; log in again")
 	// ErrEmailNotRecent: the primary address was verified too long ago to register an authenticator.
 	ErrEmailNotRecent = fault.New(403011, "your primary address was verified too long ago for this; verify it again by a password reset")
@@ -53,7 +53,7 @@ var (
 	// ErrSignupAddressInUse: the address of a signup belongs to another person.
 	ErrSignupAddressInUse = fault.New(403014, "address: is already in use").WithMessage(fault.MessageNotStored)
 	// ErrResetRefused: no password can be reset for the address.
-	ErrResetRefused = fault.New(403015, "address: is unknown, not verified, or has no password to reset")
+	ErrResetRefused = fault.New(403015, "address: is unknown, not verified, or has no password to reset; a secondary address can reset it once it has been verified for some days")
 	// ErrForeignToken: the token to log out belongs to another person.
 	ErrForeignToken = fault.New(403016, "jti: belongs to another person")
 	// ErrForeignAddress: the address belongs to another person.

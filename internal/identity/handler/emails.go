@@ -42,14 +42,22 @@ func (h *Handler) listEmails(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, emailsResponse{Emails: emailsFrom(addresses)})
 }
 
+type newEmailRequest struct {
+	Address string `json:"address"`
+	proofRequest
+}
+
 // createEmail handles POST /profile/emails.
 func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	c := caller(r)
 	if err := h.buckets.Take(w, r.Context(), addressBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	var in addressRequest
+	var in newEmailRequest
 	if err := strictjson.Decode(r, &in); err != nil {
+		return err
+	}
+	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
 		return err
 	}
 	address, err := service.NormalizeAddress("address", in.Address)
@@ -59,7 +67,7 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := h.takeInbox(w, r, address); err != nil {
 		return err
 	}
-	added, err := h.service.AddEmail(r.Context(), c, address)
+	added, err := h.service.AddEmail(r.Context(), c, address, in.domain())
 	if err != nil {
 		return err
 	}
@@ -74,7 +82,11 @@ func (h *Handler) takeInbox(w http.ResponseWriter, r *http.Request, address stri
 
 // deleteEmail handles DELETE /profile/emails/{address}.
 func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.RemoveEmail(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.RemoveEmail(r.Context(), caller(r), httpapi.Param(r, "address"), proof); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -82,7 +94,11 @@ func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
 
 // makePrimary handles POST /profile/emails/{address}/primary.
 func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.MakePrimaryEmail(r.Context(), caller(r), httpapi.Param(r, "address")); err != nil {
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.MakePrimaryEmail(r.Context(), caller(r), httpapi.Param(r, "address"), proof); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

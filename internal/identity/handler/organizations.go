@@ -67,7 +67,11 @@ func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	idToken, err := h.service.DeleteOrganization(r.Context(), caller(r), o)
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	idToken, err := h.service.DeleteOrganization(r.Context(), caller(r), o, proof)
 	if err != nil {
 		return err
 	}

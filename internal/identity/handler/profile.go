@@ -42,7 +42,11 @@ func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 
 // deleteProfile handles DELETE /profile.
 func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
-	if err := h.service.DeleteProfile(r.Context(), caller(r)); err != nil {
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteProfile(r.Context(), caller(r), proof); err != nil {
 		return err
 	}
 	h.expireCookie(w)

@@ -49,6 +49,12 @@ func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []
 	return err
 }
 
+// PasswordHash returns the hash of a person's password. Errors: identity.ErrAuthenticatorNotFound.
+func (s *Store) PasswordHash(ctx context.Context, p id.Person) ([]byte, error) {
+	return database.Scalar[[]byte](ctx, s.q, "read password hash", identity.ErrAuthenticatorNotFound, `
+		SELECT secret FROM identity.authenticators WHERE person = $1 AND type = 'bcrypt'`, p)
+}
+
 // UpgradeHash stores a password's hash of the current cost, if the password is still the one that old is of. It counts as
 // no change of the authenticator.
 func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) error {

@@ -19,15 +19,16 @@ type Resettable struct {
 	Host         string          // that host, for the link
 }
 
-// Resettable finds the person with a verified address and a password. Errors: identity.ErrResetRefused.
-func (s *Store) Resettable(ctx context.Context, address string) (Resettable, error) {
+// Resettable finds the person with a password and a verified address, which is the primary one or was verified before
+// since. Errors: identity.ErrResetRefused.
+func (s *Store) Resettable(ctx context.Context, address string, since time.Time) (Resettable, error) {
 	return database.One[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
 		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, h.organization, coalesce(h.host, '') AS host
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
 		JOIN identity.authenticators b ON b.person = p.uid AND b.type = 'bcrypt'
 		JOIN identity.homes h ON h.person = p.uid
-		WHERE a.address = $1 AND a.verified_at IS NOT NULL`, address)
+		WHERE a.address = $1 AND a.verified_at IS NOT NULL AND (a.is_primary OR a.verified_at <= $2)`, address, since)
 }
 
 // InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors: identity.ErrResetRefused

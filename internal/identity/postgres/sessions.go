@@ -110,21 +110,27 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) 
 		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)
 }
 
-// Usable returns an ID token that is neither ended nor expired; its state may be graced.
-// Errors: identity.ErrTokenNotFound.
-func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now time.Time) (Issued, error) {
+// Usable returns an ID token that is neither ended nor expired and was used after idleSince; its state may be graced. It
+// notes the use, at most once an hour, so that most calls write nothing. Errors: identity.ErrTokenNotFound.
+func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
+		WITH used AS (
+			UPDATE identity.id_tokens SET last_used_at = $3
+			WHERE jti = $1 AND person = $2 AND state <> 'ended' AND expires_at > $3 AND coalesce(last_used_at, issued_at) > $4
+			  AND coalesce(last_used_at, issued_at) <= $3 - interval '1 hour'
+		)
 		SELECT `+issuedColumns+`
 		FROM identity.id_tokens t JOIN identity.claims c ON c.person = t.person
-		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3`, jti, p, now)
+		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3
+		  AND coalesce(t.last_used_at, t.issued_at) > $4`, jti, p, now, idleSince)
 }
 
 // Sessions returns a person's usable ID tokens, newest first.
-func (s *Store) Sessions(ctx context.Context, p id.Person, now time.Time) ([]identity.Session, error) {
+func (s *Store) Sessions(ctx context.Context, p id.Person, now, idleSince time.Time) ([]identity.Session, error) {
 	return database.All[identity.Session](ctx, s.q, "list sessions", `
 		SELECT jti, sid, issued_at, expires_at, user_agent, ip
-		FROM identity.id_tokens WHERE person = $1 AND state = 'active' AND expires_at > $2
-		ORDER BY issued_at DESC, jti DESC`, p, now)
+		FROM identity.id_tokens WHERE person = $1 AND state = 'active' AND expires_at > $2 AND coalesce(last_used_at, issued_at) > $3
+		ORDER BY issued_at DESC, jti DESC`, p, now, idleSince)
 }
 
 // Owner tells whose ID token a jti is. Errors: identity.ErrTokenNotFound.

@@ -14,6 +14,7 @@ import (
 type Replacement struct {
 	JTI           id.Token
 	Now           time.Time
+	IdleSince     time.Time // a token that was not used since is ended
 	RaisedExpires time.Time // when it expires if its authLevel rises to 1; else the old expiry holds
 	UserAgent, IP string
 }
@@ -47,8 +48,9 @@ func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r R
 			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
 			FROM person
 			WHERE o.person = person.uid AND o.jti = $1 AND o.state <> 'ended' AND o.expires_at > $3
+			  AND coalesce(o.last_used_at, o.issued_at) > $9
 			RETURNING o.*
-		)`+replacement, jti, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+		)`+replacement, jti, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, r.IdleSince)
 }
 
 // ReplaceSession ends every usable ID token of a session and stores one successor. Call it with the person locked.

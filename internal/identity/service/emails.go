@@ -23,9 +23,13 @@ func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.A
 
 // AddEmail adds a secondary address to the caller's and queues the mail that verifies it. It accepts an address that is
 // another person's unverified primary address: the person who verifies it first keeps it (contract 3.1).
-// Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses.
-func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string) (identity.Address, error) {
+// Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses, and those of stepUp.
+func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string, proof Proof) (identity.Address, error) {
 	address, err := NormalizeAddress("address", address)
+	if err != nil {
+		return identity.Address{}, err
+	}
+	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return identity.Address{}, err
 	}
@@ -33,6 +37,9 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 	removeAt, expires := now.Add(s.settings.UnverifiedEmail), now.Add(s.settings.VerificationKey)
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := s.claimSecondaryAddress(ctx, tx, caller.Person, address); err != nil {
+			return err
+		}
+		if err := use(ctx, tx); err != nil {
 			return err
 		}
 		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
@@ -80,11 +87,18 @@ func (s *Service) claimSecondaryAddress(ctx context.Context, tx *postgres.Store,
 }
 
 // RemoveEmail deletes one of the caller's secondary addresses.
-// Errors: identity.ErrPrimaryAddress, identity.ErrForeignAddress, identity.ErrAddressNotFound.
-func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string) error {
-	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
+// Errors: identity.ErrPrimaryAddress, identity.ErrForeignAddress, identity.ErrAddressNotFound, and those of stepUp.
+func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string, proof Proof) error {
+	use, err := s.stepUp(ctx, caller, proof)
+	if err != nil {
+		return err
+	}
+	err = s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
 		if a.Primary {
 			return identity.ErrPrimaryAddress
+		}
+		if err := use(ctx, tx); err != nil {
+			return err
 		}
 		if err := tx.RemoveAddress(ctx, caller.Person, a.Address); err != nil {
 			return err
@@ -95,14 +109,21 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 }
 
 // MakePrimaryEmail makes one of the caller's verified addresses the primary one.
-// Errors: identity.ErrAddressNotVerified, identity.ErrForeignAddress, identity.ErrAddressNotFound.
-func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, address string) error {
-	err := s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
+// Errors: identity.ErrAddressNotVerified, identity.ErrForeignAddress, identity.ErrAddressNotFound, and those of stepUp.
+func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, address string, proof Proof) error {
+	use, err := s.stepUp(ctx, caller, proof)
+	if err != nil {
+		return err
+	}
+	err = s.changeEmail(ctx, caller, address, func(tx *postgres.Store, a identity.Address) error {
 		switch {
 		case !a.Verified:
 			return identity.ErrAddressNotVerified
 		case a.Primary:
 			return nil
+		}
+		if err := use(ctx, tx); err != nil {
+			return err
 		}
 		if err := tx.MakePrimary(ctx, caller.Person, a.Address); err != nil {
 			return err

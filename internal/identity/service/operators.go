@@ -109,7 +109,7 @@ func (s *Service) PersonSessions(ctx context.Context, reference string) ([]ident
 	if err != nil {
 		return nil, err
 	}
-	return s.store.Sessions(ctx, p, s.now())
+	return s.store.Sessions(ctx, p, s.now(), s.idleSince())
 }
 
 // EndPersonSessions ends every session of a person.
@@ -149,7 +149,7 @@ func (s *Service) DeletePerson(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	return describe("delete person", s.deletePerson(ctx, p, token.Caller{}, "by operator"))
+	return describe("delete person", s.deletePerson(ctx, p, token.Caller{}, "by operator", nil))
 }
 
 // PersonRecord is all data of a person in this domain except secrets.
@@ -169,7 +169,7 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 	if r.Authenticators, err = s.store.Authenticators(ctx, r.UID); err != nil {
 		return r, err
 	}
-	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now()); err != nil {
+	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now(), s.idleSince()); err != nil {
 		return r, err
 	}
 	a, err := s.avatar(ctx, postgres.AvatarOwner{Person: r.UID}, 0)

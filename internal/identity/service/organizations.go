@@ -238,8 +238,12 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 // DeleteOrganization deletes an organization and ends the tokens of all its members; idToken is the new ID token of the
 // caller's session.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
-// identity.ErrFreeOrganization.
-func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
+// identity.ErrFreeOrganization, and those of stepUp.
+func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization, proof Proof) (idToken string, err error) {
+	use, err := s.stepUp(ctx, caller, proof)
+	if err != nil {
+		return "", err
+	}
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockOrganizations(ctx, o); err != nil {
@@ -248,8 +252,10 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 		if err := s.authorize(ctx, tx, caller, o, identity.RoleOrganizationAdmin); err != nil {
 			return err
 		}
-		issued, err = s.deleteOrganization(ctx, tx, caller, o)
-		return err
+		if issued, err = s.deleteOrganization(ctx, tx, caller, o); err != nil {
+			return err
+		}
+		return use(ctx, tx) // last: the members are locked in order
 	})
 	if err != nil {
 		return "", describe("delete organization", err)

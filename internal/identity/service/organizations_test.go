@@ -35,7 +35,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	must(t, tell(first.Person))
 	deleted := make(chan error, 1)
 	go func() {
-		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID)
+		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID, service.Proof{})
 		deleted <- err
 	}()
 	for n := 0; n == 0; {

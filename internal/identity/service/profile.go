@@ -67,22 +67,32 @@ func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c Profile
 }
 
 // DeleteProfile deletes the caller for good and ends all sessions. The hooks delete the data of other domains.
-// Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
-func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller) error {
-	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish"))
+// Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, and those of stepUp.
+func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof Proof) error {
+	use, err := s.stepUp(ctx, caller, proof)
+	if err != nil {
+		return err
+	}
+	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish", use))
 }
 
 // errMembershipChanged says that a person's organization changed before it was locked.
 var errMembershipChanged = errors.New("the person's membership has changed since it was read")
 
-// deletePerson deletes a person who is not the last administrator of an organization.
+// deletePerson deletes a person who is not the last administrator of an organization. first runs before it in the same
+// transaction, with the person locked; nil: nothing.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
-func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string) error {
+func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string, first func(context.Context, *postgres.Store) error) error {
 	const tries = 3
 	for range tries {
 		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 			if err := s.lockForDeletion(ctx, tx, p); err != nil {
 				return err
+			}
+			if first != nil {
+				if err := first(ctx, tx); err != nil {
+					return err
+				}
 			}
 			return s.erase(ctx, tx, p, by, reason)
 		})

@@ -17,7 +17,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// RequestPasswordReset queues a mail with a key that resets the password, to a verified address in stored form. With
+// RequestPasswordReset queues a mail with a key that resets the password, to the primary address or one that has been
+// verified for long enough (contract 3.5). With
 // CONSIGN_ENUMERATION=strict the answer is the same for every address: a job looks up the address later.
 // Errors: identity.ErrResetRefused.
 func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, address string) error {
@@ -52,7 +53,7 @@ func (s *Service) workReset(ctx context.Context, a resetJob) error {
 }
 
 func (s *Service) reset(ctx context.Context, c token.Client, address string) error {
-	to, err := s.store.Resettable(ctx, address)
+	to, err := s.store.Resettable(ctx, address, s.now().Add(-s.settings.ResetAddressAge))
 	if err != nil {
 		return err
 	}

@@ -72,8 +72,10 @@ type Settings struct {
 	ResetKey          time.Duration   // lifetime of a reset key
 	UnverifiedEmail   time.Duration   // how long an address may stay unverified
 	SetPassword       time.Duration   // how long after a reset the password can be set without the old one
-	YoungSession      time.Duration   // greatest age of a login that may register authenticators
+	SessionIdle       time.Duration   // how long an ID token may stay unused
+	YoungSession      time.Duration   // greatest age of a login that may change what the account depends on
 	RecentEmail       time.Duration   // greatest age of the verification of the primary address for that
+	ResetAddressAge   time.Duration   // how long a secondary address must have been verified to reset the password
 	Invitation        time.Duration   // lifetime of an invitation to an address
 	NewTransfers      ratelimit.Limit // newTransferLimit and newTransferDrainRate of the free organization's plan
 	BaseDomain        string          // organizations can choose hostnames below it; empty: none
@@ -172,9 +174,12 @@ func factorRequired(t postgres.Issued) bool {
 func (s *Service) replacement(c token.Client) postgres.Replacement {
 	now := s.now()
 	return postgres.Replacement{
-		JTI: id.New[id.Token](), Now: now, RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c), IP: address(c),
+		JTI: id.New[id.Token](), Now: now, IdleSince: s.idleSince(), RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c), IP: address(c),
 	}
 }
+
+// idleSince returns the moment since which an ID token must have been used (contract 2.1).
+func (s *Service) idleSince() time.Time { return s.now().Add(-s.settings.SessionIdle) }
 
 // endedError maps identity.ErrTokenNotFound to token.ErrEnded: the presented token is not usable. Other errors stay.
 func endedError(err error) error {
@@ -187,7 +192,7 @@ func endedError(err error) error {
 // active returns the row of the caller's ID token.
 // Errors: token.ErrEnded.
 func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
-	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now())
+	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
 	if err != nil {
 		return t, endedError(err)
 	}

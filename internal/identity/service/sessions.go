@@ -246,7 +246,7 @@ func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.C
 // Sessions lists the caller's usable ID tokens, newest first.
 // Errors: token.ErrEnded.
 func (s *Service) Sessions(ctx context.Context, caller token.Caller) ([]identity.Session, error) {
-	list, err := s.store.Sessions(ctx, caller.Person, s.now())
+	list, err := s.store.Sessions(ctx, caller.Person, s.now(), s.idleSince())
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +276,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 		} else if err != nil {
 			return err
 		}
-		if _, err := tx.Usable(ctx, caller.Person, caller.JTI, s.now()); err != nil {
+		if _, err := tx.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince()); err != nil {
 			return endedError(err)
 		}
 		if jti == LogoutAll {

@@ -33,7 +33,7 @@ type Access struct {
 // with grace is accepted once and replaced (contract 2.4).
 // Errors: token.ErrEnded.
 func (s *Service) IssueAccess(ctx context.Context, caller token.Caller) (Access, error) {
-	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now())
+	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
 	if err != nil {
 		return Access{}, endedError(err)
 	}

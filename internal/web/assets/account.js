@@ -10,6 +10,7 @@ import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
 import { setLanguage } from "./shell.js";
+import { useProof } from "./stepup.js";
 
 showOwn(() => {
   const { value: profile, error, reload } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
@@ -48,13 +49,14 @@ function Profile({ profile }) {
 
 function Addresses({ profile, onChange }) {
   const [sent, setSent] = useState("");
+  const { prove, dialog } = useProof();
   const act = useAction(async (method, address, below = "") => {
-    await own(method, `${identity}/profile/emails/${encodeURIComponent(address)}${below}`);
+    await prove(method, `${identity}/profile/emails/${encodeURIComponent(address)}${below}`);
     if (below === "/verify") setSent(address);
     else onChange();
   });
   const add = useAction(async ({ address }, form) => {
-    await own("POST", `${identity}/profile/emails`, { json: { address: address.trim() } });
+    await prove("POST", `${identity}/profile/emails`, { address: address.trim() });
     form.reset();
     setSent(address.trim());
     onChange();
@@ -69,6 +71,7 @@ function Addresses({ profile, onChange }) {
       ${!invalid && html`<${Problem} error=${add.error} />`}
       <div><${Button} type="submit" busy=${add.busy}>${T("Add")}<//></div>
     <//>
+    ${dialog}
   </section>`;
 }
 
@@ -131,8 +134,9 @@ function Membership({ profile }) {
 
 function Leave() {
   const [asking, setAsking] = useState(false);
+  const { prove, dialog } = useProof();
   const remove = useAction(async () => {
-    await own("DELETE", `${identity}/profile`);
+    await prove("DELETE", `${identity}/profile`);
     await forget();
     location.assign("/");
   });
@@ -143,5 +147,6 @@ function Leave() {
     <div><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Delete the account")}<//></div>
     ${asking && html`<${Ask} question=${T("Delete your account and everything in it? This cannot be undone.")} yes=${T("Delete the account")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}
+    ${dialog}
   </section>`;
 }

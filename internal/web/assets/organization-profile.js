@@ -6,6 +6,7 @@ import { own } from "./api.js";
 import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
+import { useProof } from "./stepup.js";
 
 /** Returns the labels of the text members of a profile. @returns {Record<string, string>} */
 const labels = () => ({
@@ -81,8 +82,9 @@ function Theme({ at }) {
 
 function Leave({ at, admin }) {
   const [asking, setAsking] = useState(/** @type {"" | "leave" | "delete"} */ (""));
+  const { prove, dialog } = useProof();
   const act = useAction(async (what) => {
-    await (what === "delete" ? own("DELETE", at) : own("POST", `${at}/leave`));
+    await (what === "delete" ? prove("DELETE", at) : own("POST", `${at}/leave`));
     location.assign("/account");
   });
   const questions = {
@@ -97,5 +99,6 @@ function Leave({ at, admin }) {
       ${admin && html`<${Button} kind="danger" icon="trash" busy=${act.busy} onClick=${() => setAsking("delete")}>${names.delete}<//>`}
     </div>
     ${asking && html`<${Ask} question=${questions[asking]} yes=${names[asking]} onYes=${() => act.run(asking)} onClose=${() => setAsking("")} />`}
+    ${dialog}
   </section>`;
 }

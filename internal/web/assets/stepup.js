@@ -1,0 +1,69 @@
+// Changes that need a recent sign-in, or the password and the second factor again (contract 3.21).
+
+import { Button, Field, Form, Problem, html, useAction, useEffect, useRef, useState } from "./ui.js";
+import { T } from "./i18n.js";
+import { own } from "./api.js";
+import { IdentityCode } from "./errors.js";
+import { Password } from "./signin.js";
+
+const needsKey = (error) => [IdentityCode.SESSION_NOT_YOUNG, IdentityCode.KEY_CHANGE].includes(error?.code);
+const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICATION_FAILED].includes(error?.code);
+
+/**
+ * Returns `prove`, which sends a request like `own`. When the server wants the password or the second factor, it asks for
+ * them in `dialog` and repeats the request. It throws the server's refusal when the dialog is closed.
+ */
+export function useProof() {
+  const [asked, ask] = useState(/** @type {any} */ (null));
+  const prove = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}) => {
+    try {
+      return await own(method, url, Object.keys(json).length > 0 ? { json } : {});
+    } catch (error) {
+      if (!needsKey(error) && !needsFactor(error)) throw error;
+      return new Promise((resolve, reject) => ask({ method, url, json, refused: error, resolve, reject }));
+    }
+  };
+  return { prove, dialog: asked && html`<${Proof} ...${asked} onClose=${() => ask(null)} />` };
+}
+
+/** Asks for the password, the second factor or both, until the request succeeds. */
+function Proof({ method, url, json, refused, resolve, reject, onClose }) {
+  const dialog = useRef(/** @type {any} */ (null));
+  const [key, setKey] = useState(needsKey(refused));
+  const [factor, setFactor] = useState(needsFactor(refused));
+  useEffect(() => dialog.current.showModal(), []);
+  const send = useAction(async ({ password, code = "" }) => {
+    const typed = code.replace(/[\s-]/g, "").toUpperCase();
+    const proof = {
+      ...(password ? { authKey: password } : {}),
+      ...(typed ? { authFactor: { type: /^\d{6}$/.test(typed) ? "totp" : "recovery", key: typed } } : {}),
+    };
+    try {
+      resolve(await own(method, url, { json: { ...json, ...proof } }));
+    } catch (error) {
+      if (needsKey(error)) setKey(true);
+      if (needsFactor(error)) setFactor(true);
+      if (needsKey(error) || needsFactor(error)) throw error;
+      reject(error);
+    }
+    dialog.current.close();
+  });
+  const close = () => {
+    reject(refused); // does nothing after a success
+    onClose();
+  };
+  const first = needsFactor(send.error) && send.error.code === IdentityCode.FACTOR_FIRST;
+  return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm that it is you.")}>
+    <p>${T("Please confirm that it is you.")}</p>
+    <${Form} onSend=${send.run}>
+      ${key && html`<${Password} label=${T("Password")} name="password" autocomplete="current-password" focus />`}
+      ${factor && html`<${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required class="wide-code"
+        autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" focus=${!key} />`}
+      ${!first && html`<${Problem} error=${send.error} />`}
+      <div class="row end">
+        <${Button} onClick=${() => dialog.current.close()}>${T("Cancel")}<//>
+        <${Button} type="submit" kind="primary" busy=${send.busy}>${T("Continue")}<//>
+      </div>
+    <//>
+  </dialog>`;
+}
