@@ -36,8 +36,8 @@ grep -qi '^retry-after: [1-9]' "$work/head" || fail "the refusal has no Retry-Af
 [ "$(free)" -gt 70000000 ] || fail "only $(free) bytes are left free"
 head -c 30000000 /dev/zero >"$data/others" # something else on the volume takes more
 sleep 6 # the server measures every 5 s
-curl -fs "http://127.0.0.1:$admin/readyz" | grep -q '^degraded: ' || fail "/readyz does not say degraded"
-curl -fs "http://127.0.0.1:$admin/metrics" | grep -q '^consign_storage_free_bytes ' || fail "the metric is missing"
+curl -fs "http://127.0.0.1:$admin/readyz" >"$work/ready" && grep -q '^degraded: ' "$work/ready" || fail "/readyz does not say degraded"
+curl -fs "http://127.0.0.1:$admin/metrics" >"$work/metrics" && grep -q '^consign_storage_free_bytes ' "$work/metrics" || fail "the metric is missing"
 grep -q 'uploads are refused' "$work/server.log" || fail "the log does not say so"
 
 email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")

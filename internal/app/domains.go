@@ -145,7 +145,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	c := a.config
 	a.API = httpserver.New(httpserver.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
-		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,

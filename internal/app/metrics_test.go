@@ -280,7 +280,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 // whatever a proxy in front forwards.
 func TestAdministrationIsPrivate(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, loopback())
+	s := testkit.New(t, loopback(), testkit.Env("CONSIGN_PPROF", "on"))
 	admin := strings.TrimPrefix(s.Admin, "http://")
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/heap"} {
 		if status, _ := fetch(t, s.Admin+path); status != http.StatusOK {

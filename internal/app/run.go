@@ -187,11 +187,11 @@ func (a *App) server(base context.Context) (*http.Server, error) {
 	if a.config.TLSCert == "" {
 		return s, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(a.config.TLSCert, a.config.TLSKey)
+	certificates, err := newCertificates(a.config.TLSCert, a.config.TLSKey, a.log)
 	if err != nil {
 		return nil, fmt.Errorf("load CONSIGN_TLS_CERT and CONSIGN_TLS_KEY: %w", err)
 	}
-	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	s.TLSConfig = &tls.Config{GetCertificate: certificates.get, MinVersion: tls.VersionTLS12, CipherSuites: suites}
 	return s, nil
 }
 

@@ -37,6 +37,7 @@ type Options struct {
 	Sealer           *seal.Sealer // signs the anonymous session cookie
 	TrustedProxies   []netip.Prefix
 	RequireHTTPS     bool
+	HSTSSubdomains   bool // HSTS includes subdomains
 	PublicURL        *url.URL
 	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
 	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address
@@ -58,6 +59,7 @@ type Server struct {
 	hosts        *hosts.Directory
 	trusted      []netip.Prefix
 	requireHTTPS bool
+	hsts         string // Strict-Transport-Security over https
 	publicURL    *url.URL
 	origins      []string
 	classify     func(error) error
@@ -76,7 +78,7 @@ type Server struct {
 // New returns a Server without routes.
 func New(o Options) *Server {
 	s := &Server{
-		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS,
+		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
 		log:     o.Log,
 		buckets: httpapi.NewBuckets(o.Limiter),
@@ -138,6 +140,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	h.Set(headerRequestID, x.id)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", apiPolicy) // pages and downloads set their own
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Origin")
 	if s.stopping != nil && s.stopping() {
@@ -145,6 +148,17 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	return x
 }
+
+// hsts returns the value of Strict-Transport-Security: one year.
+func hsts(subdomains bool) string {
+	if subdomains {
+		return "max-age=31536000; includeSubDomains"
+	}
+	return "max-age=31536000"
+}
+
+// apiPolicy is the Content-Security-Policy of an API's answer, in case that a browser opens it as a page.
+const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
 
 const headerRequestID = "X-Request-Id"
 
@@ -178,7 +192,7 @@ const maintenanceRetry = time.Minute
 // 1.9, 1.10).
 func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forwarding) error {
 	if f.https {
-		x.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		x.Header().Set("Strict-Transport-Security", s.hsts)
 	} else if s.requireHTTPS {
 		return errNoHTTPS
 	}

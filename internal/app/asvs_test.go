@@ -1,0 +1,82 @@
+package app_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	asvsRow   = regexp.MustCompile(`(?m)^\| (\d+)\.(\d+)\.(\d+) \| ([12]) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`)
+	asvsAny   = regexp.MustCompile(`(?m)^\| \d+\.`)
+	asvsCount = regexp.MustCompile(`(?m)^\| (met|not applicable|not met|total) \| (\d+) \| (\d+) \| (\d+) \|$`)
+)
+
+// asvsRequirements is how many requirements of levels 1 and 2 ASVS 4.0.3 has, by chapter.
+var asvsRequirements = map[int]int{1: 38, 2: 53, 3: 18, 4: 9, 5: 30, 6: 13, 7: 12, 8: 15, 9: 7, 10: 5, 11: 8, 12: 15, 13: 13, 14: 23}
+
+// TestASVS checks docs/asvs.md: numbers are unique, sorted and complete by chapter, each status is one of three, what is met names
+// tests that exist, and the counts at the top are right.
+func TestASVS(t *testing.T) {
+	t.Parallel()
+	text, tests := readText(t, "docs/asvs.md"), testNames(t)
+	rows := asvsRow.FindAllStringSubmatch(text, -1)
+	if len(rows) != len(asvsAny.FindAllString(text, -1)) {
+		t.Error("a row does not have the form of the others")
+	}
+	counts, chapters := map[string][3]int{}, map[int]int{}
+	var before []int
+	for _, row := range rows {
+		var number []int
+		for _, part := range row[1:4] {
+			n, _ := strconv.Atoi(part)
+			number = append(number, n)
+		}
+		name := fmt.Sprintf("%d.%d.%d", number[0], number[1], number[2])
+		if slices.Compare(before, number) >= 0 {
+			t.Errorf("%s is not sorted or not unique", name)
+		}
+		before = number
+		chapters[number[0]]++
+		level, status, evidence := row[4], row[6], row[7]
+		for _, key := range []string{status, "total"} {
+			c := counts[key]
+			c[level[0]-'1']++
+			c[2]++
+			counts[key] = c
+		}
+		switch status {
+		case "met":
+			for one := range strings.SplitSeq(evidence, ", ") {
+				if !tests[one] {
+					t.Errorf("%s is met by %q, which is no test", name, one)
+				}
+			}
+		case "not applicable", "not met":
+			if len(evidence) < 8 {
+				t.Errorf("%s says no reason", name)
+			}
+		default:
+			t.Errorf("%s has the status %q", name, status)
+		}
+	}
+	for chapter, want := range asvsRequirements {
+		if chapters[chapter] != want {
+			t.Errorf("V%d has %d requirements, want %d", chapter, chapters[chapter], want)
+		}
+	}
+	stated := asvsCount.FindAllStringSubmatch(text, -1)
+	if len(stated) != 4 {
+		t.Fatalf("%d counts at the top, want 4", len(stated))
+	}
+	for _, row := range stated {
+		for i, number := range row[2:] {
+			if n, _ := strconv.Atoi(number); n != counts[row[1]][i] {
+				t.Errorf("the count of %q is %s, the rows have %d", row[1], number, counts[row[1]][i])
+			}
+		}
+	}
+}
