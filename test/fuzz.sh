@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for FUZZTIME (60s a target by default), one after the other. It fails with the first target that finds something.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+time=${FUZZTIME:-60s}
+command -v "$go" >/dev/null || { echo "FAILED: go is missing: install Go and run this again" >&2; exit 1; }
+targets=0
+while read -r package directory; do
+  grep -qs '^func Fuzz' "$directory"/*_test.go || continue
+  for target in $("$go" test "$package" -list '^Fuzz' | grep '^Fuzz'); do
+    echo "== $package $target"
+    "$go" test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -parallel 2 </dev/null
+    targets=$((targets + 1))
+  done
+done < <("$go" list -f '{{.ImportPath}} {{.Dir}}' ./...)
+[ "$targets" -gt 0 ] || { echo "FAILED: there is no fuzz target" >&2; exit 1; }
+echo "ok: $targets targets, $time each"
