@@ -137,13 +137,13 @@ func TestEmptyFile(t *testing.T) {
 		t.Errorf("mimeType %q", got)
 	}
 	file := path + "/objects/" + seen.String("objects.0.uid") + "/content"
-	for _, spec := range []string{"", "bytes=0-", "bytes=-1", "bytes=-0", "bytes=7-9"} { // clients ask for a Range of whatever there is
+	for _, spec := range []string{"", "bytes=0-", "bytes=-1", "bytes=-0", "bytes=7-9", "lines=1-2"} { // clients ask for a Range of whatever there is
 		r := ann.With("Range", spec).Get(file).Want(http.StatusOK)
 		if len(r.Body) > 0 || r.Header.Get("Content-Range") != "" || r.Header.Get("Content-Type") != "application/octet-stream" {
 			t.Errorf("Range %q: %v %s", spec, r.Header, r.Body)
 		}
 	}
-	for _, spec := range []string{"bytes=a-b", "bytes=5-4", "lines=1-2"} {
+	for _, spec := range []string{"bytes=a-b", "bytes=5-4"} {
 		if r := ann.With("Range", spec).Get(file).WantError(transfer.ErrRange); r.Header.Get("Content-Range") != "bytes */0" {
 			t.Errorf("Range %q: %v", spec, r.Header)
 		}
