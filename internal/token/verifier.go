@@ -103,7 +103,7 @@ func (v *Verifier) parse(ctx context.Context, raw string) (Caller, error) {
 	if !sameAudience(p.Audience, p.Scope.audience()) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenInvalidAudience)
 	}
-	if p.IssuedAt == nil || p.IssuedAt.Time.After(v.now().Add(futureLeeway)) {
+	if p.IssuedAt == nil || p.IssuedAt.After(v.now().Add(futureLeeway)) {
 		return Caller{}, ErrInvalid.Because(jwt.ErrTokenUsedBeforeIssued)
 	}
 	c, err := p.caller()

@@ -149,11 +149,11 @@ func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 // Errors: transfer.ErrLimitRaised, transfer.ErrFilterUnavailable.
 func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 	var above []string
-	if m.MaxFiles > o.Adminunit.MaxFiles {
-		above = append(above, fmt.Sprintf("maxFiles: must be at most the adminunit's %d", o.Adminunit.MaxFiles))
+	if m.MaxFiles > o.MaxFiles {
+		above = append(above, fmt.Sprintf("maxFiles: must be at most the adminunit's %d", o.MaxFiles))
 	}
-	if m.MaxFileSizeMB > o.Adminunit.MaxFileSizeMB {
-		above = append(above, fmt.Sprintf("maxFileSizeMb: must be at most the adminunit's %d", o.Adminunit.MaxFileSizeMB))
+	if m.MaxFileSizeMB > o.MaxFileSizeMB {
+		above = append(above, fmt.Sprintf("maxFileSizeMb: must be at most the adminunit's %d", o.MaxFileSizeMB))
 	}
 	if len(above) > 0 {
 		return transfer.ErrLimitRaised.With(above...)

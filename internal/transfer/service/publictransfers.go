@@ -125,7 +125,7 @@ type Credentials struct {
 // proof of the recipient by a mailed code or by an access token whose account holds the address verified.
 // Errors: transfer.ErrPassword, transfer.ErrCode.
 func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Credentials) (raw string, err error) {
-	switch l.linked.Transfer.Protection {
+	switch l.linked.Protection {
 	case transfer.ProtectPassword:
 		err = s.checkPassword(ctx, l, in.Password)
 	case transfer.ProtectIdentity:
@@ -134,13 +134,13 @@ func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Crede
 	if err != nil {
 		return "", err
 	}
-	if l.linked.Transfer.ObjectCount == 0 && !l.linked.DeliveryOpened {
+	if l.linked.ObjectCount == 0 && !l.linked.DeliveryOpened {
 		if err := s.recordAccess(ctx, c, l.Delivery); err != nil { // without objects no download counts as the first access
 			return "", err
 		}
 	}
 	now := s.now()
-	expires := l.linked.Transfer.ExpiresAt
+	expires := l.linked.ExpiresAt
 	if life := s.issuer.Lifetimes().Download; now.Add(life).Before(expires) {
 		expires = now.Add(life)
 	}

@@ -103,7 +103,7 @@ func (s *Service) mailboxReservation(m transfer.PublicMailbox, locale string) tr
 		UID: id.New[id.Reservation](), Kind: transfer.KindMailbox, Owner: m.Person,
 		Organization: m.Owner.Organization, LimitsOrganization: m.Owner.LimitsOrganization, Locale: locale,
 		Recipients: []transfer.Recipient{{Person: m.Person, Name: m.DisplayName(), Email: m.Address(), Destination: transfer.To}},
-		TTL:        m.Owner.Adminunit.DefaultTTL, Protection: m.Protection(),
+		TTL:        m.Owner.DefaultTTL, Protection: m.Protection(),
 		MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(), MaxRecipients: 1,
 		CreatedAt: now, ExpiresAt: now.Add(s.reservationLifetime),
 	}
