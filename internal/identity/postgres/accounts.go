@@ -16,8 +16,8 @@ func (s *Store) LockPerson(ctx context.Context, p id.Person) error {
 	return err
 }
 
-// RaiseEpoch locks a person's row and counts one change that ends access tokens; it returns the new epoch, the lowest
-// that is valid. Errors: identity.ErrPersonNotFound.
+// RaiseEpoch locks a person's row and increments the epoch, which ends every access token issued before. It returns
+// the new epoch, the lowest one that is still valid. Errors: identity.ErrPersonNotFound.
 func (s *Store) RaiseEpoch(ctx context.Context, p id.Person) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "raise epoch", identity.ErrPersonNotFound,
 		`UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = $1 AND deleted_at IS NULL RETURNING epoch`, p)
@@ -29,7 +29,7 @@ func (s *Store) Epoch(ctx context.Context, p id.Person) (int64, error) {
 		`SELECT epoch FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p)
 }
 
-// NewPerson is a person to be stored with its one address and, unless Hash is nil, its password.
+// NewPerson is the input of InsertPerson: a person with one address and, unless Hash is nil, a password.
 type NewPerson struct {
 	UID           id.Person
 	Name          string
@@ -38,11 +38,11 @@ type NewPerson struct {
 	Address       string
 	VerifiedAt    time.Time // zero: not verified
 	RemoveAt      time.Time // set unless verified
-	KeyHash       []byte    // of the verification key; nil: none
+	KeyHash       []byte    // hash of the verification key; nil: none
 	KeyExpiresAt  time.Time
 	PasswordHash  []byte
 	Authenticator id.Authenticator // uid of the password, if any
-	Issuer        string           // with Subject names the person at an external provider; empty: a local account
+	Issuer        string           // with Subject: the person's identity at an external provider; empty: a local account
 	Subject       string
 	CreatedAt     time.Time
 }
@@ -64,10 +64,10 @@ func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 	return err
 }
 
-// FindPerson returns the person with a verified or primary address, or with that uid as text.
-// Errors: identity.ErrPersonNotFound.
+// FindPerson returns the person with this verified or primary address, or with this uid as text. Errors:
+// identity.ErrPersonNotFound.
 func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, error) {
-	uid, _ := id.Parse[id.Person](reference) // else it is an address
+	uid, _ := id.Parse[id.Person](reference) // the zero uid for an address
 	return database.Scalar[id.Person](ctx, s.q, "find person", identity.ErrPersonNotFound, `
 		SELECT p.uid
 		FROM (SELECT a.person, a.verified_at IS NOT NULL AS verified FROM identity.addresses a
@@ -77,7 +77,7 @@ func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, er
 		ORDER BY found.verified DESC LIMIT 1`, reference, database.Null(uid))
 }
 
-// Existing is what POST /auth/exists may tell of an address.
+// Existing is the answer of POST /auth/exists.
 type Existing struct {
 	Issuer       string // of the external provider; empty: a local account
 	Organization id.Organization
@@ -94,7 +94,7 @@ func (s *Store) Existing(ctx context.Context, address string) (Existing, error) 
 		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)
 }
 
-// Contact is where and how a person is written to.
+// Contact is what a mail to a person needs.
 type Contact struct {
 	Name     string
 	Locale   string
@@ -103,7 +103,7 @@ type Contact struct {
 	Email    string // the primary address
 }
 
-// Contact returns how to write to a person. Errors: identity.ErrPersonNotFound.
+// Contact returns what a mail to a person needs. Errors: identity.ErrPersonNotFound.
 func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 	return database.One[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
@@ -114,8 +114,8 @@ func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 		WHERE p.uid = $1`, p)
 }
 
-// ErasePerson removes everything that belongs to a person and leaves an empty row, so that nothing can be created for
-// it any more. It returns the new epoch. Errors: identity.ErrPersonNotFound.
+// ErasePerson deletes everything that belongs to a person. The empty row stays, so that nothing new can be created for
+// the person. It returns the new epoch. Errors: identity.ErrPersonNotFound.
 func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {
 	epoch, err := database.Scalar[int64](ctx, s.q, "erase person", identity.ErrPersonNotFound, `
 		UPDATE identity.persons

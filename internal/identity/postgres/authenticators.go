@@ -9,11 +9,11 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Factor is what a second factor is checked against.
+// Factor is the stored side of a second factor.
 type Factor struct {
 	UID    id.Authenticator
-	Secret []byte // sealed, of totp
-	Salt   []byte // of recovery
+	Secret []byte // sealed TOTP secret
+	Salt   []byte // salt of the recovery codes
 }
 
 // Factor returns a person's verified authenticator of a type. Errors: identity.ErrFactorNotVerified.
@@ -29,15 +29,15 @@ func (s *Store) Factors(ctx context.Context, p id.Person) ([]string, error) {
 		             WHERE person = $1 AND verified AND type <> 'bcrypt' ORDER BY type DESC)`, p)
 }
 
-// UseStep accepts a TOTP step unless it or a later one was accepted before. Errors: identity.ErrCredentials.
+// UseStep accepts a TOTP step unless this or a later step was accepted before. Errors: identity.ErrCredentials.
 func (s *Store) UseStep(ctx context.Context, a id.Authenticator, step int64) error {
 	return database.Changed(ctx, s.q, "use TOTP step", identity.ErrCredentials, `
 		UPDATE identity.authenticators SET last_step = $2 WHERE uid = $1 AND type = 'totp' AND (last_step IS NULL OR last_step < $2)`,
 		a, step)
 }
 
-// UseRecoveryCode removes a recovery code, and its authenticator with the last one. Call it with the person locked.
-// Errors: identity.ErrCredentials.
+// UseRecoveryCode deletes a recovery code. With the last code it deletes the authenticator. Call it with the person
+// locked. Errors: identity.ErrCredentials.
 func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []byte) error {
 	if err := database.Changed(ctx, s.q, "use recovery code", identity.ErrCredentials, `
 		DELETE FROM identity.recovery_codes WHERE authenticator = $1 AND hash = $2`, a, hash); err != nil {
@@ -55,8 +55,8 @@ func (s *Store) PasswordHash(ctx context.Context, p id.Person) ([]byte, error) {
 		SELECT secret FROM identity.authenticators WHERE person = $1 AND type = 'bcrypt'`, p)
 }
 
-// UpgradeHash stores a password's hash of the current cost, if the password is still the one that old is of. It counts as
-// no change of the authenticator.
+// UpgradeHash stores the hash of the same password at the current cost, if the stored hash is still old. It does not
+// count as a change of the authenticator.
 func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) error {
 	_, err := database.Exec(ctx, s.q, "upgrade hash", `
 		UPDATE identity.authenticators SET secret = $3 WHERE person = $1 AND type = 'bcrypt' AND secret = $2`, p, old, hash)
@@ -80,7 +80,7 @@ func (s *Store) Authenticator(ctx context.Context, p id.Person, a id.Authenticat
 		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.uid = $2`, p, a)
 }
 
-// Registrant is what decides whether a person may register an authenticator.
+// Registrant holds the facts that decide whether a person may register an authenticator.
 type Registrant struct {
 	Federated     bool
 	EmailProvedAt *time.Time // nil: never
@@ -88,7 +88,8 @@ type Registrant struct {
 	HasTOTP       bool       // verified
 }
 
-// Registrant returns what decides over registrations. Errors: identity.ErrPersonNotFound.
+// Registrant returns the facts that decide whether a person may register an authenticator. Errors:
+// identity.ErrPersonNotFound.
 func (s *Store) Registrant(ctx context.Context, p id.Person) (Registrant, error) {
 	return database.One[Registrant](ctx, s.q, "read registrant", identity.ErrPersonNotFound, `
 		SELECT p.federated_issuer IS NOT NULL AS federated, p.email_proved_at, coalesce(e.address, '') AS email,
@@ -98,12 +99,12 @@ func (s *Store) Registrant(ctx context.Context, p id.Person) (Registrant, error)
 		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p)
 }
 
-// Secret is what a key is checked against, whether the authenticator is verified or not.
+// Secret is the stored secret of an authenticator, verified or not.
 type Secret struct {
 	Type     string
 	Verified bool
 	Secret   []byte // a bcrypt hash, or a sealed TOTP secret
-	Salt     []byte // of recovery
+	Salt     []byte // salt of the recovery codes
 }
 
 // Secret returns the secret of one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
@@ -112,7 +113,7 @@ func (s *Store) Secret(ctx context.Context, p id.Person, a id.Authenticator) (Se
 		SELECT type, verified, secret, salt FROM identity.authenticators WHERE person = $1 AND uid = $2`, p, a)
 }
 
-// InsertTOTP stores a TOTP secret, sealed, in place of one that was never verified. Call it with the person locked.
+// InsertTOTP stores a sealed TOTP secret. It replaces one that was never verified. Call it with the person locked.
 // Errors: identity.ErrTypeRegistered.
 func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, name string, sealed []byte, verified bool, now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "delete unverified totp", `
@@ -125,8 +126,8 @@ func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator,
 	return err
 }
 
-// VerifyTOTP marks a TOTP authenticator verified by a code of that step, which is used up.
-// Errors: identity.ErrVerificationFailed when that has been done.
+// VerifyTOTP marks a TOTP authenticator verified and the step of its code used. Errors: identity.ErrVerificationFailed
+// when it is verified already.
 func (s *Store) VerifyTOTP(ctx context.Context, a id.Authenticator, step int64, now time.Time) error {
 	return database.Changed(ctx, s.q, "verify totp", identity.ErrVerificationFailed, `
 		UPDATE identity.authenticators SET verified = true, last_step = $2, updated_at = $3
@@ -140,9 +141,9 @@ func (s *Store) RenameAuthenticator(ctx context.Context, p id.Person, a id.Authe
 		UPDATE identity.authenticators SET name = $3 WHERE person = $1 AND uid = $2`, p, a, database.Null(name))
 }
 
-// ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. The keys of
-// password resets that are on their way stop working, and no session may set the password any more without the old one.
-// Call it with the person locked.
+// ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. It also deletes
+// the person's reset keys, and no session may set the password without the old one any more. Call it with the person
+// locked.
 func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator, old, hash []byte, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "change hash", `
 		WITH keys AS (
@@ -170,15 +171,15 @@ func (s *Store) DeleteAuthenticator(ctx context.Context, p id.Person, a id.Authe
 		DELETE FROM identity.authenticators WHERE person = $1 AND uid = $2 AND type <> 'bcrypt'`, p, a)
 }
 
-// RaiseLevel makes a session one of two factors. Call it with the person locked.
+// RaiseLevel raises a session from authLevel 1 to 2. Call it with the person locked.
 func (s *Store) RaiseLevel(ctx context.Context, p id.Person, sid id.Session) error {
 	_, err := database.Exec(ctx, s.q, "raise level", `
 		UPDATE identity.id_tokens SET auth_level = 2 WHERE person = $1 AND sid = $2 AND state <> 'ended' AND auth_level = 1`, p, sid)
 	return err
 }
 
-// LowerLevels makes every session of a person one of a single factor, because there is no second one any more. Call it
-// with the person locked.
+// LowerLevels sets every session of a person back to authLevel 1, because no second factor is left. Call it with the
+// person locked.
 func (s *Store) LowerLevels(ctx context.Context, p id.Person) error {
 	_, err := database.Exec(ctx, s.q, "lower levels", `
 		WITH parked AS (
@@ -188,7 +189,7 @@ func (s *Store) LowerLevels(ctx context.Context, p id.Person) error {
 	return err
 }
 
-// ReplaceRecovery stores a set of recovery codes in place of any earlier one. Call it with the person locked.
+// ReplaceRecovery stores a set of recovery codes and deletes the earlier set. Call it with the person locked.
 func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, name string, salt []byte, hashes [][]byte, now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "delete recovery", `
 		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'recovery'`, p); err != nil {
@@ -210,19 +211,20 @@ func (s *Store) DeleteFactors(ctx context.Context, p id.Person) error {
 	return err
 }
 
-// Sealed is a sealed secret and whose it is.
+// Sealed is a sealed TOTP secret with its person.
 type Sealed struct {
 	UID    id.Authenticator
 	Secret []byte
 }
 
-// SealedAfter returns sealed TOTP secrets in the order of their uids, from the first after a uid on.
+// SealedAfter returns sealed TOTP secrets in the order of their uids, starting after a uid (keyset pagination).
 func (s *Store) SealedAfter(ctx context.Context, after id.Authenticator, limit int) ([]Sealed, error) {
 	return database.All[Sealed](ctx, s.q, "list sealed secrets", `
 		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND uid > $1 ORDER BY uid LIMIT $2`, after, limit)
 }
 
-// ReplaceSealed stores a secret sealed anew, unless it has changed meanwhile.
+// ReplaceSealed stores a secret that was sealed with another key, unless the stored secret has changed since it was
+// read.
 func (s *Store) ReplaceSealed(ctx context.Context, old Sealed, secret []byte) error {
 	_, err := database.Exec(ctx, s.q, "replace sealed secret", `
 		UPDATE identity.authenticators SET secret = $3 WHERE uid = $1 AND secret = $2`, old.UID, old.Secret, secret)

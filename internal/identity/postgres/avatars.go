@@ -9,13 +9,13 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// AvatarOwner is whose avatar it is: exactly one member is set.
+// AvatarOwner is the owner of an avatar. Exactly one field is set.
 type AvatarOwner struct {
 	Person       id.Person
 	Organization id.Organization
 }
 
-// PutAvatar stores every size of an avatar in place of the earlier one.
+// PutAvatar stores every size of an avatar and replaces an earlier avatar.
 func (s *Store) PutAvatar(ctx context.Context, owner AvatarOwner, sizes []identity.Avatar, now time.Time) error {
 	if _, err := s.DeleteAvatar(ctx, owner); err != nil {
 		return err

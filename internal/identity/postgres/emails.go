@@ -9,13 +9,14 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// LockAddress makes every other transaction that wants to claim the address wait until this one ends.
+// LockAddress takes the advisory lock of an address until the transaction ends. Transactions that claim the address
+// take it first.
 func (s *Store) LockAddress(ctx context.Context, address string) error {
 	_, err := database.Exec(ctx, s.q, "lock address", `SELECT pg_advisory_xact_lock(hashtextextended('identity.address ' || $1, 0))`, address)
 	return err
 }
 
-// Holder is a person's hold on an address.
+// Holder is a person who has an address, verified or not.
 type Holder struct {
 	Person    id.Person
 	IsPrimary bool
@@ -24,7 +25,7 @@ type Holder struct {
 	Only      bool // the person has no other address
 }
 
-// Holders returns everybody who holds an address. Call it under LockAddress.
+// Holders returns every person who has an address. Call it under LockAddress.
 func (s *Store) Holders(ctx context.Context, address string) ([]Holder, error) {
 	return database.All[Holder](ctx, s.q, "read holders of address", `
 		SELECT a.person, a.is_primary, a.verified_at IS NOT NULL AS verified, a.created_at,
@@ -46,17 +47,17 @@ func (s *Store) Addresses(ctx context.Context, p id.Person) ([]identity.Address,
 		FROM identity.addresses WHERE person = $1 ORDER BY is_primary DESC, created_at, address`, p)
 }
 
-// AddressHeld reports whether anybody holds an address, verified or not.
+// AddressHeld reports whether any person has an address, verified or not.
 func (s *Store) AddressHeld(ctx context.Context, address string) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "look for holder of address", nil,
 		`SELECT EXISTS (SELECT FROM identity.addresses WHERE address = $1)`, address)
 }
 
-// NewAddress is a secondary address to be stored, not verified yet.
+// NewAddress is the input of InsertAddress: a secondary address, not verified.
 type NewAddress struct {
 	Address      string
 	RemoveAt     time.Time
-	KeyHash      []byte // of the verification key
+	KeyHash      []byte // hash of the verification key
 	KeyExpiresAt time.Time
 	CreatedAt    time.Time
 }
@@ -79,8 +80,9 @@ func (s *Store) RemoveAddress(ctx context.Context, p id.Person, address string) 
 	return err
 }
 
-// MakePrimary makes a verified address the primary one; the proof of the primary address is as old as its verification.
-// Call it with the person locked: it takes two statements, because no two addresses may be primary even for a moment.
+// MakePrimary makes a verified address the primary one. The primary address then counts as proved when it was
+// verified. Call it with the person locked: it takes two statements, because the unique index allows one primary
+// address at a time.
 func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) error {
 	if _, err := database.Exec(ctx, s.q, "clear primary address", `
 		UPDATE identity.addresses SET is_primary = false WHERE person = $1 AND is_primary`, p); err != nil {
@@ -95,8 +97,8 @@ func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) er
 		UPDATE identity.persons p SET email_proved_at = chosen.verified_at FROM chosen WHERE p.uid = chosen.person`, p, address)
 }
 
-// SetVerificationKey replaces the verification key of an unverified address. verified reports that there was nothing to
-// do because the address is verified already. Errors: identity.ErrAddressNotFound.
+// SetVerificationKey replaces the verification key of an unverified address. verified reports that the address is
+// verified already, and then nothing changes. Errors: identity.ErrAddressNotFound.
 func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) (verified bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set verification key", identity.ErrAddressNotFound, `
 		WITH changed AS (
@@ -114,8 +116,8 @@ func (s *Store) AddressOfKey(ctx context.Context, p id.Person, hash []byte, now 
 		SELECT address FROM identity.addresses WHERE person = $1 AND key_hash = $2 AND key_expires_at > $3`, p, hash, now)
 }
 
-// VerifyAddress consumes a verification key and reports whether it confirmed the primary address, which counts as its
-// proof. Errors: identity.ErrKeyNotFound, identity.ErrAddressInUse when somebody else has verified it.
+// VerifyAddress consumes a verification key and reports whether it confirmed the primary address, which then counts as
+// proved. Errors: identity.ErrKeyNotFound; identity.ErrAddressInUse when another person has verified the address.
 func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now time.Time) (primary bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "verify address", identity.ErrKeyNotFound, `
 		WITH verified AS (
@@ -145,14 +147,14 @@ func (s *Store) MarkVerified(ctx context.Context, p id.Person, address string, n
 	return err
 }
 
-// Overdue is an unverified address whose time has come.
+// Overdue is an unverified address that is due to be deleted.
 type Overdue struct {
 	Person  id.Person
 	Address string
 	Only    bool // the person has no other address
 }
 
-// OverdueAddresses returns unverified addresses to be removed, at most limit of them.
+// OverdueAddresses returns at most limit unverified addresses that are due to be deleted.
 func (s *Store) OverdueAddresses(ctx context.Context, now time.Time, limit int) ([]Overdue, error) {
 	return database.All[Overdue](ctx, s.q, "read overdue addresses", `
 		SELECT a.person, a.address,
@@ -160,7 +162,7 @@ func (s *Store) OverdueAddresses(ctx context.Context, now time.Time, limit int) 
 		FROM identity.addresses a WHERE a.remove_at <= $1 ORDER BY a.remove_at LIMIT $2`, now, limit)
 }
 
-// StillOverdue reports whether an address is still to be removed, now that its person is locked.
+// StillOverdue reports whether an address is still due to be deleted. Call it with the person locked.
 func (s *Store) StillOverdue(ctx context.Context, p id.Person, address string, now time.Time) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "check overdue address", nil, `
 		SELECT EXISTS (SELECT FROM identity.addresses WHERE person = $1 AND address = $2 AND remove_at <= $3)`, p, address, now)

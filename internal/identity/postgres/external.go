@@ -10,22 +10,21 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// LockExternal makes every other login of the same external identity wait until this transaction ends. Take it before
-// any other lock.
+// LockExternal takes the advisory lock of an external identity until the transaction ends, so that its logins run one
+// after the other. Take it before any other lock.
 func (s *Store) LockExternal(ctx context.Context, issuer, subject string) error {
 	_, err := database.Exec(ctx, s.q, "lock external identity", `
 		SELECT pg_advisory_xact_lock(hashtextextended('identity.external ' || $1 || ' ' || $2, 0))`, issuer, subject)
 	return err
 }
 
-// FederatedPerson returns the person that issuer and subject name. Errors: identity.ErrPersonNotFound.
+// FederatedPerson returns the person with this issuer and subject. Errors: identity.ErrPersonNotFound.
 func (s *Store) FederatedPerson(ctx context.Context, issuer, subject string) (id.Person, error) {
 	return database.Scalar[id.Person](ctx, s.q, "find federated person", identity.ErrPersonNotFound, `
 		SELECT uid FROM identity.persons WHERE federated_issuer = $1 AND federated_subject = $2 AND deleted_at IS NULL`, issuer, subject)
 }
 
-// ProveAddress notes that an address was proved again to be the person's, if it is the verified primary one
-// (contract 3.4).
+// ProveAddress records that the person's address was proved now, if it is the verified primary one (contract 3.4).
 func (s *Store) ProveAddress(ctx context.Context, p id.Person, address string, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "prove address", `
 		UPDATE identity.persons p SET email_proved_at = $3
@@ -34,28 +33,28 @@ func (s *Store) ProveAddress(ctx context.Context, p id.Person, address string, n
 	return err
 }
 
-// Home is where a person logs in (contract 1.2).
+// Home is a person's home organization and home host (contract 1.2).
 type Home struct {
-	Organization id.Organization // whose hosts serve the person
+	Organization id.Organization // organization whose hosts serve the person
 	Host         string
 }
 
-// Home tells where a person is at home. Errors: identity.ErrPersonNotFound.
+// Home returns a person's home. Errors: identity.ErrPersonNotFound.
 func (s *Store) Home(ctx context.Context, p id.Person) (Home, error) {
 	return database.One[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
 		SELECT organization, coalesce(host, '') AS host FROM identity.homes WHERE person = $1`, p)
 }
 
-// InsertExternalToken notes that an external ID token is accepted; of parallel uses one succeeds.
-// Errors: identity.ErrExternalToken for one that was accepted before.
+// InsertExternalToken records that an external ID token was accepted. Of parallel uses of a token one succeeds.
+// Errors: identity.ErrExternalToken for a token that was accepted before.
 func (s *Store) InsertExternalToken(ctx context.Context, fingerprint []byte, expires time.Time) error {
 	return database.Changed(ctx, s.q, "accept external token", identity.ErrExternalToken.With("token: was used already; sign in again"), `
 		INSERT INTO identity.external_tokens (fingerprint, expires_at) VALUES ($1, $2)
 		ON CONFLICT ON CONSTRAINT external_tokens_pkey DO NOTHING`, fingerprint, expires)
 }
 
-// InsertExternalLogin registers the state of a form post, to be answered until expires. bindingHash is the hash of the
-// cookie that the beginning browser gets.
+// InsertExternalLogin registers the state of a login by form post until expires. bindingHash is the hash of the cookie
+// that the browser gets when it begins the login.
 func (s *Store) InsertExternalLogin(ctx context.Context, stateHash, bindingHash []byte, redirectURL string, expires time.Time) error {
 	_, err := database.Exec(ctx, s.q, "register external login", `
 		INSERT INTO identity.external_logins (state_hash, binding_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $4, $4)`,
@@ -63,28 +62,27 @@ func (s *Store) InsertExternalLogin(ctx context.Context, stateHash, bindingHash 
 	return err
 }
 
-// ExternalBinding is what a form post, and a claim, is compared with (contract 3.14).
+// ExternalBinding binds a form post and its claim to the browser that began the login (contract 3.14).
 type ExternalBinding struct {
 	Redirect    string // redirect URL
-	BindingHash []byte // of the cookie of the browser that began
+	BindingHash []byte // hash of the cookie of the browser that began the login
 }
 
-// ExternalBinding returns where the browser goes after the form post of a state that waits for one, and what binds it.
-// Errors: identity.ErrExternalState.
+// ExternalBinding returns the binding of a state that waits for its form post. Errors: identity.ErrExternalState.
 func (s *Store) ExternalBinding(ctx context.Context, stateHash []byte, now time.Time) (ExternalBinding, error) {
 	return database.One[ExternalBinding](ctx, s.q, "find external login", identity.ErrExternalState, `
 		SELECT redirect_url AS redirect, coalesce(binding_hash, '') AS binding_hash FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
 }
 
-// ExternalLogin is what a form post brought: who signed in.
+// ExternalLogin is the result of a form post: the person who logged in at the provider.
 type ExternalLogin struct {
 	Person      id.Person
 	ExternalSID string // empty: the provider named none
 }
 
-// StoreExternalLogin stores once what a form post brought, to be claimed until claimBefore. It needs the person's epoch as
-// it is now to be the same at the claim. claimHash is the hash of what the claim must present; nil: nothing, because the
-// browser that began the login posted the form. Errors: identity.ErrExternalState.
+// StoreExternalLogin stores the result of a form post, once. It can be claimed until claimBefore, while the person's
+// epoch is unchanged. claimHash is the hash of the secret that the claim must present. It is nil when the browser that
+// began the login posted the form: then the claim needs no secret. Errors: identity.ErrExternalState.
 func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, claimHash []byte, now, claimBefore time.Time) error {
 	return database.Changed(ctx, s.q, "store external login", identity.ErrExternalState, `
 		UPDATE identity.external_logins e
@@ -95,10 +93,10 @@ func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l Exte
 		stateHash, l.Person, database.Null(l.ExternalSID), now, claimBefore, claimHash)
 }
 
-// ClaimExternalLogin hands out once what a form post stored since a moment; of parallel claims one succeeds. Unless the
-// login is bound, claimHash must be the stored one. Comparing hashes takes a time that tells nothing about the claim.
-// Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim; identity.ErrExternalPending, also when the person's
-// sessions were ended meanwhile.
+// ClaimExternalLogin returns the result of a form post that was stored after since. Of parallel claims one succeeds.
+// Unless the login is bound, claimHash must equal the stored hash. The timing of the comparison reveals nothing about
+// the claim, because hashes are compared. Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim;
+// identity.ErrExternalPending, also when the person's sessions have ended since the form post.
 func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash, claimHash []byte, now, since time.Time) (ExternalLogin, error) {
 	l, err := database.One[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
 		UPDATE identity.external_logins e SET claimed_at = $2
@@ -124,8 +122,8 @@ func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash, claimHash []b
 	return l, err
 }
 
-// LockExternalSessions locks, in one order for everybody, the persons whose sessions are tied to a provider's session.
-// With an issuer only persons of that provider count.
+// LockExternalSessions locks, in the order of their uids, the persons with sessions that are tied to a provider's
+// session. If issuer is set, only persons of that provider count.
 func (s *Store) LockExternalSessions(ctx context.Context, externalSID, issuer string) error {
 	_, err := database.Exec(ctx, s.q, "lock persons of external session", `
 		SELECT FROM identity.persons p
@@ -137,16 +135,16 @@ func (s *Store) LockExternalSessions(ctx context.Context, externalSID, issuer st
 	return err
 }
 
-// ExternalSession is one of our sessions that is tied to a provider's.
+// ExternalSession is a session of Consign that is tied to a provider's session.
 type ExternalSession struct {
 	Person id.Person
 	SID    id.Session
-	Ended  bool // by this call; false: it had ended before, but its access tokens may still live
+	Ended  bool // ended by this call; false: it ended before, but its access tokens may still be valid
 }
 
-// EndExternalSessions ends what is tied to a provider's session: ID tokens, parked ones, and logins that nobody has
-// claimed. With an issuer only persons of that provider count. It returns every session that was tied to it. Call it
-// after LockExternalSessions.
+// EndExternalSessions ends what is tied to a provider's session: ID tokens, parked tokens and unclaimed logins. If
+// issuer is set, only persons of that provider count. It returns every session that was tied to the provider's. Call
+// it after LockExternalSessions.
 func (s *Store) EndExternalSessions(ctx context.Context, externalSID, issuer string, now time.Time) ([]ExternalSession, error) {
 	return database.All[ExternalSession](ctx, s.q, "end external session", `
 		WITH of AS (

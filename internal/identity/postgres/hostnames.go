@@ -9,16 +9,16 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Host is the organization behind a hostname.
+// Host is the organization that a hostname selects.
 type Host struct {
 	Organization id.Organization
 	Free         bool
-	Name         string // the organization's active hostname, the free one's where it has none
-	Own          bool   // the hostname asked for is the organization's own
+	Name         string // the organization's active hostname, else that of the free organization
+	Own          bool   // the requested hostname belongs to the organization
 }
 
-// Host finds the organization that a hostname selects: its owner, else the free one (contract 1.2).
-// Errors: identity.ErrNoHost.
+// Host returns the organization that a hostname selects: its owner, else the free organization (contract 1.2). Errors:
+// identity.ErrNoHost.
 func (s *Store) Host(ctx context.Context, name string) (Host, error) {
 	return database.One[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
 		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own
@@ -29,7 +29,7 @@ func (s *Store) Host(ctx context.Context, name string) (Host, error) {
 		ORDER BY found.own DESC LIMIT 1`, name)
 }
 
-// ActivateHost makes a hostname the active one of an organization; the one before stays, inactive.
+// ActivateHost makes a hostname the active one of an organization. The former one stays as an inactive hostname.
 // Errors: identity.ErrHostInUse.
 func (s *Store) ActivateHost(ctx context.Context, o id.Organization, host string, now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "deactivate host", `
@@ -41,21 +41,23 @@ func (s *Store) ActivateHost(ctx context.Context, o id.Organization, host string
 		ON CONFLICT ON CONSTRAINT hosts_pkey DO UPDATE SET active = true WHERE h.organization = excluded.organization`, o, host, now)
 }
 
-// NotifyDirectory tells every replica, when the transaction commits, to forget what it cached of hosts and limits.
+// NotifyDirectory sends a NOTIFY on DirectoryChannel when the transaction commits. Every replica then clears its
+// caches of hosts and limits.
 func (s *Store) NotifyDirectory(ctx context.Context) error {
 	s.directory = true
 	_, err := database.Exec(ctx, s.q, "notify directory", `SELECT pg_notify($1, '')`, DirectoryChannel)
 	return err
 }
 
-// LockHosts makes whoever else wants to take a hostname wait until the transaction ends.
+// LockHosts takes the advisory lock of all hostnames until the transaction ends. Transactions that add a hostname take
+// it first.
 func (s *Store) LockHosts(ctx context.Context) error {
 	_, err := database.Exec(ctx, s.q, "lock hosts", `SELECT pg_advisory_xact_lock(hashtextextended('identity.hosts', 0))`)
 	return err
 }
 
-// HostTaken reports whether another organization has a hostname or, among the names below base (empty: none), one above or
-// below it in the DNS: who has such a name could take cookies of the other one.
+// HostTaken reports whether another organization has this hostname. Among the names below base (empty: none) it also
+// looks for hostnames above or below this one in the DNS, because their owner could read or set its cookies.
 func (s *Store) HostTaken(ctx context.Context, o id.Organization, host, base string) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "look for hostname", nil, `
 		SELECT EXISTS (
@@ -66,15 +68,15 @@ func (s *Store) HostTaken(ctx context.Context, o id.Organization, host, base str
 		o, host, base)
 }
 
-// KeepInactiveHosts gives up the inactive hostnames of an organization that are not in keep.
+// KeepInactiveHosts deletes the inactive hostnames of an organization that are not in keep.
 func (s *Store) KeepInactiveHosts(ctx context.Context, o id.Organization, keep []string) error {
 	_, err := database.Exec(ctx, s.q, "give up hostnames", `
 		DELETE FROM identity.hosts WHERE organization = $1 AND NOT active AND host <> ALL($2)`, o, keep)
 	return err
 }
 
-// ClaimHost notes the hostname that an organization wants to prove, in place of an earlier one. The key of a claim for the
-// same hostname stays.
+// ClaimHost stores the hostname that an organization wants to prove and replaces an earlier claim. The key of an
+// earlier claim for the same hostname stays.
 func (s *Store) ClaimHost(ctx context.Context, c identity.HostClaim, now time.Time) (identity.HostClaim, error) {
 	return database.One[identity.HostClaim](ctx, s.q, "claim hostname", nil, `
 		INSERT INTO identity.host_claims AS c (organization, host, key, created_at) VALUES ($1, $2, $3, $4)
@@ -83,20 +85,20 @@ func (s *Store) ClaimHost(ctx context.Context, c identity.HostClaim, now time.Ti
 		RETURNING organization, host, key`, c.Organization, c.Host, c.Key, now)
 }
 
-// HostClaim returns the hostname that an organization has still to prove, the zero claim if there is none.
+// HostClaim returns the unproved hostname of an organization, or the zero claim.
 func (s *Store) HostClaim(ctx context.Context, o id.Organization) (identity.HostClaim, error) {
 	return database.One[identity.HostClaim](ctx, s.q, "read claim of hostname", nil, `
 		SELECT organization, host, key FROM identity.host_claims WHERE organization = $1`, o)
 }
 
-// HostClaims returns every hostname that is still to be proved and was asked for after since, in another order
-// each time: whoever looks at them has not always the time for all.
+// HostClaims returns the unproved hostnames claimed after since, in random order: a caller that runs out of time
+// before the end starts elsewhere the next time.
 func (s *Store) HostClaims(ctx context.Context, since time.Time) ([]identity.HostClaim, error) {
 	return database.All[identity.HostClaim](ctx, s.q, "read claims of hostnames", `
 		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY random()`, since)
 }
 
-// DeleteHostClaim deletes an organization's claim of a hostname that is not proved yet.
+// DeleteHostClaim deletes an organization's claim of an unproved hostname.
 func (s *Store) DeleteHostClaim(ctx context.Context, o id.Organization) error {
 	_, err := database.Exec(ctx, s.q, "delete claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o)
 	return err

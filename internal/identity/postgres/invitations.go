@@ -9,7 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// invitations selects an identity.Invitation from identity.invitations i; the statement goes on with the condition. $1 is the
+// invitations selects an identity.Invitation from identity.invitations i. The caller appends the condition. $1 is the
 // current time.
 const invitations = `
 		SELECT i.key, coalesce(i.address, '') AS address, i.inviter, i.roles, i.expires_at, ` + organizationJSON + ` AS organization
@@ -39,7 +39,7 @@ func (s *Store) Invitation(ctx context.Context, key string, now time.Time) (iden
 	return database.One[identity.Invitation](ctx, s.q, "read invitation", identity.ErrInvitationNotFound, invitations+` AND i.key = $2`, now, key)
 }
 
-// NewInvitation is an invitation to be stored.
+// NewInvitation is the input of PutInvitation.
 type NewInvitation struct {
 	Key          string
 	Organization id.Organization
@@ -47,10 +47,10 @@ type NewInvitation struct {
 	Roles        []string
 	Inviter      id.Person // zero: an operator
 	CreatedAt    time.Time
-	ExpiresAt    time.Time // zero: never, of shared ones
+	ExpiresAt    time.Time // zero: never (shared invitations only)
 }
 
-// PutInvitation stores an invitation, in place of an earlier one for the same address, whose key ends.
+// PutInvitation stores an invitation. It replaces an earlier one for the same address, whose key stops working.
 func (s *Store) PutInvitation(ctx context.Context, n NewInvitation) error {
 	_, err := database.Exec(ctx, s.q, "put invitation", `
 		INSERT INTO identity.invitations (key, organization, address, roles, inviter, created_at, expires_at)
@@ -61,8 +61,8 @@ func (s *Store) PutInvitation(ctx context.Context, n NewInvitation) error {
 	return err
 }
 
-// TakeInvitation consumes a personalized invitation, once, or finds a shared one still there.
-// Errors: identity.ErrInvitationNotFound.
+// TakeInvitation consumes a personalized invitation, or returns a shared one without consuming it. Errors:
+// identity.ErrInvitationNotFound.
 func (s *Store) TakeInvitation(ctx context.Context, key string, now time.Time) ([]string, error) {
 	return database.Scalar[[]string](ctx, s.q, "take invitation", identity.ErrInvitationNotFound, `
 		WITH taken AS (
@@ -80,13 +80,13 @@ func (s *Store) DeleteInvitation(ctx context.Context, o id.Organization, key str
 		RETURNING coalesce(address, '')`, o, key, now)
 }
 
-// HasVerified reports whether an address is a verified one of a person.
+// HasVerified reports whether a person has an address and has verified it.
 func (s *Store) HasVerified(ctx context.Context, p id.Person, address string) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "check address", nil, `
 		SELECT EXISTS (SELECT FROM identity.addresses WHERE person = $1 AND address = $2 AND verified_at IS NOT NULL)`, p, address)
 }
 
-// IsMemberAddress reports whether an address is a verified one of a member of an organization.
+// IsMemberAddress reports whether a member of an organization has verified an address.
 func (s *Store) IsMemberAddress(ctx context.Context, o id.Organization, address string) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "look for member's address", nil, `
 		SELECT EXISTS (SELECT FROM identity.addresses a JOIN identity.memberships m ON m.person = a.person

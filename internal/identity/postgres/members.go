@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// SetMember makes a person a member of an organization with these roles, or changes the roles of a member. joined
-// reports the former. Errors: identity.ErrMemberElsewhere.
+// SetMember makes a person a member with these roles, or changes the roles of a member. joined reports that the person
+// was no member before. Errors: identity.ErrMemberElsewhere.
 func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
 		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
@@ -19,13 +19,13 @@ func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, r
 		RETURNING xmax = 0`, p, o, roles, now)
 }
 
-// Standing is what a person is to an organization.
+// Standing is a person's membership and roles in one organization.
 type Standing struct {
 	Member bool
 	Roles  []string
 }
 
-// Standing tells what a person is to an organization. Errors: identity.ErrOrganizationNotFound.
+// Standing returns a person's membership and roles in one organization. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {
 	return database.One[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
 		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles
@@ -33,14 +33,14 @@ func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (S
 		WHERE o.uid = $1`, o, p)
 }
 
-// Membership is where a person is a member.
+// Membership is the organization that a person is a member of.
 type Membership struct {
-	Organization id.Organization // zero: nowhere
+	Organization id.Organization // zero: none
 	Free         bool
 	Roles        []string
 }
 
-// Membership tells where a person is a member, if anywhere.
+// Membership returns the organization that a person is a member of, if any.
 func (s *Store) Membership(ctx context.Context, p id.Person) (Membership, error) {
 	return database.One[Membership](ctx, s.q, "read membership", nil, `
 		SELECT m.organization, o.free, m.roles
@@ -54,13 +54,13 @@ const memberColumns = `
 		JOIN identity.persons p ON p.uid = m.person
 		LEFT JOIN identity.addresses a ON a.person = m.person AND a.is_primary`
 
-// Members lists those of the persons given who are members of an organization, oldest membership first.
+// Members returns those of the given persons who are members of an organization, oldest membership first.
 func (s *Store) Members(ctx context.Context, o id.Organization, persons []id.Person) ([]identity.Member, error) {
 	return database.All[identity.Member](ctx, s.q, "list members", `
 		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o, persons)
 }
 
-// MembersByAge lists who is in an organization, oldest membership first.
+// MembersByAge returns the members of an organization, oldest membership first.
 func (s *Store) MembersByAge(ctx context.Context, o id.Organization) ([]id.Person, error) {
 	return database.Scalars[id.Person](ctx, s.q, "list members by age", `
 		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY created_at, person`, o)
@@ -72,14 +72,14 @@ func (s *Store) Member(ctx context.Context, o id.Organization, p id.Person) (ide
 		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = $2`, o, p)
 }
 
-// MemberUIDs lists who is in an organization.
+// MemberUIDs returns the uids of an organization's members.
 func (s *Store) MemberUIDs(ctx context.Context, o id.Organization) ([]id.Person, error) {
 	return database.Scalars[id.Person](ctx, s.q, "list member uids", `
 		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY person`, o)
 }
 
-// CountMembers tells how many members an organization has and how many it may have. Call it with the organization locked
-// where that decides. Errors: identity.ErrOrganizationNotFound.
+// CountMembers returns how many members an organization has and how many it may have. To enforce the limit, call it
+// with the organization locked. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) CountMembers(ctx context.Context, o id.Organization) (members, limit int, err error) {
 	row, err := database.One[struct{ Members, Users int }](ctx, s.q, "count members", identity.ErrOrganizationNotFound, `
 		SELECT (SELECT count(*) FROM identity.memberships WHERE organization = $1) AS members, coalesce(users, 0) AS users
@@ -87,7 +87,8 @@ func (s *Store) CountMembers(ctx context.Context, o id.Organization) (members, l
 	return row.Members, row.Users, err
 }
 
-// OtherAdmin reports whether an organization has an administrator besides a person. Call it with the organization locked.
+// OtherAdmin reports whether an organization has an administrator other than this person. Call it with the
+// organization locked.
 func (s *Store) OtherAdmin(ctx context.Context, o id.Organization, p id.Person) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "look for another administrator", nil, `
 		SELECT EXISTS (SELECT FROM identity.memberships WHERE organization = $1 AND person <> $2 AND $3 = ANY(roles))`,
@@ -101,7 +102,7 @@ func (s *Store) InsertMember(ctx context.Context, o id.Organization, p id.Person
 	return err
 }
 
-// UpdateMember changes what an organization decides about a member. Errors: identity.ErrMemberNotFound.
+// UpdateMember changes the attributes that an organization sets for a member. Errors: identity.ErrMemberNotFound.
 func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member) error {
 	return database.Changed(ctx, s.q, "update member", identity.ErrMemberNotFound, `
 		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5 WHERE organization = $1 AND person = $2`,
@@ -120,11 +121,12 @@ type Raised struct {
 	Epoch  int64
 }
 
-// manyBatch bounds the persons of one statement where there may be tens of thousands: each statement has some seconds only.
+// manyBatch bounds the persons of one statement: an organization may have tens of thousands, and a statement has a
+// timeout of seconds.
 const manyBatch = 5000
 
-// RaiseEpochs locks every member of an organization, in one order for everybody, and counts one change that ends their
-// access tokens. It returns them in that order, in which their feeds are to be locked, too.
+// RaiseEpochs locks every member of an organization and increments their epochs, which ends their access tokens. It
+// locks and returns them in the order of their uids. Lock their feeds in the same order.
 func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, error) {
 	members, err := database.Scalars[id.Person](ctx, s.q, "lock members", `
 		SELECT p.uid FROM identity.persons p JOIN identity.memberships m ON m.person = p.uid
@@ -147,7 +149,7 @@ func (s *Store) RaiseEpochs(ctx context.Context, o id.Organization) ([]Raised, e
 	return list, nil
 }
 
-// EndSessionsOf is EndSessions for many persons, of whom none is spared. Call it with all of them locked.
+// EndSessionsOf ends every session of many persons (see EndSessions). Call it with all of them locked.
 func (s *Store) EndSessionsOf(ctx context.Context, persons []id.Person, now time.Time) error {
 	for batch := range slices.Chunk(persons, manyBatch) {
 		if _, err := database.Exec(ctx, s.q, "end sessions of many", `

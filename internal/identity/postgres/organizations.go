@@ -11,16 +11,17 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// LockBootstrap makes replicas that start at once prepare the database one after the other.
+// LockBootstrap takes the advisory lock of the bootstrap, so that replicas that start together prepare the database
+// one after the other.
 func (s *Store) LockBootstrap(ctx context.Context) error {
 	_, err := database.Exec(ctx, s.q, "lock bootstrap", `SELECT pg_advisory_xact_lock(hashtextextended('identity.bootstrap', 0))`)
 	return err
 }
 
-// FindOrganization returns the organization with that uid as text or that hostname, the free one for "free", or for an
-// address the one that its person is a member of. Errors: identity.ErrOrganizationNotFound.
+// FindOrganization returns the organization with this uid as text or this hostname, the free one for "free", or for an
+// address the organization of its person. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Organization, error) {
-	uid, _ := id.Parse[id.Organization](reference) // else it is something else
+	uid, _ := id.Parse[id.Organization](reference) // the zero uid for any other reference
 	return database.Scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
 		SELECT o.uid FROM identity.organizations o WHERE o.uid = $2::uuid
 		UNION SELECT o.uid FROM identity.organizations o WHERE o.free AND $1 = 'free'
@@ -36,14 +37,14 @@ func (s *Store) TimeZone(ctx context.Context, o id.Organization) (string, error)
 		SELECT time_zone FROM identity.organizations WHERE uid = $1`, o)
 }
 
-// NewFreeOrganization is the free organization to be stored.
+// NewFreeOrganization is the input of InsertFreeOrganization.
 type NewFreeOrganization struct {
 	UID       id.Organization
 	Name      string
 	Locale    string
 	TimeZone  string
 	CreatedAt time.Time
-	Users     int // the limitations of contract 3.19
+	Users     int // this and the following: the limitations of contract 3.19
 	Transfer  int64
 	Storage   int64
 	Transfers int
@@ -52,7 +53,7 @@ type NewFreeOrganization struct {
 	Groups    int
 }
 
-// InsertFreeOrganization stores the free organization with its plan. It must not exist.
+// InsertFreeOrganization stores the free organization with its plan. Call it only when there is none.
 func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganization) error {
 	_, err := database.Exec(ctx, s.q, "insert free organization", `
 		WITH organization AS (
@@ -68,21 +69,22 @@ func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganizatio
 	return err
 }
 
-// LockOrganizations locks the rows of organizations until the transaction ends, in one order for everybody: their members
-// and administrators stay as they are meanwhile. Take it before any lock on a person; those that do not exist are passed over.
+// LockOrganizations locks the rows of organizations in the order of their uids until the transaction ends. Their
+// members and administrators cannot change meanwhile. Take it before any lock on a person. It ignores uids that do not
+// exist.
 func (s *Store) LockOrganizations(ctx context.Context, list ...id.Organization) error {
 	_, err := database.Exec(ctx, s.q, "lock organizations", `
 		SELECT uid FROM identity.organizations WHERE uid = ANY($1) ORDER BY uid FOR NO KEY UPDATE`, list)
 	return err
 }
 
-// NewOrganization is an organization to be stored; the rest of its profile is unset.
+// NewOrganization is the input of InsertOrganization. The rest of the profile is unset.
 type NewOrganization struct {
 	UID       id.Organization
 	Name      string // empty: unset
 	Locale    string
 	TimeZone  string
-	Users     int // limitation users; the others are those of the free organization's plan
+	Users     int // limitation users; the other limitations come from the free organization's plan
 	CreatedAt time.Time
 }
 
@@ -97,8 +99,8 @@ func (s *Store) InsertOrganization(ctx context.Context, n NewOrganization) error
 	return err
 }
 
-// organizationJSON is the identity.Organization of identity.organizations o and directory.organizations d. NULL becomes the
-// empty string.
+// organizationJSON builds an identity.Organization as JSON from identity.organizations o and directory.organizations
+// d. NULL becomes the empty string.
 const organizationJSON = `json_build_object('UID', o.uid, 'Free', o.free, 'Name', o.name,
 		           'HasAvatar', EXISTS (SELECT FROM identity.avatars v WHERE v.organization = o.uid),
 		           'Locale', o.locale, 'TimeZone', o.time_zone, 'Hostname', d.host, 'GlobalSignature', o.global_signature,
@@ -124,8 +126,8 @@ func (s *Store) Organization(ctx context.Context, o id.Organization) (identity.O
 		FROM identity.organizations o WHERE o.uid = $1`, o)
 }
 
-// UpdateOrganizationProfile replaces an organization's profile, its hostnames excepted.
-// Errors: identity.ErrOrganizationNotFound.
+// UpdateOrganizationProfile replaces an organization's profile except the hostnames. Errors:
+// identity.ErrOrganizationNotFound.
 func (s *Store) UpdateOrganizationProfile(ctx context.Context, o id.Organization, p identity.OrganizationProfile, now time.Time) error {
 	return database.Changed(ctx, s.q, "update organization profile", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations
@@ -143,21 +145,21 @@ func (s *Store) SetTheme(ctx context.Context, o id.Organization, t identity.Them
 		o, database.Null(t.PrimaryColor), database.Null(t.BackgroundColor), now)
 }
 
-// SetExternalUID sets an organization's uid in a foreign directory. Errors: identity.ErrOrganizationNotFound.
+// SetExternalUID sets an organization's uid in an external directory. Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetExternalUID(ctx context.Context, o id.Organization, external string, now time.Time) error {
 	return database.Changed(ctx, s.q, "set external uid", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations SET external_uid = $2, updated_at = $3 WHERE uid = $1`, o, database.Null(external), now)
 }
 
-// SetMFARequired demands a second factor of an organization's members, or stops doing so.
-// Errors: identity.ErrOrganizationNotFound.
+// SetMFARequired sets whether an organization requires a second factor of its members. Errors:
+// identity.ErrOrganizationNotFound.
 func (s *Store) SetMFARequired(ctx context.Context, o id.Organization, required bool, now time.Time) error {
 	return database.Changed(ctx, s.q, "set mfaRequired", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations SET mfa_required = $2, updated_at = $3 WHERE uid = $1`, o, required, now)
 }
 
-// DeleteOrganization removes an organization with its memberships, hostnames, invitations and everything else of its own.
-// Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
+// DeleteOrganization deletes an organization with its memberships, hostnames, invitations and all other rows that
+// belong to it. Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
 func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error {
 	free, err := database.Scalar[bool](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
 		WITH deleted AS (DELETE FROM identity.organizations WHERE uid = $1 AND NOT free)
@@ -168,15 +170,15 @@ func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error
 	return err
 }
 
-// CountPersons tells how many persons there are.
+// CountPersons returns the number of persons.
 func (s *Store) CountPersons(ctx context.Context) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "count persons", nil, `SELECT count(*) FROM identity.persons WHERE deleted_at IS NULL`)
 }
 
-// cleanBatch is how many rows one statement of Clean takes, locks and may have others wait for.
+// cleanBatch is the number of rows that one statement of Clean changes, so that row locks are held for a short time.
 const cleanBatch = 2000
 
-// Clean deletes what has expired: tokens, keys and invitations, and the empty rows of persons deleted before forget.
+// Clean deletes expired tokens, keys and invitations, and the empty rows of persons who were deleted before forget.
 func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
 	const forgetKey = `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL`
 	var failed error

@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Limits returns the limitations that hold for an organization, its own and those of the plan.
-// Errors: identity.ErrOrganizationNotFound.
+// Limits returns the effective limitations of an organization: its own, else those of its plan. Errors:
+// identity.ErrOrganizationNotFound.
 func (s *Store) Limits(ctx context.Context, o id.Organization) (identity.Limits, error) {
 	return database.One[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
 		SELECT organization, service_enabled, users, transfer_volume_bytes, storage_volume_bytes, gdpr_contract, secure_spaces, mime_type_filter,
@@ -28,7 +28,7 @@ var limitColumns = map[string]string{
 	"changeHostname": "change_hostname",
 }
 
-// SetLimit sets one limitation, by its name in the client environment; nil gives it back to the plan.
+// SetLimit sets one limitation, by its name in the client environment. nil restores the value of the plan.
 func (s *Store) SetLimit(ctx context.Context, o id.Organization, name string, value any) error {
 	column, ok := limitColumns[name]
 	if !ok {
@@ -40,7 +40,7 @@ func (s *Store) SetLimit(ctx context.Context, o id.Organization, name string, va
 	return err
 }
 
-// PutSubscription stores a subscription, or changes the one of the same product.
+// PutSubscription stores a subscription, or updates the one of the same product.
 func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "put subscription", `
 		INSERT INTO identity.subscriptions (uid, organization, domain, product_id, display_name, status, created_at, updated_at, expires_at)
@@ -51,8 +51,8 @@ func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, no
 	return err
 }
 
-// SetUploadVolume sets a person's own monthly volume in bytes; nil gives it back to the server's default.
-// Errors: identity.ErrPersonNotFound.
+// SetUploadVolume sets a person's own monthly volume in bytes. nil restores the server's default. Errors:
+// identity.ErrPersonNotFound.
 func (s *Store) SetUploadVolume(ctx context.Context, p id.Person, bytes *int64) error {
 	return database.Changed(ctx, s.q, "set upload volume", identity.ErrPersonNotFound, `
 		UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1 AND deleted_at IS NULL`, p, bytes)

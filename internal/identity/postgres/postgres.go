@@ -25,7 +25,7 @@ type Store struct {
 	directory   bool // NotifyDirectory was called
 }
 
-// New makes a Store on the pool.
+// New returns a Store on the pool.
 func New(db *database.DB) *Store {
 	return &Store{db: db, q: database.WithConstraints(db.Pool, violation), onDirectory: func() {}}
 }
@@ -53,7 +53,7 @@ func (s *Store) Tx() database.Tx { return s.tx }
 // Querier returns what the statements run on: the pool or the transaction.
 func (s *Store) Querier() database.Querier { return s.q }
 
-// violation returns the error that the violation of a constraint means to clients.
+// violation maps the violation of a constraint to the domain's error.
 func violation(constraint string) *fault.Error {
 	switch constraint {
 	case "addresses_verified_key", "addresses_signup_key", "addresses_pending_key", "addresses_pkey":

@@ -15,12 +15,12 @@ type Resettable struct {
 	Name         string
 	Locale       string
 	TimeZone     string
-	Organization id.Organization // whose host the person is at home at
-	Host         string          // that host, for the link
+	Organization id.Organization // owner of the person's home host
+	Host         string          // home host, for the link
 }
 
-// Resettable finds the person with a password and a verified address, which is the primary one or was verified before
-// since. Errors: identity.ErrResetRefused.
+// Resettable returns the person with a password and this verified address. The address must be the primary one or must
+// have been verified before since. Errors: identity.ErrResetRefused.
 func (s *Store) Resettable(ctx context.Context, address string, since time.Time) (Resettable, error) {
 	return database.One[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
 		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, h.organization, coalesce(h.host, '') AS host
@@ -31,8 +31,8 @@ func (s *Store) Resettable(ctx context.Context, address string, since time.Time)
 		WHERE a.address = $1 AND a.verified_at IS NOT NULL AND (a.is_primary OR a.verified_at <= $2)`, address, since)
 }
 
-// InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors: identity.ErrResetRefused
-// when the address is not one of the person's any more.
+// InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors:
+// identity.ErrResetRefused when the person no longer has the address.
 func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) error {
 	return database.Changed(ctx, s.q, "insert reset key", identity.ErrResetRefused, `
 		INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
@@ -46,8 +46,8 @@ func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time
 		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
-// TakeResetKey consumes a reset key, and with it every other one of its person. The mail arrived, so it counts as proof
-// of the primary address if that is where it went. Call it with the person locked. Errors: identity.ErrKeyNotFound.
+// TakeResetKey consumes a reset key and deletes the person's other reset keys. If the key was mailed to the primary
+// address, that address counts as proved. Call it with the person locked. Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
 	return database.Changed(ctx, s.q, "take reset key", identity.ErrKeyNotFound, `
 		WITH taken AS (

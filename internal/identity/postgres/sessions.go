@@ -9,18 +9,18 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Login is what a password is checked against.
+// Login is what checking a password needs.
 type Login struct {
 	Person       id.Person
 	Epoch        int64
 	Hash         []byte // nil: the person has no password
 	Factors      []string
-	Organization id.Organization // whose host the person is at home at
-	Host         string          // that host
+	Organization id.Organization // owner of the person's home host
+	Host         string          // home host
 }
 
-// Login finds the person who logs in with an address: its verified holder, else who signed up with it.
-// Errors: identity.ErrPersonNotFound.
+// Login returns the person who logs in with an address: the one who has verified it, else the one who signed up with
+// it. Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
 		SELECT p.uid AS person, p.epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
@@ -34,7 +34,7 @@ func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)
 }
 
-// Claims is what tokens say of a person.
+// Claims are the facts about a person that tokens carry.
 type Claims struct {
 	Person        id.Person
 	Epoch         int64
@@ -44,7 +44,7 @@ type Claims struct {
 	TimeZone      string
 	Organization  id.Organization
 	Roles         []string
-	MFARequired   bool // by the organization
+	MFARequired   bool // the organization requires a second factor
 }
 
 // IDToken is the row of an ID token.
@@ -60,18 +60,19 @@ type IDToken struct {
 	SetPasswordUntil *time.Time
 }
 
-// Issued is a stored ID token with what it says.
+// Issued is a stored ID token with its claims.
 type Issued struct {
 	Claims
 	IDToken
 }
 
-// columns of Issued, from identity.claims c and an ID token t. Every statement that creates or reads one ends with them.
+// issuedColumns are the columns of Issued, from identity.claims c and an ID token t. Every statement that creates or
+// reads an ID token ends with them.
 const issuedColumns = `
 		c.person, c.epoch, c.email, c.email_verified, c.locale, c.time_zone, c.organization, c.roles, c.mfa_required,
 		t.jti, t.sid, t.state, t.auth_level, t.auth_time, t.issued_at, t.expires_at, t.federated, t.set_password_until`
 
-// NewSession is a login session to begin.
+// NewSession is the input of BeginSession.
 type NewSession struct {
 	Person           id.Person
 	Epoch            int64 // the session begins only if the person is still at this epoch
@@ -80,7 +81,7 @@ type NewSession struct {
 	AuthLevel        int // lowered to 0 while the primary address is not verified
 	Now              time.Time
 	ExpiresAt        time.Time
-	SignupExpiresAt  time.Time // instead, at level 0
+	SignupExpiresAt  time.Time // expiry at level 0, instead of ExpiresAt
 	UserAgent        string
 	IP               string
 	Federated        bool
@@ -89,8 +90,8 @@ type NewSession struct {
 	Login            bool      // counts as a login in the profile
 }
 
-// BeginSession stores the first ID token of a session and the time of the login.
-// Errors: identity.ErrPersonNotFound, also when the epoch is another by now.
+// BeginSession stores the first ID token of a session and the time of the login. Errors: identity.ErrPersonNotFound,
+// also when the epoch has changed.
 func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
 		WITH person AS (
@@ -110,8 +111,8 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) 
 		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)
 }
 
-// Usable returns an ID token that is neither ended nor expired and was used after idleSince; its state may be graced. It
-// notes the use, at most once an hour, so that most calls write nothing. Errors: identity.ErrTokenNotFound.
+// Usable returns an ID token that has neither ended nor expired and was used after idleSince. Its state may be graced.
+// It records the use at most once an hour, so that most calls write nothing. Errors: identity.ErrTokenNotFound.
 func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
 		WITH used AS (
@@ -133,7 +134,7 @@ func (s *Store) Sessions(ctx context.Context, p id.Person, now, idleSince time.T
 		ORDER BY issued_at DESC, jti DESC`, p, now, idleSince)
 }
 
-// Owner tells whose ID token a jti is. Errors: identity.ErrTokenNotFound.
+// Owner returns the person of an ID token. Errors: identity.ErrTokenNotFound.
 func (s *Store) Owner(ctx context.Context, jti id.Token) (p id.Person, sid id.Session, err error) {
 	row, err := database.One[struct {
 		Person id.Person
@@ -143,7 +144,7 @@ func (s *Store) Owner(ctx context.Context, jti id.Token) (p id.Person, sid id.Se
 	return row.Person, row.SID, err
 }
 
-// EndSession ends every ID token of a session and what it parked. Call it with the person locked.
+// EndSession ends every ID token of a session and its parked tokens. Call it with the person locked.
 func (s *Store) EndSession(ctx context.Context, p id.Person, sid id.Session, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "end session", `
 		WITH parked AS (
@@ -154,8 +155,7 @@ func (s *Store) EndSession(ctx context.Context, p id.Person, sid id.Session, now
 	return err
 }
 
-// EndSessions ends every session of a person except keep (zero: none is kept), with all logins that are half done.
-// Call it with the person locked.
+// EndSessions ends every session of a person except keep (zero: all of them), and every login that waits for its second factor. Call it with the person locked.
 func (s *Store) EndSessions(ctx context.Context, p id.Person, keep id.Session, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "end sessions", `
 		WITH parked AS (
@@ -168,8 +168,8 @@ func (s *Store) EndSessions(ctx context.Context, p id.Person, keep id.Session, n
 	return err
 }
 
-// GraceSessions blacklists a person's ID tokens, but lets each be replaced once: what somebody else's change of
-// membership or roles does (contract 2.4). Call it with the person locked.
+// GraceSessions blacklists a person's ID tokens but lets each be replaced once. It follows a change of membership or
+// roles by another person (contract 2.4). Call it with the person locked.
 func (s *Store) GraceSessions(ctx context.Context, p id.Person) error {
 	_, err := database.Exec(ctx, s.q, "grace sessions", `
 		UPDATE identity.id_tokens SET state = 'graced' WHERE person = $1 AND state = 'active'`, p)
@@ -188,8 +188,7 @@ func (s *Store) InsertPending(ctx context.Context, p id.Person, epoch int64, jti
 	return err
 }
 
-// TakePending consumes an mfa token and tells whether it came from a password reset.
-// Errors: identity.ErrMFAToken.
+// TakePending consumes an mfa token and reports whether it came from a password reset. Errors: identity.ErrMFAToken.
 func (s *Store) TakePending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (setPassword bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "take pending login", identity.ErrMFAToken, `
 		DELETE FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3 RETURNING set_password`,

@@ -10,18 +10,18 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Replacement is the ID token that takes another's place.
+// Replacement is the ID token that replaces another.
 type Replacement struct {
 	JTI           id.Token
 	Now           time.Time
-	IdleSince     time.Time // a token that was not used since is ended
-	RaisedExpires time.Time // when it expires if its authLevel rises to 1; else the old expiry holds
+	IdleSince     time.Time // a token last used before this has ended
+	RaisedExpires time.Time // expiry if the authLevel rises to 1; else the old expiry stays
 	UserAgent, IP string
 }
 
-// replacement follows a statement part named old, which ended ID tokens of the person $2 and returned them whole: it
-// creates one successor to the newest of them and returns it with its claims. $4 to $8 are the members of Replacement. A
-// session of level 0 rises to 1 once the primary address is verified (contract 2.2).
+// replacement follows a CTE named old, which ends ID tokens of the person $2 and returns their rows. It creates one
+// successor of the newest of them and returns it with its claims. $4 to $8 are the fields of Replacement. A session of
+// level 0 rises to 1 once the primary address is verified (contract 2.2).
 const replacement = `, c AS MATERIALIZED (
 			SELECT * FROM identity.claims WHERE person = $2
 		), t AS (
@@ -38,8 +38,8 @@ const replacement = `, c AS MATERIALIZED (
 		)
 		SELECT ` + issuedColumns + ` FROM t JOIN c ON c.person = t.person`
 
-// ReplaceToken ends a usable ID token and stores its successor: one guarded statement, so that of many parallel uses of
-// a token one succeeds. graced tokens count as usable. Errors: identity.ErrTokenNotFound.
+// ReplaceToken ends a usable ID token and stores its successor. It is one guarded statement: of parallel uses of a
+// token one succeeds. Graced tokens are usable. Errors: identity.ErrTokenNotFound.
 func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r Replacement) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "replace ID token", identity.ErrTokenNotFound, `
 		WITH person AS (
@@ -64,17 +64,17 @@ func (s *Store) ReplaceSession(ctx context.Context, p id.Person, sid id.Session,
 		)`+replacement, sid, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
 }
 
-// Parking is what POST /auth/park stores.
+// Parking is the input of Park (POST /auth/park).
 type Parking struct {
 	Pickup    id.Token   // jti of the pickup token
-	NewSID    id.Session // zero: the session goes on, and its ID token ends
+	NewSID    id.Session // zero: the session continues, and its ID token ends
 	Challenge string     // empty: none
-	ExpiresAt time.Time  // of the pickup token
+	ExpiresAt time.Time  // expiry of the pickup token
 	Now       time.Time
 }
 
-// Park stores what a pickup token will be exchanged for. It returns the sid of the session to come.
-// Errors: identity.ErrTokenNotFound unless the ID token is active.
+// Park stores a parked token, which a pickup token is exchanged for. It returns the sid of the session that the pickup
+// continues or begins. Errors: identity.ErrTokenNotFound unless the ID token is active.
 func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) (id.Session, error) {
 	return database.Scalar[id.Session](ctx, s.q, "park session", identity.ErrTokenNotFound, `
 		WITH person AS (
@@ -95,9 +95,9 @@ func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) 
 		RETURNING sid`, jti, p, k.Now, k.Pickup, database.Null(k.NewSID), database.Null(k.Challenge), k.ExpiresAt)
 }
 
-// Pickup exchanges a pickup token for the ID token it stands for, once. challenge is what the caller's verifier amounts
-// to; it counts only where parking set one. Errors: identity.ErrNothingParked; identity.ErrVerifier, which leaves the
-// parked token where it is.
+// Pickup exchanges a pickup token for an ID token, once. challenge is the hash of the caller's code_verifier and is
+// compared only if parking set a code_challenge. Errors: identity.ErrNothingParked; identity.ErrVerifier, which does
+// not consume the parked token.
 func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challenge string, r Replacement) (Issued, error) {
 	issued, err := database.One[Issued](ctx, s.q, "pick session up", identity.ErrNothingParked, `
 		WITH person AS (
@@ -122,13 +122,13 @@ func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challe
 	return Issued{}, identity.ErrNothingParked
 }
 
-// PersonExists reports whether there is such a person.
+// PersonExists reports whether the person exists and is not deleted.
 func (s *Store) PersonExists(ctx context.Context, p id.Person) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "check person", nil, `
 		SELECT EXISTS (SELECT FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL)`, p)
 }
 
-// Hostnames returns every hostname of the organization a person is a member of, else of the organization given.
+// Hostnames returns every hostname of the organization that a person is a member of, else of the given organization.
 func (s *Store) Hostnames(ctx context.Context, p id.Person, otherwise id.Organization) ([]string, error) {
 	return database.Scalar[[]string](ctx, s.q, "list hostnames", nil, `
 		SELECT ARRAY(SELECT host FROM identity.hosts

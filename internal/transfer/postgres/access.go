@@ -9,45 +9,45 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Access is the access to a transfer that has not ended: of a person who is a party of it, or of whoever has the key of a
-// delivery's link.
+// Access is the access of one caller to a transfer that has not ended. The caller is a person who is a party of the
+// transfer, or presents the key of a delivery's link.
 type Access struct {
 	Transfer       id.Transfer
 	Reservation    id.Reservation
 	Protection     transfer.Protection
 	CreatedAt      time.Time
 	AsSender       bool        // the person sent it
-	Delivery       id.Delivery // zero: as the sender alone
+	Delivery       id.Delivery // zero: access as sender only
 	DeliveryOpened bool        // the delivery was opened before
-	Proven         bool        // the person holds the address of the delivery, as recipientAuthentication requires
+	Proven         bool        // recipientAuthentication is met or not required
 }
 
-// Locked reports whether the protection keeps the person from the content. For links, package service decides.
+// Locked reports whether the protection denies the person the content. For links, package service decides.
 func (a Access) Locked() bool { return locked(a.AsSender, a.Protection, a.Proven) }
 
 func locked(asSender bool, p transfer.Protection, proven bool) bool {
 	return !asSender && (p == transfer.ProtectPassword || p == transfer.ProtectIdentity && !proven)
 }
 
-// personAccess are an Access of person $1, with seenDelivery joined.
+// personAccess selects an Access of person $1. The statement joins seenDelivery.
 const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at,
 	coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.proven, false) AS proven`
 
-// linkAccess are an Access by the link of delivery d.
+// linkAccess selects an Access by the link of delivery d.
 const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at, false AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, true AS proven`
 
-// byLink finds delivery d and transfer t by the hash $1 of the key in a link, on the home host of a party of the transfer or of
-// the organization whose limits it uses: links lead there. $2 is the host, $3 the organization that owns it, $4 the time. The
-// links of a deleted organization work on the free one's host.
+// byLink joins delivery d and transfer t by $1, the hash of the key in a link. $2 is the host, $3 the organization
+// that owns it, $4 the time. A link works on the home hosts of the transfer's parties and of the organization whose
+// limits the transfer uses. If that organization is deleted, the link works on the free organization's host.
 const byLink = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer AND d.key_hash = $1 AND d.hidden_at IS NULL
 	AND t.ended_at IS NULL AND t.expires_at > $4
 	AND (t.limits_organization = $3 OR ` + atHome + `
 		OR NOT EXISTS (SELECT FROM directory.organizations g WHERE g.organization = t.limits_organization)
 			AND EXISTS (SELECT FROM directory.organizations g WHERE g.organization = $3 AND g.free))`
 
-// Access finds a transfer that has not ended, for a person who is a party of it. Errors: transfer.ErrNotFound.
+// Access returns the access of a person who is a party of a transfer that has not ended. Errors: transfer.ErrNotFound.
 func (s *Store) Access(ctx context.Context, t id.Transfer, p id.Person, sc Scope) (Access, error) {
 	return database.One[Access](ctx, s.q, "find transfer", transfer.ErrNotFound, `
 		SELECT `+personAccess+` FROM transfer.transfers t `+seenDelivery+`
@@ -55,7 +55,7 @@ func (s *Store) Access(ctx context.Context, t id.Transfer, p id.Person, sc Scope
 			AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable, p, sc.Host, t, sc.Now)
 }
 
-// LinkedAccess finds the transfer of a link by the hash of its key. Errors: transfer.ErrNotFound.
+// LinkedAccess returns the access by a link. Errors: transfer.ErrNotFound.
 func (s *Store) LinkedAccess(ctx context.Context, keyHash []byte, sc Scope) (Access, error) {
 	return database.One[Access](ctx, s.q, "find link", transfer.ErrNotFound,
 		`SELECT `+linkAccess+` FROM `+byLink, keyHash, sc.Host, sc.HostOrganization, sc.Now)
@@ -67,7 +67,8 @@ type Download struct {
 	Access
 }
 
-// Download finds an object of a transfer that has not ended, for a person who is a party of it. Errors: transfer.ErrNotFound.
+// Download returns an object of a transfer that has not ended, for a person who is a party of it. Errors:
+// transfer.ErrNotFound.
 func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.Person, sc Scope) (Download, error) {
 	return database.One[Download](ctx, s.q, "find object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, `+personAccess+`
@@ -77,7 +78,7 @@ func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.P
 		p, sc.Host, t, o, sc.Now)
 }
 
-// LinkedDownload finds an object of the transfer of a link by the hash of its key. Errors: transfer.ErrNotFound.
+// LinkedDownload returns an object of the transfer of a link. Errors: transfer.ErrNotFound.
 func (s *Store) LinkedDownload(ctx context.Context, keyHash []byte, o id.Object, sc Scope) (Download, error) {
 	return database.One[Download](ctx, s.q, "find object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, `+linkAccess+`
