@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that Postgres' server programs are on this machine; installs them with the system's package manager where they are not.
+# Installs Postgres' server programs with apt-get or brew if they are missing.
 set -euo pipefail
 
 found() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the attacks: every test whose name contains Attack, then every script in test/attacks.
+# Runs the attack tests: every Go test whose name contains Attack, then every script in test/attacks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tools that are not ours: oathtool makes the codes to log in with, zbarimg reads the secret from the QR code, and ImageMagick's
-# identify tells what became of an avatar.
+# Tests authenticators and avatars with third-party tools: zbarimg reads the TOTP secret from the QR code, oathtool generates the
+# login codes, and ImageMagick's identify reports the format and size of avatars.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
@@ -23,7 +23,7 @@ start_server "$data" "$port" "$(free_port)" --demo
 identity="$url/id/v3"
 email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")
 
-call() { # call STATUS METHOD URL [curl arguments]: the body on stdout, headers in $work/head; waits when told to
+call() { # call STATUS METHOD URL [curl arguments]: prints the response body, writes headers to $work/head; retries twice after status 509
   local want=$1 method=$2 target=$3 status
   shift 3
   for _ in 1 2 3; do
@@ -35,7 +35,7 @@ call() { # call STATUS METHOD URL [curl arguments]: the body on stdout, headers 
   cat "$work/body"
 }
 json=(-H 'Content-Type: application/json')
-login() { # login STATUS TYPE KEY [curl arguments]: the token, nothing when it is refused
+login() { # login STATUS TYPE KEY [curl arguments]: expects STATUS; prints the token when STATUS is 200
   local want=$1 type=$2 key=$3
   shift 3
   call "$want" POST "$identity/auth/login" "${json[@]}" -d "{\"email\":\"$email\",\"type\":\"$type\",\"key\":\"$key\"}" "$@" >"$work/login"
@@ -56,9 +56,9 @@ step "2. zbarimg reads the QR code of dataUri"
 member dataUri <"$work/totp" | sed 's/^data:image\/png;base64,//' | base64 -d >"$work/qr.png"
 otpauth=$(zbarimg --nodbus --quiet --raw "$work/qr.png")
 echo "$otpauth" | sed -E 's/(secret=....)[A-Z2-7]*/\1…/'
-[[ $otpauth == otpauth://totp/* ]] || fail "the QR code says $otpauth"
+[[ $otpauth == otpauth://totp/* ]] || fail "the QR code contains $otpauth"
 read_key=$(sed -E 's/.*[?&]secret=([A-Z2-7]+).*/\1/' <<<"$otpauth")
-[ "$read_key" = "$key" ] || fail "the QR code holds another secret than key"
+[ "$read_key" = "$key" ] || fail "the secret in the QR code differs from the field key"
 
 step "3. oathtool's code verifies it; the session gets a new ID token"
 code=$(oathtool --totp -b "$key")
@@ -67,14 +67,14 @@ id_token=$(bearer)
 [ -n "$id_token" ] || fail "no new ID token in Authorization"
 token=$(access "$id_token")
 
-step "4. A login takes two steps now, and the used code is refused"
+step "4. Login now needs two steps; the used code is refused"
 mfa=$(login 200 bcrypt "$password")
 login 401 totp "$code" -H "Authorization: Bearer $mfa"
 next=$(oathtool --totp -b --now "$(date -u -d '+30 seconds' '+%Y-%m-%d %H:%M:%S UTC')" "$key")
 login 200 totp "$next" -H "Authorization: Bearer $mfa" >/dev/null
 echo "logged in with oathtool's code"
 
-step "5. A recovery code stands in for it, once"
+step "5. A recovery code replaces the TOTP code, once"
 call 201 POST "$factors" -H "Authorization: Bearer $token" "${json[@]}" -d '{"type":"recovery"}' >"$work/recovery"
 read -r first _ <<<"$(member key <"$work/recovery")"
 mfa=$(login 200 bcrypt "$password")
@@ -93,7 +93,7 @@ for size in 500 240 160 80; do
   etag=$(header ETag "$work/head")
   said=$(identify -format '%m %wx%h' "jpeg:$work/body")
   echo "height=$size: $said"
-  [ "$said" = "JPEG ${size}x$size" ] || fail "height=$size gives $said"
+  [ "$said" = "JPEG ${size}x$size" ] || fail "identify reports $said for height=$size"
   call 304 GET "$identity/profile/avatar?height=$size" -H "Authorization: Bearer $token" -H "If-None-Match: $etag" >/dev/null
 done
 call 200 POST "$identity/auth/access?cookie=true" -H "Authorization: Bearer $id_token" -c "$work/cookies" >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Three replicas of bin/consign on one Postgres, one S3 (versitygw) and one Redis behind Caddy: what they share, and a rolling restart
-# under load. Prints figures.
+# Tests three replicas of bin/consign behind Caddy with one Postgres, one S3 server (versitygw) and one Redis: shared state, shared
+# rate limits, and a rolling restart under load. Prints measurements.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need caddy caddy

@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Dockerfile and compose.yaml as they are, in a real Docker: builds the image, brings everything up, does the main job through Caddy, kills
-# a replica during an upload, scales to three, takes all down and up again. Uses the Docker that runs here, else (as root) one of its own.
-# Images that cannot be had from a registry are stood in for by the same programs from Debian. Takes ports 80 and 443.
+# Tests the unchanged Dockerfile and compose.yaml with a real Docker engine. Builds the image, starts all services, uploads and
+# downloads a file through Caddy, kills a replica during an upload, scales to three replicas, stops everything and starts it again.
+# Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by
+# stand-in images with the same programs from Debian. Uses ports 80 and 443.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
 need openssl openssl
-stand_ins="$root/.tools/docker" # the data of a Docker of our own: the images in it are used again
+stand_ins="$root/.tools/docker" # data directory of the private daemon; later runs reuse its images
 
 for port in 80 443; do
-  ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || fail "something listens on port $port, which compose.yaml publishes: end it and run this again"
+  ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || fail "port $port is in use, but compose.yaml publishes it: stop the process that listens there and run this again"
 done
 
-start_docker() { # one of our own, unless one answers
+start_docker() { # start a private daemon unless one is already running
   local pid
   docker info >/dev/null 2>&1 && return
-  [ "$(id -u)" = 0 ] || fail "no Docker answers: start it, or run this as root (sudo make test-compose) for one of its own"
+  [ "$(id -u)" = 0 ] || fail "no Docker daemon is running: start it, or run this as root (sudo make test-compose), which starts a private one"
   need dockerd docker.io
   need iptables iptables
   mkdir -p "$stand_ins"
@@ -29,17 +30,17 @@ start_docker() { # one of our own, unless one answers
     sleep 0.1
   done
   tail -n 5 "$work/docker.log" >&2
-  fail "Docker does not start here"
+  fail "the Docker daemon did not start within 30 s"
 }
 
-stand_in() { # stand_in IMAGE: the programs of an image from Debian and from this machine, started as the image starts them
+stand_in() { # stand_in IMAGE: builds IMAGE from Debian's and this machine's programs, with the entry point of the real image
   local image=$1 context="$work/stand-in"
   mkdir -p "$context"
   if ! docker image inspect consign-stand-in >/dev/null 2>&1; then
     need debootstrap debootstrap
-    echo "making a Debian to stand in for images (two minutes, once)"
+    echo "building the Debian base for stand-in images (once, about two minutes)"
     debootstrap --variant=minbase --include=ca-certificates,postgresql,redis-server,caddy bookworm "$work/debian" >"$work/debootstrap.log" 2>&1 ||
-      { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap ended with an error"; }
+      { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
     tar -C "$work/debian" --exclude=./var/cache/apt --exclude=./var/lib/apt/lists -c . | docker import - consign-stand-in >/dev/null
     rm -rf "$work/debian"
   fi
@@ -50,7 +51,7 @@ stand_in() { # stand_in IMAGE: the programs of an image from Debian and from thi
       cp test/compose/postgres "$context/entrypoint"
       printf 'ENV PATH=%s:/usr/sbin:/usr/bin:/sbin:/bin\nCOPY entrypoint /entrypoint\nENTRYPOINT ["/entrypoint"]\n' /usr/lib/postgresql/15/bin
       ;;
-    redis:*) printf 'ENTRYPOINT ["/bin/sh", "-c", "exec \\"$0\\" \\"$@\\" --protected-mode no"]\n' ;; # as the image is built
+    redis:*) printf 'ENTRYPOINT ["/bin/sh", "-c", "exec \\"$0\\" \\"$@\\" --protected-mode no"]\n' ;; # the real image is built with protected mode off
     caddy:*) printf 'ENV XDG_DATA_HOME=/data XDG_CONFIG_HOME=/config\nCMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]\n' ;;
     versity/versitygw:*)
       cp "$(versitygw)" "$context/versitygw"
@@ -61,14 +62,14 @@ stand_in() { # stand_in IMAGE: the programs of an image from Debian and from thi
       cp -r "$(go env GOROOT)" "$context/go"
       printf 'COPY certificates /etc/ssl/certs/ca-certificates.crt\nCOPY go /usr/local/go\nENV PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin GOPATH=/go GOTOOLCHAIN=local GOPROXY=%s\n' "$(go env GOPROXY)"
       ;;
-    *) fail "there is no stand-in for the image $image, and no registry has it" ;;
+    *) fail "the image $image cannot be pulled, and this script has no stand-in for it" ;;
     esac
   } >"$context/Dockerfile"
   DOCKER_BUILDKIT=0 docker build -q -t "$image" "$context" >/dev/null
   rm -rf "$context"
 }
 
-compose() { # whichever compose is there, with a project of its own
+compose() { # the installed variant of compose, with a project name unique to this run
   if docker compose version >/dev/null 2>&1; then
     docker compose -p "$project" "$@"
   else
@@ -82,7 +83,7 @@ consign() { docker exec "$(replicas | head -n 1)" /consign "$@"; }
 
 state() { docker inspect -f "$2" "$1"; } # state CONTAINER FORMAT
 
-wait_healthy() { # wait_healthy NUMBER: until so many replicas are healthy, by the image's own health check
+wait_healthy() { # wait_healthy NUMBER: waits until NUMBER replicas pass the image's health check and Caddy reports ready
   local healthy id
   for _ in $(seq 120); do
     healthy=0
@@ -93,17 +94,17 @@ wait_healthy() { # wait_healthy NUMBER: until so many replicas are healthy, by t
     sleep 1
   done
   compose logs --tail 20 >&2
-  fail "$1 healthy replicas are awaited in vain"
+  fail "there were not $1 healthy replicas after 120 attempts"
 }
 
-receive() { # the newest transfer's file, from whichever replica Caddy asks
+receive() { # downloads the newest transfer's file through Caddy and compares it with $work/sent
   local uid object
   call GET "$transfer/transfers?location=received&limit=1" -H "Authorization: Bearer $access" >"$work/list"
   uid=$(sed -E 's/.*"transfers":\[\{"uid":"([^"]+)".*/\1/' "$work/list")
   call GET "$transfer/transfers/$uid" -H "Authorization: Bearer $access" >"$work/transfer"
   object=$(sed -E 's/.*"objects":\[\{"uid":"([^"]+)".*/\1/' "$work/transfer")
   curl -sS -f "${curl_options[@]}" -H "Authorization: Bearer $access" -o "$work/received" "$transfer/transfers/$uid/objects/$object/content"
-  cmp "$work/sent" "$work/received" || fail "the file came back changed"
+  cmp "$work/sent" "$work/received" || fail "the downloaded file differs from the uploaded one"
 }
 
 step "Images"
@@ -112,22 +113,22 @@ docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
 docker version -f 'Docker {{.Server.Version}}, {{.Server.Os}}/{{.Server.Arch}}'
 for image in $(sed -nE 's/^FROM ([a-z]+:[^ ]+).*/\1/p' Dockerfile) $(sed -nE 's/^ +image: //p' compose.yaml); do
   if docker image inspect "$image" >/dev/null 2>&1; then
-    echo "$image: here"
+    echo "$image: already present"
   elif docker pull -q "$image" >/dev/null 2>&1; then
-    echo "$image: from the registry"
+    echo "$image: pulled from the registry"
   else
     stand_in "$image"
-    echo "$image: stood in for, no registry answers"
+    echo "$image: replaced by a stand-in, the pull failed"
   fi
 done
 
 step "Build and start"
 project="consign-test-$$" url=https://localhost transfer=https://localhost/transfer/v2
-export PUBLIC_HOST=localhost SMTP_URL="" MAIL_FROM="" CONSIGN_SECRET_KEY POSTGRES_PASSWORD S3_SECRET_KEY # before any .env
+export PUBLIC_HOST=localhost SMTP_URL="" MAIL_FROM="" CONSIGN_SECRET_KEY POSTGRES_PASSWORD S3_SECRET_KEY # the environment overrides .env
 CONSIGN_SECRET_KEY=$(openssl rand -base64 32) POSTGRES_PASSWORD=$(openssl rand -hex 24) S3_SECRET_KEY=$(openssl rand -hex 24)
 at_exit "compose down -v --rmi local --remove-orphans >/dev/null 2>&1"
-DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0 compose build >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; fail "the image cannot be built"; }
-compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose.yaml cannot be brought up"; }
+DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0 compose build >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; fail "the image build failed"; }
+compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose up failed"; }
 caddy=$(compose ps -q caddy)
 for _ in $(seq 100); do
   docker cp "$caddy:/data/caddy/pki/authorities/local/root.crt" "$work/root.crt" >/dev/null 2>&1 && break
@@ -137,12 +138,12 @@ curl_options=(--cacert "$work/root.crt")
 wait_healthy 1
 id=$(replicas)
 image=$(state "$id" '{{.Image}}')
-echo "an image of $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB with the fonts, healthy"
+echo "healthy; the image has $(($(docker image inspect -f '{{.Size}}' "$image") / 1000000)) MB with fonts"
 for want in "{{.Config.User}}=10001:10001" "{{.HostConfig.ReadonlyRootfs}}=true" "{{.HostConfig.CapDrop}}=[ALL]" "{{.HostConfig.SecurityOpt}}=[no-new-privileges:true]"; do
-  [ "$(state "$id" "${want%%=*}")" = "${want#*=}" ] || fail "the container runs with ${want%%=*} $(state "$id" "${want%%=*}"), not ${want#*=}"
+  [ "$(state "$id" "${want%%=*}")" = "${want#*=}" ] || fail "the container has ${want%%=*} $(state "$id" "${want%%=*}"), not ${want#*=}"
 done
 
-step "The main job through Caddy, a replica killed during the upload"
+step "Upload and download through Caddy; the replica is killed during the upload"
 password=$(consign person create --name Ann ann@example.com | sed -n 's/.*password: *//p')
 consign mailbox create ann@example.com demo
 access=$(sign_in "$url/id/v3" ann@example.com "$password")
@@ -158,14 +159,14 @@ docker kill "$id" >/dev/null # with SIGKILL
 docker start "$id" >/dev/null
 wait_healthy 1
 at=$(held "$content" "$token")
-[ "$at" -ge 20000000 ] || fail "of 20,000,000 bytes that were acknowledged $at are left"
-echo "killed; $at of 50,000,000 bytes are held after the restart"
+[ "$at" -ge 20000000 ] || fail "20,000,000 bytes were acknowledged, only $at are stored after the restart"
+echo "after the kill and restart $at of 50,000,000 bytes are stored"
 send_range "$work/sent" "$at" 50000000 "$content" "$token" -o /dev/null
 call POST "$reservation/confirm" -H "Authorization: $token" >/dev/null
 receive
 
 step "Three replicas"
-compose up -d --scale consign=3 >"$work/scale.log" 2>&1 || { tail -n 20 "$work/scale.log" >&2; fail "compose.yaml cannot be scaled"; }
+compose up -d --scale consign=3 >"$work/scale.log" 2>&1 || { tail -n 20 "$work/scale.log" >&2; fail "scaling to three replicas failed"; }
 wait_healthy 3
 reserve "$transfer" "By way of three"
 attach "$work/sent" file
@@ -189,20 +190,20 @@ busy=0
 for id in $(replicas); do
   [ -z "$(docker logs "$id" 2>&1 | grep -F '"route":"/transfer/v2/' | head -n 1)" ] || busy=$((busy + 1))
 done
-[ "$busy" = 3 ] || fail "of three replicas $busy answered"
+[ "$busy" = 3 ] || fail "only $busy of 3 replicas answered requests"
 failed=$(grep -cv '^200$' "$work/statuses") || true
-[ "$failed" = 0 ] || fail "$failed of $(wc -l <"$work/statuses") requests failed while one replica after the other was restarted: $(sort "$work/statuses" | uniq -c | tr '\n' ' ')"
-echo "all three answered; none of $(wc -l <"$work/statuses") requests failed while one after the other was restarted"
+[ "$failed" = 0 ] || fail "$failed of $(wc -l <"$work/statuses") requests failed during the rolling restart: $(sort "$work/statuses" | uniq -c | tr '\n' ' ')"
+echo "all three replicas answered; none of $(wc -l <"$work/statuses") requests failed during the rolling restart"
 
 step "Down and up again"
 compose stop consign >/dev/null 2>&1
 for id in $(docker ps -aq --filter "label=com.docker.compose.project=$project" --filter label=com.docker.compose.service=consign); do
-  [ "$(state "$id" '{{.State.ExitCode}}')" = 0 ] || fail "a replica ended with $(state "$id" '{{.State.ExitCode}}') when it was stopped"
+  [ "$(state "$id" '{{.State.ExitCode}}')" = 0 ] || fail "a stopped replica exited with code $(state "$id" '{{.State.ExitCode}}')"
 done
 compose down >/dev/null 2>&1
-compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose.yaml cannot be brought up again"; }
+compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "the second compose up failed"; }
 wait_healthy 1
 access=$(sign_in "$url/id/v3" ann@example.com "$password")
 receive
 consign fsck
-step "Done: the image and compose.yaml work as they are written."
+step "Done: the unchanged Dockerfile and compose.yaml work."

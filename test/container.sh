@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Dockerfile and compose.yaml without a container engine: builds the binary with the Dockerfile's line and runs it as compose.yaml would, as its user,
-# with its environment, on a read-only root, in a network of its own, beside a Postgres, a Redis and an S3 server under compose's names.
-# Then what takes the same rights: pictures that wait on a full disk, and on a read-only one.
+# Tests Dockerfile and compose.yaml without a container engine. Builds the binary with the Dockerfile's build line and runs it as
+# compose.yaml does: same user, same environment, read-only root, a private network namespace, and Postgres, Redis and an S3 server
+# under compose's host names. Then runs a second test that also needs a mount namespace: avatar uploads on a full and on a
+# read-only disk.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-[ "$(id -u)" = 0 ] || fail "this takes mount and network namespaces: run it as root (sudo make test-container)"
+[ "$(id -u)" = 0 ] || fail "mount and network namespaces need root: run sudo make test-container"
 need unshare util-linux
 need ip iproute2
 need redis-server redis-server
@@ -12,6 +13,6 @@ export TEST_S3_SERVER TEST_POSTGRES_BIN
 TEST_S3_SERVER=$(versitygw)
 TEST_POSTGRES_BIN=$(postgres_bin)
 go mod download
-# The address is Caddy's in compose.yaml.
+# 172.30.0.2 is Caddy's address in compose.yaml.
 unshare --mount --net -- bash -c 'ip link set lo up && ip address add 172.30.0.2/32 dev lo && exec "$@"' - go test -tags container -count=1 -timeout 10m -v "$@" ./test/container
 unshare --mount -- go test -tags container -count=1 -run '^TestPictureOnMountedDisk$' ./internal/identity/handler

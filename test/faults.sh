@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# 200 rounds of kill -9 at random moments of upload, confirm and delivery; then every byte, consign fsck and every mail is looked at.
+# Kills the server 200 times with SIGKILL at random moments of upload, confirm and delivery. Then checks every byte, the result of
+# consign fsck, and every mail.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x bin/consign ] || make -s build

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A full disk: files and private Postgres on one small tmpfs. Uploads end with 503 at the floor; sign-in goes on; /readyz says degraded.
+# Tests a full disk, with files and the private Postgres on one small tmpfs. Below the storage floor uploads get 503, sign-in still
+# works, and /readyz reports degraded.
 source "$(dirname "$0")/lib.sh"
 trap cleanup EXIT
 [ "$(id -u)" = 0 ] || fail "mounting a tmpfs needs root: run this as root"
@@ -31,17 +32,17 @@ while [ "$code" = 200 ] && [ "$files" -lt 30 ]; do
   files=$((files + 1))
 done
 [ "$code" = 503 ] || fail "upload $files answered $code: $(cat "$work/body")"
-grep -q 503010 "$work/body" || fail "the refusal is $(cat "$work/body")"
-grep -qi '^retry-after: [1-9]' "$work/head" || fail "the refusal has no Retry-After"
+grep -q 503010 "$work/body" || fail "the 503 response lacks code 503010: $(cat "$work/body")"
+grep -qi '^retry-after: [1-9]' "$work/head" || fail "the 503 response has no Retry-After"
 [ "$(free)" -gt 70000000 ] || fail "only $(free) bytes are left free"
-head -c 30000000 /dev/zero >"$data/others" # something else on the volume takes more
+head -c 30000000 /dev/zero >"$data/others" # another program uses space on the volume
 sleep 6 # the server measures every 5 s
-curl -fs "http://127.0.0.1:$admin/readyz" >"$work/ready" && grep -q '^degraded: ' "$work/ready" || fail "/readyz does not say degraded"
-curl -fs "http://127.0.0.1:$admin/metrics" >"$work/metrics" && grep -q '^consign_storage_free_bytes ' "$work/metrics" || fail "the metric is missing"
-grep -q 'uploads are refused' "$work/server.log" || fail "the log does not say so"
+curl -fs "http://127.0.0.1:$admin/readyz" >"$work/ready" && grep -q '^degraded: ' "$work/ready" || fail "/readyz does not report degraded"
+curl -fs "http://127.0.0.1:$admin/metrics" >"$work/metrics" && grep -q '^consign_storage_free_bytes ' "$work/metrics" || fail "the metric consign_storage_free_bytes is missing"
+grep -q 'uploads are refused' "$work/server.log" || fail "the log does not mention refused uploads"
 
 email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")
 [ "$(status -X POST "$url/id/v3/auth/login" -H 'Content-Type: application/json' \
   -d "{\"email\":\"$email\",\"type\":\"bcrypt\",\"key\":\"$password\"}")" = 200 ] || fail "sign-in: $(cat "$work/body")"
 grep -q 'No space left' "$data/postgres/postgres.log" 2>/dev/null && fail "Postgres ran out of space"
-echo "ok: refused after $files files of 20 MB with $(free) bytes free; sign-in works, /readyz says degraded"
+echo "ok: refused after $files files of 20 MB with $(free) bytes free; sign-in works, /readyz reports degraded"

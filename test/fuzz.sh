@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZTIME (60s a target by default), one after the other. It fails with the first target that finds something.
+# Runs each fuzz target in turn for FUZZTIME (default 60s). Stops at the first target that fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -14,5 +14,5 @@ while read -r package directory; do
     targets=$((targets + 1))
   done
 done < <("$go" list -f '{{.ImportPath}} {{.Dir}}' ./...)
-[ "$targets" -gt 0 ] || { echo "FAILED: there is no fuzz target" >&2; exit 1; }
+[ "$targets" -gt 0 ] || { echo "FAILED: no fuzz target found" >&2; exit 1; }
 echo "ok: $targets targets, $time each"

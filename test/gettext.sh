@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# GNU gettext's own check of the message catalogues.
+# Checks the message catalogues with GNU gettext's msgfmt.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need msgfmt gettext

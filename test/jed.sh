@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The library jed for JavaScript loads the translations of every locale from GET /i18n/{locale}.
+# Checks that the JavaScript library jed can load the translations of every locale from GET /i18n/{locale}.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need node nodejs

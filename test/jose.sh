@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The library jose for JavaScript verifies a token of every kind against GET /auth/keys, as any verifier of ours would.
+# Checks that the JavaScript library jose can verify a token of each kind with the keys from GET /auth/keys.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need node nodejs

@@ -1,14 +1,14 @@
-# Shared by the scripts in test/: start and stop a server of one's own, call it, read JSON with nothing but sed and grep.
-# Sourced, never run. Everything it starts lies under $work and is ended by the process id it was started with.
+# Helpers for the scripts in test/: start and stop a private server, call its API, read JSON with sed and grep only.
+# Scripts source this file. All data lies under $work. Each started process is stopped by its process id.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/consign-test.XXXXXX")
-chmod 755 "$work" # user postgres must reach the cluster below it when run as root
+chmod 755 "$work" # as root, user postgres must be able to enter it
 server_pid=""
 
 fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-need() { # need PROGRAM PACKAGE: install a tool that a target is about where that can be done, refuse to go on without it
+need() { # need PROGRAM PACKAGE: installs PROGRAM when run as root on Debian; fails when it is still missing
   command -v "$1" >/dev/null 2>&1 && return
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "installing $1 (apt-get install $2)" >&2
@@ -26,7 +26,7 @@ free_port() { # an unused TCP port on loopback
   fail "no free port"
 }
 
-start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_pid, waits until ready; $public_url where a proxy has another one
+start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_pid and waits until ready; $public_url overrides the public URL (behind a proxy)
   local data=$1 port=$2 admin=$3
   shift 3
   CONSIGN_PUBLIC_URL="${public_url:-http://localhost:$port}" CONSIGN_LISTEN="127.0.0.1:$port" CONSIGN_ADMIN_LISTEN="127.0.0.1:$admin" \
@@ -34,7 +34,7 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
   server_pid=$!
   for _ in $(seq 300); do
     curl -fs -o /dev/null "http://localhost:$port/readyz" && return
-    kill -0 "$server_pid" 2>/dev/null || { tail -n 20 "$work/server.log" >&2; fail "the server ended while starting"; }
+    kill -0 "$server_pid" 2>/dev/null || { tail -n 20 "$work/server.log" >&2; fail "the server exited during start"; }
     sleep 0.1
   done
   tail -n 20 "$work/server.log" >&2
@@ -48,11 +48,11 @@ stop_server() { # SIGTERM, then wait
   server_pid=""
 }
 
-endings=() # what else to end, the newest first
+endings=() # cleanup commands, newest first
 at_exit() { endings=("$*" ${endings[@]+"${endings[@]}"}); }
 
-# start_s3 sets TEST_S3_URL (s3://KEY:SECRET@bucket?endpoint=…&region=…) to a bucket of a versitygw of our own. If it is set already, that
-# service is used.
+# start_s3 starts a private versitygw and sets TEST_S3_URL (s3://KEY:SECRET@bucket?endpoint=…&region=…) to a bucket in it. It does
+# nothing when TEST_S3_URL is already set.
 start_s3() {
   [ -z "${TEST_S3_URL:-}" ] || return 0
   local gateway port pid
@@ -65,7 +65,7 @@ start_s3() {
   at_exit end "$pid"
   for _ in $(seq 100); do
     (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
-    kill -0 "$pid" 2>/dev/null || { cat "$work/s3.log" >&2; fail "versitygw ended while starting (its directory needs extended attributes: set TMPDIR to a file system that has them)"; }
+    kill -0 "$pid" 2>/dev/null || { cat "$work/s3.log" >&2; fail "versitygw exited during start (its directory needs extended attributes: set TMPDIR to a file system that has them)"; }
     sleep 0.1
   done
   export TEST_S3_URL="s3://consign:consign-secret@consign?endpoint=http://127.0.0.1:$port&region=us-east-1"
@@ -84,7 +84,7 @@ trap 'exit 130' INT TERM
 
 step() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
-call() { # call METHOD URL [curl arguments]: the body on stdout, headers in $work/head; fails on a status of 400 and more
+call() { # call METHOD URL [curl arguments]: prints the response body, writes headers to $work/head; fails on status 400 or higher
   local method=$1 target=$2
   shift 2
   local status
@@ -92,9 +92,9 @@ call() { # call METHOD URL [curl arguments]: the body on stdout, headers in $wor
   [ "$status" -lt 400 ] || { cat "$work/body" >&2; fail "$method $target answered $status"; }
   cat "$work/body"
 }
-curl_options=() # for every call: a script adds what reaches its server, such as a certificate
+curl_options=() # extra curl arguments of every call, such as --cacert
 
-send_range() { # send_range FILE FROM TO URL TOKEN [curl arguments]: bytes FROM up to but not including TO of an object
+send_range() { # send_range FILE FROM TO URL TOKEN [curl arguments]: uploads bytes FROM to TO-1 of an object
   local file=$1 from=$2 to=$3 target=$4 token=$5 size
   shift 5
   size=$(wc -c <"$file")
@@ -103,18 +103,18 @@ send_range() { # send_range FILE FROM TO URL TOKEN [curl arguments]: bytes FROM 
     -H 'Content-Type: application/octet-stream' -T "$work/range" "$@" "$target"
 }
 
-held() { # held URL TOKEN: the offset of an object that the server holds durably
+held() { # held URL TOKEN: prints the number of bytes of an object that are stored durably
   curl -sS -f ${curl_options[@]+"${curl_options[@]}"} -I -H "Authorization: $2" "$1" | tr -d '\r' | sed -nE 's/^content-length: //Ip'
 }
 
-reserve() { # reserve TRANSFER_API SUBJECT: a stranger's reservation on the demo mailbox; sets reservation (its URL) and token
+reserve() { # reserve TRANSFER_API SUBJECT: creates an anonymous reservation on the demo mailbox; sets reservation (its URL) and token
   call POST "$1/public/mailbox/demo" -H 'Content-Type: application/json' \
     -d "{\"subject\":\"$2\",\"anonSender\":\"Sam Stranger\",\"anonEmail\":\"sam@example.com\"}" >/dev/null
   token=$(header Authorization "$work/head")
   reservation="$1/reservations/$(header Location "$work/head" | sed 's,.*/,,')"
 }
 
-attach() { # attach FILE CLIENT_ID: names a file of the reservation; sets content (the URL of its bytes)
+attach() { # attach FILE CLIENT_ID: adds an object for FILE to the reservation; sets content (the URL of its bytes)
   local size
   size=$(wc -c <"$1")
   call POST "$reservation/objects" -H "Authorization: $token" -H 'Content-Type: application/json' \
@@ -122,22 +122,22 @@ attach() { # attach FILE CLIENT_ID: names a file of the reservation; sets conten
   content="$reservation/objects/$2/content"
 }
 
-sign_in() { # sign_in IDENTITY_API EMAIL PASSWORD: an access token
+sign_in() { # sign_in IDENTITY_API EMAIL PASSWORD: prints an access token
   local id_token
   id_token=$(call POST "$1/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"$2\",\"type\":\"bcrypt\",\"key\":\"$3\"}" | member token)
   call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token
 }
 
-member() { # member NAME <<<JSON: the first string or number of that name
+member() { # member NAME <<<JSON: prints the first string, number, boolean or null with that name
   grep -oE "\"$1\":(\"[^\"]*\"|[0-9.]+|true|false|null)" | head -n 1 | sed -E 's/^"[^"]*"://; s/^"//; s/"$//'
 }
 
-end() { # end PID: ask a process that this script started to stop, and wait for it
+end() { # end PID: sends SIGTERM to a process that this script started and waits until it has exited
   kill "$1" 2>/dev/null || return 0
   wait "$1" 2>/dev/null || true
 }
 
-header() { # header NAME FILE: the value of an answer header
+header() { # header NAME FILE: prints the value of a response header
   tr -d '\r' <"$2" | sed -nE "s/^$1: //Ip" | tail -n 1
 }
 
@@ -145,7 +145,7 @@ sha256() { # sha256 FILE
   if command -v sha256sum >/dev/null 2>&1; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d' ' -f1
 }
 
-versitygw() { # the path of an S3 server for tests, built once into .tools
+versitygw() { # prints the path of versitygw, an S3 server, which is built once into .tools
   local version=v1.8.0
   local path="$root/.tools/versitygw-$version"
   if [ ! -x "$path" ]; then
@@ -157,19 +157,19 @@ versitygw() { # the path of an S3 server for tests, built once into .tools
   echo "$path"
 }
 
-postgres_bin() { # the directory of Postgres' server programs
+postgres_bin() { # prints the directory of Postgres' server programs
   local dir
   for dir in "$(dirname "$(command -v initdb || echo /none/initdb)")" $(printf '%s\n' /usr/lib/postgresql/*/bin | sort -rV) /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin /usr/pgsql-*/bin; do
     [ -x "$dir/initdb" ] && [ -x "$dir/pg_dump" ] && [ -x "$dir/createdb" ] && echo "$dir" && return
   done
-  fail "Postgres' programs are missing: run make postgres and this again"
+  fail "Postgres' server programs are missing: run make postgres, then run this again"
 }
 
-as_postgres() { # as_postgres COMMAND…: Postgres does not run as root
+as_postgres() { # as_postgres COMMAND…: runs COMMAND as user postgres when run as root, because Postgres refuses to run as root
   if [ "$(id -u)" = 0 ]; then (cd / && setpriv --reuid postgres --regid postgres --init-groups env "PATH=$PATH" "$@"); else "$@"; fi
 }
 
-start_postgres() { # start_postgres DIR: an empty Postgres of our own with the database consign, reached by socket in DIR/postgres
+start_postgres() { # start_postgres DIR: starts a private Postgres with an empty database consign; its socket is in DIR/postgres
   mkdir -p "$1"
   chmod 755 "$1"
   if [ "$(id -u)" = 0 ]; then install -d -o postgres "$1/postgres"; else mkdir "$1/postgres"; fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# 32 parallel uploads of 1 GB; fails when the server's resident memory passes 120 MB. Needs 33 GB of free disk under $TMPDIR.
+# Runs 32 parallel uploads of 1 GB each. Fails when the server's resident memory exceeds 120 MB. Needs 33 GB of free disk under $TMPDIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x bin/consign ] || make -s build

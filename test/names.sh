@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Hostile file names, through a running server and out of its zip: unzip, Python's zipfile and curl -OJ unpack them into an empty folder,
-# and nothing may come to lie outside of it. What must not get in at all is refused when it is attached.
+# Uploads files with hostile names to a running server. Then unzip, Python's zipfile and curl -OJ extract them into an empty folder.
+# No file may be written outside that folder. Names that the server forbids must be refused when the file is attached.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need unzip unzip
@@ -10,10 +10,10 @@ need curl curl
 
 port=$(free_port)
 start_server "$work/var" "$port" "$(free_port)" --demo
-mkdir -p "$work/yard" && cd "$work/yard" # what leads out of a folder below would land here, or further up
+mkdir -p "$work/yard" && cd "$work/yard" # a path that escapes from yard/in is written here or higher up
 email=$(sed -n 's/^email: *//p' "$work/var/demo.txt") password=$(sed -n 's/^password: *//p' "$work/var/demo.txt")
 
-echo "Attaching the corpus"
+echo "Attaching files with hostile names"
 python3 - "http://localhost:$port" "$email" "$password" >"$work/sent" <<'PYTHON'
 import json, sys, urllib.error, urllib.request
 
@@ -51,7 +51,7 @@ for i, name in enumerate(accepted):
     content = f"content {i}".encode()
     status, answer, _ = call("POST", path + "/objects", {"clientId": f"o{i}", "name": name, "intendedSize": len(content)}, access)
     if blank and status == 400:
-        continue  # a name of nothing is none
+        continue  # the server may refuse a blank name
     assert status == 201, (name, status, answer)
     assert answer["name"] == name, (name, answer)
     status, answer, _ = call("PUT", path + f"/objects/o{i}/content", content, access)
@@ -71,14 +71,14 @@ curl -sS -f -H "Authorization: Bearer $access" -o "$work/all.zip" "$transfer/arc
 
 listing() { (cd "$work" && find yard ! -path 'yard/in/*' | sort) && ls -a "$(dirname "$work")" /etc /tmp | grep -c consign-escaped || true; }
 
-# check NAME: the folder in/ holds every file once, with what was sent, and nothing came to lie elsewhere
+# check NAME: fails unless in/ holds each uploaded file once, with its content, and no file was written elsewhere; empties in/
 check() {
   local found
   found=$(find in -type f | wc -l)
   [ "$found" -eq "$count" ] || { find in -type f >&2; fail "$1 unpacked $found of $count files"; }
   [ "$(find in -type f -exec cat {} + | grep -oE 'content [0-9]+' | sort -u | wc -l)" -eq "$count" ] || fail "$1: a file was overwritten"
-  [ -z "$(find in -type l -o -type p -o -type s -o -type b -o -type c)" ] || fail "$1 made something that is not a file"
-  [ "$(listing)" = "$before" ] || { listing >&2; fail "$1 wrote outside of its folder"; }
+  [ -z "$(find in -type l -o -type p -o -type s -o -type b -o -type c)" ] || fail "$1 created something that is not a regular file"
+  [ "$(listing)" = "$before" ] || { listing >&2; fail "$1 wrote outside the folder"; }
   echo "$1: $found files, all inside"
   rm -rf in
 }
@@ -102,7 +102,8 @@ unzip -tqq "$work/all.zip" || fail "unzip -t finds the archive damaged"
 LC_ALL=C.UTF-8 unzip -q "$work/all.zip" -d in || fail "unzip failed"
 check unzip
 
-# One by one, under the names of Content-Disposition. curl takes the ASCII form, under which many would meet: each its own folder.
+# Downloads each file under the name in Content-Disposition. curl uses the ASCII form of the name, which several files share, so each
+# file gets its own folder.
 mkdir in
 n=0
 while read -r object; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Logins at an external provider, end to end: a server started for the run and npm's oidc-provider, a certified one.
+# Tests logins through an external OpenID provider end to end, with a private server and the certified npm package oidc-provider.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need node nodejs

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job through a PgBouncer that hands four connections round from transaction to transaction, set up as docs/operations.md says:
-# nothing may depend on the connection that an earlier statement had.
+# Uploads, downloads and logins through PgBouncer in transaction pooling mode with four server connections, configured as in
+# docs/operations.md. Fails if any code relies on session state of a connection.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
@@ -37,22 +37,22 @@ direct="postgres://consign@/consign?host=$work/postgres"
 export CONSIGN_SECRET_KEY=$(head -c 32 /dev/urandom | base64) CONSIGN_LISTEN_DATABASE_URL=$direct
 port=$(free_port) url="http://localhost:$port" data="$work/var"
 
-step "Migrations, past the pooler"
+step "Migrations, with a direct connection"
 CONSIGN_DATABASE_URL=$direct CONSIGN_DATA_DIR=$data CONSIGN_PUBLIC_URL=$url bin/consign migrate up
 export CONSIGN_DATABASE_URL="postgres://consign@127.0.0.1:$pooler/consign?default_query_exec_mode=cache_describe"
 start_server "$data" "$port" "$(free_port)" --demo
 
-step "The main job"
-DEMO_URL=$url CONSIGN_DATA_DIR=$data test/demo.sh >"$work/demo.log" 2>&1 || { cat "$work/demo.log" >&2; tail -n 20 "$work/server.log" >&2; fail "the main job does not work through PgBouncer"; }
+step "Upload and download: test/demo.sh"
+DEMO_URL=$url CONSIGN_DATA_DIR=$data test/demo.sh >"$work/demo.log" 2>&1 || { cat "$work/demo.log" >&2; tail -n 20 "$work/server.log" >&2; fail "test/demo.sh failed behind PgBouncer"; }
 tail -n 3 "$work/demo.log"
 
 
-step "Sixteen files at once, by as many strangers"
+step "Sixteen strangers upload one file each in parallel"
 head -c 3000000 /dev/urandom >"$work/file.bin"
 strangers=()
 for n in $(seq 16); do
   (
-    mkdir "$work/$n" && file="$work/file.bin" work="$work/$n" # the answers of each lie apart
+    mkdir "$work/$n" && file="$work/file.bin" work="$work/$n" # each subshell needs its own directory for responses
     reserve "$url/transfer/v2" "File $n"
     attach "$file" file
     curl -sS -f -o /dev/null -T "$file" -H "Authorization: $token" "$content"
@@ -71,7 +71,7 @@ call GET "$url/id/v3/profile" -H "Authorization: Bearer $access" >/dev/null
 call POST "$url/id/v3/auth/logout" -H "Authorization: Bearer $id_token" >/dev/null
 sleep 1
 status=$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $access" "$url/id/v3/profile")
-[ "$status" = 401 ] || fail "after signing out the access token is answered with $status"
+[ "$status" = 401 ] || fail "one second after logout the access token got status $status instead of 401"
 
-if grep -E 'level=(ERROR|WARN)' "$work/server.log"; then fail "the server complained"; fi
-step "Done: everything went through PgBouncer $(pgbouncer --version | sed -n 's/^PgBouncer //p')"
+if grep -E 'level=(ERROR|WARN)' "$work/server.log"; then fail "the server logged errors or warnings"; fi
+step "Done: all checks passed with PgBouncer $(pgbouncer --version | sed -n 's/^PgBouncer //p')"

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# The packages that speak to Postgres, on the versions of it that other releases of Debian have. Each release is bootstrapped once into
-# .tools, and the tests run in it; what is mounted there is gone with the script. TEST_POSTGRES names the releases.
+# Runs the tests of all packages that use Postgres against the Postgres versions of other Debian releases. Each release is
+# bootstrapped once into .tools; the tests run there in a chroot. The mounts live in a private mount namespace and vanish when the
+# script ends. TEST_POSTGRES lists the releases.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-[ "$(id -u)" = 0 ] || fail "run this as root: another release of Debian is entered by chroot"
+[ "$(id -u)" = 0 ] || fail "chroot needs root: run this as root"
 need debootstrap debootstrap
 need unshare util-linux
 
 for release in ${TEST_POSTGRES:-trixie forky}; do
   tree=.tools/debian-$release
   if [ ! -e "$tree/complete" ]; then
-    step "Debian $release (two minutes, once)"
+    step "Bootstrapping Debian $release (once, about two minutes)"
     rm -rf "$tree"
-    # the script of sid serves for all that the debootstrap of an older Debian does not know by name
+    # An older debootstrap has no script for newer releases; the script of sid works for all of them.
     debootstrap --variant=minbase --include=postgresql "$release" "$tree" http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$work/debootstrap.log" 2>&1 ||
-      { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap ended with an error"; }
+      { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
     mkdir -p "$tree/go/modules" "$tree/go/cache" "$tree/consign"
     touch "$tree/complete"
   fi

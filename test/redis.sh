@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rate limits that replicas share, on real Redis servers that the tests start on unix sockets, kill, and start again.
-# TEST_REDIS_SERVER names another program, such as valkey-server.
+# Tests the rate limits that replicas share in Redis. The tests start real Redis servers on unix sockets, kill them and restart them.
+# TEST_REDIS_SERVER selects another server program, such as valkey-server.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need "${TEST_REDIS_SERVER:-redis-server}" redis-server

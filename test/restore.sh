@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The restore drill. A server with people, transfers and half an upload is backed up by the very commands of docs/operations.md: while it
-# works, in maintenance, and stopped. Each backup comes back in a new place, and what was there must be there, byte for byte.
+# Tests backup and restore with the commands of docs/operations.md. Backs up a server with people, transfers and unfinished uploads
+# three times: while it runs, in maintenance mode, and stopped. Restores each backup into an empty directory and database. All rows
+# and files of the backup must be there, and every file must match byte for byte.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
@@ -9,14 +10,14 @@ guide=docs/operations.md
 pgbin=$(postgres_bin)
 export PATH="$root/bin:$pgbin:$PATH" CONSIGN_LOG_FORMAT=text CONSIGN_BCRYPT_COST=4
 
-documented() { # documented NAME: the commands of the guide that are marked with that name
+documented() { # documented NAME: runs the guide's code block marked with NAME
   awk -v mark="<!-- test/restore.sh runs this: $1 -->" '$0 == mark {found = 1} found && /^```/ {if (inside) exit; inside = 1; next} inside' "$guide" >"$work/$1.sh"
-  [ -s "$work/$1.sh" ] || fail "$guide has no commands marked $1"
+  [ -s "$work/$1.sh" ] || fail "$guide has no code block marked $1"
   sed 's/^/    /' "$work/$1.sh"
   (set -e; . "$work/$1.sh")
 }
 
-deliver() { # deliver SUBJECT FILE…: a whole transfer to the demo mailbox
+deliver() { # deliver SUBJECT FILE…: uploads and confirms a transfer to the demo mailbox
   local subject=$1 n=0 file
   shift
   reserve "$transfer" "$subject"
@@ -28,48 +29,48 @@ deliver() { # deliver SUBJECT FILE…: a whole transfer to the demo mailbox
   call POST "$reservation/confirm" -H "Authorization: $token" >/dev/null
 }
 
-check_transfer() { # check_transfer SUBJECT FILE…: the owner downloads exactly these files
+check_transfer() { # check_transfer SUBJECT FILE…: the owner downloads these files; each must match byte for byte
   local subject=$1 uid file object name
   shift
   call GET "$transfer/transfers?location=received&limit=50" -H "Authorization: Bearer $access" >"$work/list"
   uid=$(grep -oE '"uid":"[^"]*","type":"mailbox","state":"[^"]*","locked":(true|false),"subject":"[^"]*"' "$work/list" | grep "\"subject\":\"$subject\"" | member uid) || true
-  [ -n "$uid" ] || { cat "$work/list" >&2; fail "the transfer \"$subject\" is gone"; }
+  [ -n "$uid" ] || { cat "$work/list" >&2; fail "the transfer \"$subject\" is missing"; }
   call GET "$transfer/transfers/$uid" -H "Authorization: Bearer $access" >"$work/transfer"
   for file in "$@"; do
     name=$(basename "$file")
     object=$(grep -oE '"uid":"[^"]*","name":"[^"]*"' "$work/transfer" | grep "\"name\":\"$name\"" | member uid) || true
-    [ -n "$object" ] || fail "the file $name of \"$subject\" is gone"
+    [ -n "$object" ] || fail "the file $name of \"$subject\" is missing"
     curl -sS -f -o "$work/got" -H "Authorization: Bearer $access" "$transfer/transfers/$uid/objects/$object/content"
     cmp "$file" "$work/got" || fail "the file $name of \"$subject\" differs"
   done
-  echo "downloaded \"$subject\" ($# of its files), byte for byte"
+  echo "downloaded $# files of \"$subject\" without a difference"
 }
 
-resume() { # resume RESERVATION_URL TOKEN FILE OFFSET: the upload goes on where the restored server stands, and is delivered
+resume() { # resume RESERVATION_URL TOKEN FILE OFFSET: resumes the upload at the stored offset, which must be OFFSET, and confirms it
   local content="$1/objects/file-1/content" at
   at=$(held "$content" "$2")
-  [ "$at" = "$4" ] || fail "of the half upload $at bytes are held instead of $4"
+  [ "$at" = "$4" ] || fail "$at bytes of the unfinished upload are stored, want $4"
   send_range "$3" "$at" "$(wc -c <"$3")" "$content" "$2" >/dev/null
   call POST "$1/confirm" -H "Authorization: $2" >/dev/null
-  echo "resumed the half upload at byte $at"
+  echo "resumed the unfinished upload at byte $at"
 }
 
-check_people() { # the people are there; sets access, the owner's token for the rest
+check_people() { # both accounts exist and can sign in; sets access, the owner's access token
   consign person show ann@example.com >"$work/person"
-  grep -q 'Ann Archer' "$work/person" || fail "Ann is gone"
+  grep -q 'Ann Archer' "$work/person" || fail "Ann's account is missing"
   sign_in "$identity" ann@example.com "$ann" >/dev/null
   access=$(sign_in "$identity" "$owner" "$password")
   echo "Ann and the owner sign in with their passwords"
 }
 
-new_place() { # new_place NAME: an empty Postgres and an empty directory, and the settings of a server there
+new_place() { # new_place NAME: starts an empty Postgres, chooses an empty directory, exports the server settings for both
   place="$work/$1"
   start_postgres "$place"
   export CONSIGN_DATABASE_URL="postgres://consign@/consign?host=$place/postgres" CONSIGN_DATA_DIR="$place/var" CONSIGN_PUBLIC_URL="$url"
   export CONSIGN_STORAGE_URL="file://$place/objects" CONSIGN_SECRET_KEY="$secret" DATABASE="postgres://consign@/consign?host=$place/postgres" OBJECTS="$place/objects"
 }
 
-step "A server with people, a delivered transfer and half an upload"
+step "Start a server with people, a delivered transfer and two unfinished uploads"
 port=$(free_port) url="http://localhost:$port"
 transfer="$url/transfer/v2" identity="$url/id/v3" old="$work/old/var"
 mkdir -p "$work/old" "$work/files"
@@ -100,7 +101,7 @@ send_range "$work/files/half.bin" 0 4000000 "$content" "$between_token" >/dev/nu
 export DATABASE="postgres://consign@/consign?host=$old/postgres/socket" OBJECTS="$old/objects"
 secret=$(cat "$old/secret.key")
 
-step "Backup 1, of the server at work: things happen between the dump and the copy of the files"
+step "Backup 1, running server: uploads continue between the database dump and the file copy"
 export BACKUP="$work/backup-1"
 mkdir "$BACKUP"
 documented backup-database
@@ -109,7 +110,7 @@ send_range "$work/files/half.bin" 4000000 6000000 "$half/objects/file-1/content"
 send_range "$work/files/half.bin" 4000000 10000000 "$between/objects/file-1/content" "$between_token" >/dev/null
 documented backup-files
 
-step "Backup 2, in maintenance: nothing happens in between"
+step "Backup 2, maintenance mode: no changes between the database dump and the file copy"
 export BACKUP="$work/backup-2"
 mkdir "$BACKUP"
 beside maintenance on
@@ -117,43 +118,43 @@ documented backup-database
 documented backup-files
 beside maintenance off
 
-step "Backup 3, of the stopped server: its whole directory"
+step "Backup 3, stopped server: the whole data directory"
 stop_server
 export CONSIGN_DATA_DIR="$old" BACKUP="$work/backup-3"
 mkdir "$BACKUP"
 documented backup-stopped
 rm -rf "$work/old"
 
-step "Backup 1 in a new place: rows and files are of two moments, and nothing of the dump is missing"
+step "Restore backup 1: the files are newer than the rows, and no row lacks its file"
 export BACKUP="$work/backup-1"
 new_place one
 documented restore
 status=0
 consign fsck >"$work/fsck" || status=$?
 cat "$work/fsck"
-[ "$status" = 1 ] || fail "fsck ended with $status instead of 1"
-[ "$(grep -c '^orphan ' "$work/fsck")" = 1 ] || fail "one orphan was expected: the file delivered after the dump"
-if grep -E '^(lost|damaged) ' "$work/fsck"; then fail "something of the dump is missing"; fi
+[ "$status" = 1 ] || fail "fsck exited with $status instead of 1"
+[ "$(grep -c '^orphan ' "$work/fsck")" = 1 ] || fail "fsck must report exactly one orphan: the file delivered after the dump"
+if grep -E '^(lost|damaged) ' "$work/fsck"; then fail "fsck reports a file of the dump as lost or damaged"; fi
 consign fsck --accept | tail -n 1
 start_server "$place/var" "$port" "$admin"
 check_people
 check_transfer "Four files" "${first[@]}"
 resume "$half" "$half_token" "$work/files/half.bin" 4000000
 check_transfer "Half an upload" "$work/files/half.bin"
-# The store has all of this one, the row less than half: the client is told to start over, and does.
+# The store has the whole file, but the restored row says less than half. The server answers 416 and the client starts over.
 status=$(send_range "$work/files/half.bin" 4000000 10000000 "$between/objects/file-1/content" "$between_token" -o /dev/null -w '%{http_code}' 2>/dev/null || true)
-[ "$status" = 416 ] || fail "going on with the finished upload answered $status instead of 416"
+[ "$status" = 416 ] || fail "resuming the upload finished after the dump got status $status instead of 416"
 resume "$between" "$between_token" "$work/files/half.bin" 0
 check_transfer "Finished between dump and copy" "$work/files/half.bin"
 stop_server
 
-step "Backup 2 in a new place: fsck is clean"
+step "Restore backup 2: fsck finds nothing"
 export BACKUP="$work/backup-2"
 new_place two
 documented restore
 consign fsck
 start_server "$place/var" "$port" "$admin"
-[ "$(curl -s -o /dev/null -w '%{http_code}' "$transfer/environment")" = 503 ] || fail "the dump was made in maintenance, and the server is not in it"
+[ "$(curl -s -o /dev/null -w '%{http_code}' "$transfer/environment")" = 503 ] || fail "the dump was made in maintenance mode, but the restored server is not in maintenance mode"
 consign maintenance off
 for _ in $(seq 50); do
   [ "$(curl -s -o /dev/null -w '%{http_code}' "$transfer/environment")" = 200 ] && break
@@ -166,7 +167,7 @@ resume "$half" "$half_token" "$work/files/half.bin" 6000000
 check_transfer "Half an upload" "$work/files/half.bin"
 stop_server
 
-step "Backup 3 in a new place: the embedded default goes on from its own directory"
+step "Restore backup 3: the server with its embedded Postgres runs from the restored directory"
 unset CONSIGN_DATABASE_URL CONSIGN_STORAGE_URL CONSIGN_SECRET_KEY DATABASE OBJECTS
 mkdir "$work/three"
 chmod 755 "$work/three"
@@ -180,4 +181,4 @@ resume "$half" "$half_token" "$work/files/half.bin" 6000000
 check_transfer "Half an upload" "$work/files/half.bin"
 stop_server
 
-step "Done: three backups, three places, every byte."
+step "Done: all three backups restored without a difference."

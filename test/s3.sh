@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The blob store's conformance suite and uploads through whole servers, against a real S3 server: versitygw, built once into .tools.
-# With TEST_S3_URL (s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…) another service is used instead.
+# Runs the blob store's conformance suite, and uploads through complete servers, against a real S3 server: versitygw, built once into
+# .tools. TEST_S3_URL (s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…) selects another service.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 start_s3

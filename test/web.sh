@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The web client as people use it: Debian's chromium, driven by playwright-core, against a server started for the run.
-# Pictures of every page go to docs/screenshots with SCREENSHOTS=on, else to the run's own directory.
+# Tests the web client in Debian's chromium, driven by playwright-core, against a private server. Screenshots of every page go to
+# docs/screenshots with SCREENSHOTS=on, otherwise to the temporary directory of the run.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need node nodejs
@@ -12,7 +12,7 @@ if ! command -v chromium >/dev/null 2>&1; then
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-color-emoji fonts-noto-cjk >/dev/null
 fi
-for dir in test/web test/oidc; do # test/oidc has the external provider
+for dir in test/web test/oidc; do # test/oidc contains the external provider
   if [ ! -d "$dir/node_modules" ] || [ "$dir/package-lock.json" -nt "$dir/node_modules" ]; then
     (cd "$dir" && npm ci --silent --no-audit --no-fund && touch node_modules)
   fi
@@ -30,6 +30,6 @@ pictures="$work/pictures"
 [ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
 mkdir -p "$pictures"
 node test/web/run.mjs "http://localhost:$port" "$work/var" "$pictures" "$@"
-if [ "${SCREENSHOTS:-}" = on ] && command -v pngquant >/dev/null 2>&1; then # a third of the size, and nobody sees it
+if [ "${SCREENSHOTS:-}" = on ] && command -v pngquant >/dev/null 2>&1; then # reduces the size to a third without visible loss
   pngquant --force --ext .png --skip-if-larger "$pictures"/*.png || [ $? -eq 98 ]
 fi
