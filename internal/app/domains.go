@@ -97,7 +97,11 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		UploadConfirmations: c.UploadConfirmationsDay,
-		Now:                 a.now, Log: a.log,
+		Strangers: transfer.StrangerLimits{
+			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
+			MaxFiles: int32(c.StrangerMaxFiles),
+		},
+		Now: a.now, Log: a.log,
 	})
 	return nil
 }

@@ -69,6 +69,7 @@ type Error struct {
 	Message    string        // one sentence per kind, fixed by the specifications
 	Details    []string      // problems and what is expected, in English; no internals
 	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
+	Capacity   int           // of the full bucket that refused, for X-RateLimit-Limit; 0 when none did
 	cause      error
 }
 
@@ -122,6 +123,13 @@ func (e *Error) WithMessage(message string) *Error {
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// WithCapacity returns a copy that names the capacity of the bucket that refused.
+func (e *Error) WithCapacity(tokens int) *Error {
+	c := *e
+	c.Capacity = tokens
 	return &c
 }
 

@@ -140,7 +140,7 @@ func (s Style) Refusal(f *fault.Error) *fault.Error {
 	if s != Identity || f.Code != fault.ErrRateLimited.Code {
 		return f
 	}
-	overloaded := fault.ErrOverloaded.WithRetryAfter(f.RetryAfter).Because(f)
+	overloaded := fault.ErrOverloaded.WithRetryAfter(f.RetryAfter).WithCapacity(f.Capacity).Because(f)
 	overloaded.Details = f.Details
 	return overloaded
 }

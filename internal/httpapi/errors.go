@@ -65,6 +65,10 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(f.RetryAfter.Seconds())), 10))
 	}
+	if f.Capacity > 0 { // instead of the headers of a bucket that had room
+		h.Set("X-RateLimit-Limit", strconv.Itoa(f.Capacity))
+		h.Set("X-RateLimit-Remaining", "0")
+	}
 	if f.Kind == fault.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}

@@ -28,6 +28,7 @@ const (
 	ByEmail   By = "email address"
 	ByLink    By = "link"
 	ByOwner   By = "mailbox owner"
+	ByVisitor By = "mailbox owner and client address"
 )
 
 // Bucket is a kind of bucket. Each identifier has its own bucket of the kind.
@@ -98,11 +99,11 @@ func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error
 	return nil
 }
 
-// Refused returns the error for a refused result: the bucket's Refusal with the result's RetryAfter.
+// Refused returns the error for a refused result: the bucket's Refusal with the result's RetryAfter and capacity.
 func (b Bucket) Refused(result Result) *fault.Error {
 	refusal := b.Refusal
 	if refusal == nil {
 		refusal = fault.ErrRateLimited
 	}
-	return refusal.WithRetryAfter(result.RetryAfter)
+	return refusal.WithRetryAfter(result.RetryAfter).WithCapacity(result.Limit)
 }

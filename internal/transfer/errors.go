@@ -88,6 +88,10 @@ var (
 
 	// ErrNewTransfers: the bucket of new transfers to the owner is full.
 	ErrNewTransfers = fault.New(429003, "too many new transfers for this owner; try again later")
+	// ErrMailboxBusy: strangers have as many open reservations at the mailbox as they may have.
+	ErrMailboxBusy = fault.New(429011, "this mailbox has as many unfinished transfers as it takes; try again later").WithRetryAfter(time.Minute)
+	// ErrClientBusy: the client network has as many open reservations at the mailbox as it may have.
+	ErrClientBusy = fault.New(429012, "your network has as many unfinished transfers to this mailbox as it may have; confirm or cancel one, then try again").WithRetryAfter(time.Minute)
 	// ErrTooManyCodes: the daily number of codes for the link is used up.
 	ErrTooManyCodes = fault.New(429004, "ten codes were mailed for this link today; try again tomorrow")
 

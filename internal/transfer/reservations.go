@@ -15,6 +15,7 @@ type Reservation struct {
 	Organization         id.Organization
 	LimitsOrganization   id.Organization
 	Sender               id.Person // the uploader; zero: unknown
+	Client               string    // client network of a stranger; empty once confirmed or when unknown
 	Subject              string
 	Message              string
 	AnonSender           string

@@ -56,7 +56,7 @@ func TestMailboxGroups(t *testing.T) {
 	s.Stranger().Get(public + "-").WantError(transfer.ErrKeyInvalid)
 	s.Stranger().Get(s.Transfer + "/public/mailbox/the.office").WantError(transfer.ErrNotFound)
 	seen := s.Stranger().Get(public + "the.office").Want(http.StatusOK)
-	if seen.String("name") != "Office" || seen.String("mailboxes.0.email") != "bob@example.com" || seen.Value("mailboxUids") != nil || seen.Value("mailboxes.0.maxFiles") != 10_000.0 {
+	if seen.String("name") != "Office" || seen.String("mailboxes.0.email") != "bob@example.com" || seen.Value("mailboxUids") != nil || seen.Value("mailboxes.0.maxFiles") != 1_000.0 {
 		t.Errorf("%s", seen.Body)
 	}
 	s.Stranger().Post(s.Transfer+"/public/mailbox/"+seen.String("mailboxes.0.uid"), nil).Want(http.StatusCreated)

@@ -128,7 +128,7 @@ func TestPagesOfManyObjects(t *testing.T) {
 // TestConfirmingManyFiles: the uploader's mail lists a thousand files, and it and the audit record count all.
 func TestConfirmingManyFiles(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := start(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "10000"))
 	d := reserve(s)
 	d.attachMany(1001)
 	d.send("plan", []byte("1234567890"))

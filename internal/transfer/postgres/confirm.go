@@ -34,7 +34,7 @@ const maxSearchText = 64 << 10
 func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 	if _, err := database.Exec(ctx, s.q, "store transfer", `
 		WITH closed AS (
-			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1 WHERE uid = $2 AND state = 'open'
+			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1, client = NULL WHERE uid = $2 AND state = 'open'
 			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash, fields
 		), sums AS (
 			SELECT count(*) AS n, coalesce(sum(held), 0) AS bytes, left(string_agg(name, ' ' ORDER BY position), $9) AS names

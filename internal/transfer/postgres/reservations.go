@@ -15,7 +15,7 @@ const (
 	m.fields_schema, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
-	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, r.max_files,
+	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
 	JOIN directory.persons p ON p.person = r.owner` + accountJoins + `
@@ -50,16 +50,17 @@ func (r readReservation) held(owner transfer.Owner) HeldReservation {
 }
 
 // InsertMailboxReservation stores a stranger's reservation, if the mailbox exists. It does not lock the mailbox, since many
-// reserve at once: a concurrent deletion of the mailbox may miss the reservation, which then cannot be found any more.
+// reserve at once: a concurrent deletion of the mailbox may miss the reservation, which then cannot be found any more. The
+// caller holds LockStrangers.
 // Errors: transfer.ErrNotFound.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation) error {
 	return database.Changed(ctx, s.q, "store reservation", transfer.ErrNotFound, `
 		INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
-			locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-		SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17
+			locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client)
+		SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
 		FROM transfer.mailboxes m WHERE m.person = $2`,
 		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
-		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt)
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client))
 }
 
 // InsertReservation stores a sender's reservation with its recipients.

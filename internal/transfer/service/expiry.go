@@ -12,13 +12,16 @@ import (
 // ExpireReservations deletes open reservations whose lifetime has passed or that were cancelled in bulk, releases their volume
 // and purges their bytes.
 func (s *Service) ExpireReservations(ctx context.Context) error {
+	var unused []postgres.UnusedReservation
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		unused = nil
 		uids, err := tx.LockExpiredReservations(ctx, s.now(), expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
-		return len(uids), s.deleteReservations(ctx, tx, uids)
-	})
+		unused, err = s.deleteReservations(ctx, tx, uids)
+		return len(uids), err
+	}, func() { s.returnStrangersTransfers(ctx, unused) })
 }
 
 // ExpireTransfers erases transfers whose lifetime has passed.

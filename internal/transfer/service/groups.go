@@ -63,7 +63,7 @@ func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer
 				return
 			}
 			for _, m := range mailboxes {
-				if !yield(m, nil) {
+				if !yield(s.strangersView(m), nil) {
 					return
 				}
 			}

@@ -27,8 +27,9 @@ func (s *Service) registerJobs() {
 	s.registerIdentityHooks()
 }
 
-// inBatches repeats a transaction until it processes no row. Near ctx's deadline it returns jobs.Again.
-func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error)) error {
+// inBatches repeats a transaction until it processes no row, and calls committed after each. Near ctx's deadline it returns
+// jobs.Again.
+func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) (int, error), committed ...func()) error {
 	for {
 		var n int
 		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -38,6 +39,9 @@ func (s *Service) inBatches(ctx context.Context, batch func(tx *postgres.Store) 
 		})
 		if err != nil || n == 0 {
 			return err
+		}
+		for _, call := range committed {
+			call()
 		}
 		if jobs.DeadlineNear(ctx) {
 			return jobs.Again(0)

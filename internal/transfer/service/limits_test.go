@@ -118,7 +118,8 @@ func TestStrangersHashNothing(t *testing.T) {
 	}
 }
 
-// TestNewTransfersAreExactInParallel creates 50 reservations in parallel where 20 are allowed.
+// TestNewTransfersAreExactInParallel creates 50 reservations of a member and 50 of strangers in parallel where 20 of each are
+// allowed.
 func TestNewTransfersAreExactInParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,8 +127,8 @@ func TestNewTransfersAreExactInParallel(t *testing.T) {
 	ann := w.mailbox()
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	made := 0
-	for i := range 50 {
+	var made [2]int
+	for i := range 100 {
 		wait.Go(func() {
 			var err error
 			if i%2 == 0 {
@@ -138,15 +139,15 @@ func TestNewTransfersAreExactInParallel(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				made++
+				made[i%2]++
 			} else if !errors.Is(err, transfer.ErrNewTransfers) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	wait.Wait()
-	if made != 20 {
-		t.Errorf("%d were made", made)
+	if made != [2]int{20, 20} {
+		t.Errorf("%v were made", made)
 	}
 }
 

@@ -29,8 +29,15 @@ func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string)
 		return transfer.PublicMailbox{}, err
 	}
 	return s.mailboxes.Get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
-		return s.store.PublicMailbox(ctx, k, s.scope(c))
+		m, err := s.store.PublicMailbox(ctx, k, s.scope(c))
+		return s.strangersView(m), err
 	})
+}
+
+// strangersView returns a mailbox with the file limit of strangers' reservations.
+func (s *Service) strangersView(m transfer.PublicMailbox) transfer.PublicMailbox {
+	m.MaxFiles = min(m.FileLimit(), s.strangers.MaxFiles)
+	return m
 }
 
 // Mailbox returns the caller's own mailbox. Errors: transfer.ErrNotFound.

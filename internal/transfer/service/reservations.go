@@ -20,7 +20,7 @@ type Reserved struct {
 
 // ReserveMailbox creates a reservation for the mailbox under key.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Rejection,
-// transfer.ErrNewTransfers.
+// transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in BasicMetadata) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, c, key)
 	if err != nil {
@@ -30,18 +30,21 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	if c.Kind == token.KindUID || c.Kind == token.KindAccess {
 		r.Sender = c.Person
 	}
+	if c.Client.Address.IsValid() {
+		r.Client = ratelimit.AddressKey(c.Client.Address)
+	}
 	if err := s.mergeBasic(&r, in); err != nil {
 		return Reserved{}, err
 	}
 	if err := m.Rejection(); err != nil {
 		return Reserved{}, err
 	}
-	returnToken, err := s.takeNewTransfer(ctx, m.Person, m.Owner)
+	giveBack, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)
 	if err != nil {
 		return Reserved{}, err
 	}
-	if err := s.store.InsertMailboxReservation(ctx, r); err != nil {
-		returnToken()
+	if err := s.insertStrangers(ctx, r); err != nil {
+		giveBack()
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)
@@ -116,27 +119,6 @@ func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserve
 		return Reserved{}, err
 	}
 	return Reserved{Reservation: r, Token: raw}, nil
-}
-
-// takeNewTransfer takes a token from the owner's bucket of new transfers. returnToken returns it to the bucket.
-// Errors: transfer.ErrNewTransfers.
-func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (returnToken func(), err error) {
-	bucket := ratelimit.Bucket{
-		Name: "new-transfer", Limit: ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain},
-		By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers,
-	}
-	result, err := s.limiter.Take(ctx, bucket, owner.String())
-	if err != nil {
-		return nil, err
-	}
-	if !result.Allowed {
-		return nil, bucket.Refused(result)
-	}
-	return func() {
-		if err := s.limiter.Return(context.WithoutCancel(ctx), bucket, owner.String()); err != nil {
-			s.log.Warn("token of a refused reservation not returned to its bucket", "error", err)
-		}
-	}, nil
 }
 
 // Reservation returns a reservation and its objects to the holder of its token or its creator. Errors: transfer.ErrNotFound.
@@ -225,24 +207,34 @@ func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Call
 // CancelReservation cancels an open reservation, releases its volume and purges its bytes.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
 func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
-	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+	var unused []postgres.UnusedReservation
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
 		if err != nil {
 			return err
 		}
-		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
+		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
 	})
+	if err == nil {
+		s.returnStrangersTransfers(ctx, unused)
+	}
+	return err
 }
 
-// deleteReservations deletes locked, open reservations with their objects and enqueues the purge of the bytes.
-func (s *Service) deleteReservations(ctx context.Context, tx *postgres.Store, uids []id.Reservation) error {
-	if _, err := s.content.DeleteObjects(ctx, tx, uids, ""); err != nil {
-		return err
+// deleteReservations deletes locked, open reservations with their objects and enqueues the purge of the bytes. Once the
+// transaction has committed, the caller passes the unused reservations to returnStrangersTransfers.
+func (s *Service) deleteReservations(ctx context.Context, tx *postgres.Store, uids []id.Reservation) ([]postgres.UnusedReservation, error) {
+	unused, err := tx.UnusedReservations(ctx, uids)
+	if err != nil {
+		return nil, err
 	}
-	return tx.DeleteReservations(ctx, uids)
+	if _, err := s.content.DeleteObjects(ctx, tx, uids, ""); err != nil {
+		return nil, err
+	}
+	return unused, tx.DeleteReservations(ctx, uids)
 }
 
 // OpenReservation is a stranger's open reservation as the owner of the mailbox sees it.
@@ -263,13 +255,19 @@ func (s *Service) CancelMailboxReservation(ctx context.Context, c token.Caller, 
 	if _, err := s.Mailbox(ctx, c); err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+	var unused []postgres.UnusedReservation
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.now()); err != nil {
 			return err
 		}
-		if err := s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
+		var err error
+		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})
 	})
+	if err == nil {
+		s.returnStrangersTransfers(ctx, unused)
+	}
+	return err
 }

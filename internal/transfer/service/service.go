@@ -13,6 +13,7 @@
 //  1. The homes (LockHomes, an advisory lock): shared by writers of anything with a home host, exclusive for moves to
 //     another home host and for deletions.
 //  2. The groups of an organization (LockGroups, an advisory lock): before a group is added.
+//     Likewise the strangers of a mailbox (LockStrangers, an advisory lock): before a stranger's reservation is added.
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).
@@ -68,6 +69,7 @@ type Options struct {
 	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
+	Strangers           transfer.StrangerLimits
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -93,6 +95,7 @@ type Service struct {
 	resumeLifetime      time.Duration
 	recordAge           time.Duration
 	uploadConfirmations int
+	strangers           transfer.StrangerLimits
 
 	now func() time.Time
 	log *slog.Logger
@@ -108,7 +111,7 @@ func New(o Options) *Service {
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
-		resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
+		resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations, strangers: o.Strangers,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

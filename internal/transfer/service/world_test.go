@@ -149,13 +149,16 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
 		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
-		UploadConfirmations: 10, Now: w.now, Log: log,
+		UploadConfirmations: 10, Strangers: strangers, Now: w.now, Log: log,
 	}
 	for _, apply := range change {
 		apply(&o)
 	}
 	return service.New(o), files
 }
+
+// strangers are the limits of a world's strangers: none that a test reaches without lowering them.
+var strangers = transfer.StrangerLimits{NetworkShare: 100, Reservations: 10_000, NetworkReservations: 10_000, MaxFiles: 10_000}
 
 const day = 24 * time.Hour
 

@@ -113,6 +113,8 @@ export const TransferCode = Object.freeze({
   OFFSET: 416001,
   NEW_TRANSFERS: 429003,
   TOO_MANY_CODES: 429004,
+  MAILBOX_BUSY: 429011,
+  CLIENT_BUSY: 429012,
   STORAGE_FULL: 503010,
   STOPPING: 503011,
 });
@@ -219,6 +221,8 @@ const transferSentences = {
   [TransferCode.OFFSET]: () => T("The upload got out of step and goes on from where the server stands."),
   [TransferCode.NEW_TRANSFERS]: () => T("The owner has received very many transfers in a short time. Please try again later."),
   [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),
+  [TransferCode.MAILBOX_BUSY]: () => T("This mailbox has no room for more unfinished transfers. Please try again later."),
+  [TransferCode.CLIENT_BUSY]: () => T("Too much is being sent from your network at once. Please finish or wait, then try again."),
   [TransferCode.STORAGE_FULL]: () => T("The server has no room at the moment. What has arrived is kept."),
   [TransferCode.STOPPING]: () => T("The service takes a short break and will be back soon."),
 };

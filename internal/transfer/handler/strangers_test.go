@@ -1,0 +1,150 @@
+package handler_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// behindProxy makes the kit believe X-Forwarded-For, with the strangers' limits of production.
+func behindProxy(options ...testkit.Option) []testkit.Option {
+	return append([]testkit.Option{
+		testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""), testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", ""),
+	}, options...)
+}
+
+// from is a stranger at a client address.
+func from(s *testkit.Server, address string) *testkit.Person {
+	return s.Stranger().With("X-Forwarded-For", address)
+}
+
+// TestStrangersCannotCloseAMailbox: 20 anonymous requests of one address neither close the mailbox for other addresses nor keep
+// the owner from sending.
+func TestStrangersCannotCloseAMailbox(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t, behindProxy()...)
+	public := s.Transfer + "/public/mailbox/ann"
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := 0
+	for i := range 40 {
+		wait.Go(func() {
+			got := from(s, fmt.Sprintf("2001:db8::%x", i+1)).Post(public, nil) // one /64 is one client
+			mu.Lock()
+			defer mu.Unlock()
+			if got.Status == http.StatusCreated {
+				made++
+				return
+			}
+			got.WantError(transfer.ErrNewTransfers)
+			if limit, rest := got.Header.Get("X-RateLimit-Limit"), got.Header.Get("X-RateLimit-Remaining"); limit != "5" || rest != "0" {
+				t.Errorf("a refusal names a bucket of %s with room for %s", limit, rest)
+			}
+			if got.Header.Get("Retry-After") != "240" {
+				t.Errorf("Retry-After %s", got.Header.Get("Retry-After"))
+			}
+		})
+	}
+	wait.Wait()
+	if made != 5 {
+		t.Errorf("one client network made %d of 20 reservations", made)
+	}
+	for i := range 15 {
+		from(s, fmt.Sprintf("192.0.2.%d", i+1)).Post(public, nil).Want(http.StatusCreated)
+	}
+	full := from(s, "192.0.2.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
+	if limit := full.Header.Get("X-RateLimit-Limit"); limit != "20" {
+		t.Errorf("the strangers' bucket has a capacity of %s", limit)
+	}
+	for range 20 {
+		ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated)
+	}
+	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNewTransfers)
+}
+
+// TestUnusedReservationsGiveTheirTokenBack: a stranger's reservation that is cancelled, or expires, without bytes does not count as
+// a new transfer. One that held bytes does.
+func TestUnusedReservationsGiveTheirTokenBack(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Env("CONSIGN_RESERVATION_LIFETIME", "1h"))...)
+	public := s.Transfer + "/public/mailbox/ann"
+	post := func() (draft, *testkit.Response) {
+		got := from(s, "192.0.2.1").Post(public, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"})
+		raw := strings.TrimPrefix(got.Header.Get("Authorization"), "Bearer ")
+		if got.Status != http.StatusCreated {
+			return draft{}, got
+		}
+		return draft{Person: s.Stranger().As(raw), uid: got.String("uid"), path: s.Transfer + "/reservations/" + got.String("uid")}, got
+	}
+	for range 10 {
+		d, got := post()
+		got.Want(http.StatusCreated)
+		d.attach("a", 3) // announced, not sent
+		d.Delete(d.path).Want(http.StatusNoContent)
+	}
+	d, got := post()
+	got.Want(http.StatusCreated)
+	ann.Delete(s.Transfer + "/mailbox/reservations/" + d.uid).Want(http.StatusNoContent)
+	if _, got = post(); got.Status != http.StatusCreated { // expires below
+		got.Want(http.StatusCreated)
+	}
+	s.Clock.Advance(2 * time.Hour)
+	if err := s.App.Jobs.RunOnce(t.Context(), service.ExpireReservationsJob); err != nil {
+		t.Fatal(err)
+	}
+	if d, got = post(); got.Status != http.StatusCreated {
+		got.Want(http.StatusCreated)
+	}
+	d.send("a", []byte("abc"))
+	d.Delete(d.path).Want(http.StatusNoContent)
+	_, got = post()
+	got.WantError(transfer.ErrNewTransfers)
+}
+
+// TestOpenReservationsOfStrangersAreBounded: a mailbox and a client network have a number of open reservations that parallel
+// requests do not exceed.
+func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
+		testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", "4"), testkit.Env("CONSIGN_STRANGER_MAX_FILES", "2"))...)
+	public := s.Transfer + "/public/mailbox/ann"
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := map[string]int{}
+	for i := range 20 {
+		wait.Go(func() {
+			client := fmt.Sprintf("192.0.2.%d", i%2)
+			got := from(s, client).Post(public, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if got.Status == http.StatusCreated {
+				made[client]++
+			} else if code := int(got.Number("error.code")); code != transfer.ErrMailboxBusy.Code && code != transfer.ErrClientBusy.Code {
+				t.Errorf("answered %d %d", got.Status, code)
+			}
+		})
+	}
+	wait.Wait()
+	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
+		t.Errorf("made %v", made)
+	}
+	from(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
+	list := ann.Get(s.Transfer + "/mailbox/reservations").Want(http.StatusOK).Value("reservations").([]any)
+	ann.Delete(s.Transfer + "/mailbox/reservations/" + list[0].(map[string]any)["uid"].(string)).Want(http.StatusNoContent)
+	if got := from(s, "192.0.2.3").Post(public, nil).Want(http.StatusCreated); got.Value("maxFiles") != 2.0 {
+		t.Errorf("a stranger may attach %v files", got.Value("maxFiles"))
+	}
+	if got := s.Stranger().Get(public).Want(http.StatusOK); got.Value("maxFiles") != 2.0 {
+		t.Errorf("the mailbox takes %v files", got.Value("maxFiles"))
+	}
+	if got := ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated); got.Value("maxFiles") != 10_000.0 {
+		t.Errorf("a member may attach %v files", got.Value("maxFiles"))
+	}
+}

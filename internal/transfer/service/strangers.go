@@ -1,0 +1,105 @@
+package service
+
+import (
+	"context"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// The buckets of new transfers (contract 4.2). Owners send from a bucket of their own, so strangers cannot empty it. Of the
+// strangers' bucket of a mailbox one client network takes its share at most.
+func newTransferBucket(l ratelimit.Limit) ratelimit.Bucket {
+	return ratelimit.Bucket{Name: "new-transfer", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
+}
+
+func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
+	return ratelimit.Bucket{Name: "new-transfer-stranger", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
+}
+
+func visitorBucket(l ratelimit.Limit, percent int) ratelimit.Bucket {
+	if l.Capacity > 0 {
+		l.Capacity = max(1, l.Capacity*percent/100)
+	}
+	l.PerSecond = l.PerSecond * float64(percent) / 100
+	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l, By: ratelimit.ByVisitor, Essential: true, Refusal: transfer.ErrNewTransfers}
+}
+
+func transferLimit(o transfer.Owner) ratelimit.Limit {
+	return ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain}
+}
+
+// takeNewTransfer takes a token from the owner's own bucket of new transfers. giveBack returns it.
+// Errors: transfer.ErrNewTransfers.
+func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (giveBack func(), err error) {
+	return s.takeToken(ctx, newTransferBucket(transferLimit(o)), owner.String())
+}
+
+// takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
+// bucket of the mailbox. It takes both or none; giveBack returns them. Errors: transfer.ErrNewTransfers.
+func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (giveBack func(), err error) {
+	limit := transferLimit(o)
+	returnVisitors := func() {}
+	if client != "" {
+		if returnVisitors, err = s.takeToken(ctx, visitorBucket(limit, s.strangers.NetworkShare), visitor(owner, client)); err != nil {
+			return nil, err
+		}
+	}
+	returnStrangers, err := s.takeToken(ctx, strangersBucket(limit), owner.String())
+	if err != nil {
+		returnVisitors()
+		return nil, err
+	}
+	return func() { returnStrangers(); returnVisitors() }, nil
+}
+
+// visitor returns the identifier of a client network at a mailbox.
+func visitor(owner id.Person, client string) string { return owner.String() + " " + client }
+
+// takeToken takes a token from a bucket. giveBack returns it. Errors: the bucket's refusal.
+func (s *Service) takeToken(ctx context.Context, b ratelimit.Bucket, identifier string) (giveBack func(), err error) {
+	result, err := s.limiter.Take(ctx, b, identifier)
+	if err != nil {
+		return nil, err
+	}
+	if !result.Allowed {
+		return nil, b.Refused(result)
+	}
+	return func() { s.returnToken(ctx, b, identifier) }, nil
+}
+
+func (s *Service) returnToken(ctx context.Context, b ratelimit.Bucket, identifier string) {
+	if err := s.limiter.Return(context.WithoutCancel(ctx), b, identifier); err != nil {
+		s.log.Warn("token not returned to its bucket", "bucket", b.Name, "error", err)
+	}
+}
+
+// returnStrangersTransfers returns the tokens of reservations that ended without a transfer and without bytes.
+func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgres.UnusedReservation) {
+	for _, r := range unused {
+		limit := ratelimit.Limit{Capacity: r.TransferLimit, PerSecond: r.TransferDrain}
+		s.returnToken(ctx, strangersBucket(limit), r.Owner.String())
+		if r.Client != "" {
+			s.returnToken(ctx, visitorBucket(limit, s.strangers.NetworkShare), visitor(r.Owner, r.Client))
+		}
+	}
+}
+
+// insertStrangers stores a stranger's reservation if the mailbox and the client network may have one more.
+// Errors: transfer.ErrNotFound, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
+func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		open, err := tx.LockStrangers(ctx, r.Owner, r.Client, r.CreatedAt)
+		switch {
+		case err != nil:
+			return err
+		case r.Client != "" && open.Client >= s.strangers.NetworkReservations:
+			return transfer.ErrClientBusy
+		case open.All >= s.strangers.Reservations:
+			return transfer.ErrMailboxBusy
+		}
+		return tx.InsertMailboxReservation(ctx, r)
+	})
+}
