@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
@@ -88,7 +89,11 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}
 	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
 	store := transferpostgres.New(a.DB)
-	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log})
+	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
+		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
+		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,
+		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
+	}})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher,

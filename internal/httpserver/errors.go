@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -65,7 +66,8 @@ func (s *Server) public(ctx context.Context, err error) (*fault.Error, error) {
 	if s.classify != nil && errors.As(s.classify(err), &f) {
 		return f, nil
 	}
-	if canceled || errors.Is(err, context.DeadlineExceeded) {
+	outOfDescriptors := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	if canceled || outOfDescriptors || errors.Is(err, context.DeadlineExceeded) {
 		return fault.ErrUnavailable.WithRetryAfter(unavailableRetry), nil
 	}
 	return fault.ErrInternal, nil

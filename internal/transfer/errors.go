@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -69,6 +70,11 @@ var (
 	// ErrAdminRole: the caller is not an Organization.Admin.
 	ErrAdminRole = fault.New(403052, "this needs the role Organization.Admin")
 
+	// ErrMailboxUnconfirmed: strangers hold as many unconfirmed bytes at the mailbox as they may.
+	ErrMailboxUnconfirmed = fault.New(403071, "unfinished transfers to this mailbox hold as many bytes as they may; what arrived is kept, go on when others are confirmed or have expired")
+	// ErrClientUnconfirmed: the client network holds as many unconfirmed bytes at the mailbox as it may.
+	ErrClientUnconfirmed = fault.New(403072, "unfinished transfers of your network to this mailbox hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.
@@ -92,14 +98,30 @@ var (
 	ErrMailboxBusy = fault.New(429011, "this mailbox has as many unfinished transfers as it takes; try again later").WithRetryAfter(time.Minute)
 	// ErrClientBusy: the client network has as many open reservations at the mailbox as it may have.
 	ErrClientBusy = fault.New(429012, "your network has as many unfinished transfers to this mailbox as it may have; confirm or cancel one, then try again").WithRetryAfter(time.Minute)
+	// ErrReservationUploads: the reservation has as many parallel uploads as it may have.
+	ErrReservationUploads = fault.New(429013, "too many parallel uploads to this reservation; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
+	// ErrClientUploads: the client network has as many parallel uploads as it may have.
+	ErrClientUploads = fault.New(429014, "too many parallel uploads from your network; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
 	// ErrTooManyCodes: the daily number of codes for the link is used up.
 	ErrTooManyCodes = fault.New(429004, "ten codes were mailed for this link today; try again tomorrow")
 
 	// ErrStorageFull: the storage has no room.
 	ErrStorageFull = fault.New(503010, "the server has no room for more bytes; acknowledged bytes are kept").WithRetryAfter(30 * time.Second)
+	// ErrUploads: the server has as many parallel uploads as it takes.
+	ErrUploads = fault.New(503021, "the server takes no more parallel uploads at the moment; send this part again").WithRetryAfter(5 * time.Second)
 	// ErrStopping: the server shuts down.
 	ErrStopping = fault.New(503011, "the server is stopping; acknowledged bytes are kept, continue from the offset that HEAD returns").WithRetryAfter(5 * time.Second)
 )
+
+// VolumeRefused reports whether err says that a volume has no room.
+func VolumeRefused(err error) bool {
+	for _, refusal := range []error{ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume, ErrMailboxUnconfirmed, ErrClientUnconfirmed} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
 
 // Confirmed returns ErrConfirmed with the uid of the transfer that the reservation became.
 func Confirmed(uid id.Transfer) error {

@@ -26,6 +26,7 @@ type GroupMember struct {
 type Usage struct {
 	Month             string // YYYY-MM
 	UploadBytes       int64
+	ReservedBytes     int64 // reserved for uploads under way, not in UploadBytes
 	UploadLimit       int64
 	InOrganization    bool // false: the organization's figures are zero
 	OrganizationBytes int64

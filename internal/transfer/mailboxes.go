@@ -41,6 +41,7 @@ type Account struct {
 
 	UploadLimit      int64 // bytes a month; negative: none
 	UploadHeld       int64
+	UploadReserved   int64 // for uploads under way
 	OrganizationHeld int64
 }
 

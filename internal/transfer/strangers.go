@@ -2,10 +2,8 @@ package transfer
 
 // StrangerLimits bound what strangers may occupy at one mailbox: all of them together, and those of one client network.
 type StrangerLimits struct {
-	NetworkShare            int   // percent of the bucket of new transfers that one client network may take
-	Reservations            int   // open reservations
-	NetworkReservations     int   // open reservations of one client network
-	UnconfirmedBytes        int64 // bytes held or set aside for open reservations
-	NetworkUnconfirmedBytes int64 // the same of one client network
-	MaxFiles                int32 // objects of one reservation
+	NetworkShare        int   // percent of the bucket of new transfers that one client network may take
+	Reservations        int   // open reservations
+	NetworkReservations int   // open reservations of one client network
+	MaxFiles            int32 // objects of one reservation
 }

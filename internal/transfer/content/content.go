@@ -9,7 +9,7 @@
 //
 // An upload takes the writer lease of its object (writerLeases and the epoch in the object's row) and holds no database
 // transaction while bytes arrive. Transactions lock rows in the order of package service: reservation, object, volumes.
-// layouts.mu and writerLeases.mu are leaf locks: nothing else is locked while they are held.
+// layouts.mu, slots.mu and writerLeases.mu are leaf locks: nothing else is locked while they are held.
 package content
 
 import (
@@ -32,6 +32,7 @@ type Options struct {
 	Blobs     blob.Store
 	Jobs      *jobs.Runner
 	OrphanAge time.Duration // minimum age of bytes without a row before they are swept
+	Limits    Limits
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -43,11 +44,13 @@ type Service struct {
 	blobs     blob.Store
 	jobs      *jobs.Runner
 	orphanAge time.Duration
+	limits    Limits
 
 	now func() time.Time
 	log *slog.Logger
 
 	leases  writerLeases
+	slots   slots
 	purges  purges
 	layouts *layouts
 }
@@ -62,7 +65,7 @@ const (
 // New returns a Service and registers its jobs.
 func New(o Options) *Service {
 	s := &Service{
-		store: o.Store, blobs: o.Blobs, jobs: o.Jobs, orphanAge: o.OrphanAge, now: o.Now, log: o.Log,
+		store: o.Store, blobs: o.Blobs, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
 		layouts: newLayouts(),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)

@@ -24,7 +24,8 @@ type session struct {
 	row   postgres.Upload
 	scope postgres.Scope
 	in    Part
-	lease postgres.WriterLease
+	lease writerLease
+	pace  *pace
 
 	blob     blob.Writer
 	whole    hash.Hash // SHA-256 of all bytes written, durable or not
@@ -34,6 +35,7 @@ type session struct {
 	mimeType string    // empty: not known yet
 
 	want      int64     // bytes of the request
+	end       int64     // bytes of the object after the request
 	written   int64     // bytes of the object in the store, durable or not
 	held      int64     // durable bytes that the row claims
 	shaState  []byte    // state of whole after held bytes
@@ -45,12 +47,13 @@ type session struct {
 	deleted   bool      // the object has been deleted
 }
 
-func (s *Service) newSession(u postgres.Upload, lease postgres.WriterLease, sc postgres.Scope, in Part) *session {
+func (s *Service) newSession(u postgres.Upload, lease writerLease, sc postgres.Scope, in Part) *session {
 	want := partLength(u, in)
 	w := &session{
 		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, lease: lease,
 		whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
-		want: want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: want, renewed: time.Now(),
+		want: want, end: u.Held + want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: lease.granted, renewed: time.Now(),
+		pace: newPace(s.limits, in.Body),
 	}
 	if in.ContentDigest != nil {
 		w.part = sha256.New()
@@ -126,19 +129,23 @@ func (w *session) close() {
 func (w *session) copy(ctx context.Context) error {
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
-	end := w.written + w.want
-	for w.written < end {
-		buffer := (*pooled)[:min(int64(len(*pooled)), end-w.written)]
-		n, readErr := w.in.Body.Read(buffer)
+	for w.written < w.end {
+		if w.ahead() == 0 {
+			if err := w.checkpoint(ctx); err != nil {
+				return err
+			}
+		}
+		buffer := (*pooled)[:min(int64(len(*pooled)), w.end-w.written, w.ahead())]
+		n, readErr := w.pace.Read(buffer)
 		if n > 0 {
 			if err := w.write(ctx, buffer[:n]); err != nil {
 				return err
 			}
 		}
-		if readErr != nil && w.written < end {
+		if readErr != nil && w.written < w.end {
 			return w.bodyError(ctx, readErr)
 		}
-		if ctx.Err() != nil && w.written < end {
+		if ctx.Err() != nil && w.written < w.end {
 			return w.bodyError(ctx, ctx.Err())
 		}
 	}
@@ -171,15 +178,22 @@ func (w *session) write(ctx context.Context, p []byte) error {
 	return nil
 }
 
-// checkpoint flushes the bytes written and renews the lease. Before a digest is verified it only renews the lease.
+// checkpoint flushes the bytes written, renews the lease and moves the window of volume. Before a digest is verified nothing is
+// flushed. Errors: those of reserve when volume for the next byte is missing.
 func (w *session) checkpoint(ctx context.Context) error {
 	if w.allOrNone {
-		return w.saveProgress(ctx, w.held, w.shaState, nil, false)
+		if err := w.saveProgress(ctx, w.held, w.shaState, nil, false); err != nil {
+			return err
+		}
+		return w.moveWindow(ctx)
 	}
 	if err := w.sniffType(); err != nil {
 		return err
 	}
-	return w.flush(ctx, false)
+	if err := w.flush(ctx, false); err != nil {
+		return err
+	}
+	return w.moveWindow(ctx)
 }
 
 // flush syncs the bytes written and then saves them as held.
@@ -207,7 +221,7 @@ func (w *session) flush(ctx context.Context, last bool) error {
 func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []byte, last bool) error {
 	now := time.Now()
 	p := postgres.Progress{
-		Object: w.row.UID, Epoch: w.lease.Epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
+		Object: w.row.UID, Epoch: w.lease.epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
 		MIMEType: w.mimeType,
 	}
 	if held == w.written {
@@ -252,6 +266,9 @@ func (w *session) leaseLost(ctx context.Context) error {
 func (w *session) bodyError(ctx context.Context, err error) error {
 	if cause := interrupted(ctx, err); cause != nil {
 		return cause
+	}
+	if w.pace.slow.Load() {
+		return transfer.ErrBodyLength.With(fmt.Sprintf("body: fewer than %d bytes a second arrived; what arrived is kept, go on from there", w.s.limits.MinimumRate))
 	}
 	missing := transfer.ErrBodyLength.With(fmt.Sprintf("body: ended after %d of %d bytes; what arrived is kept, go on from there", w.written-w.row.Held, w.want))
 	if errors.Is(err, io.EOF) {

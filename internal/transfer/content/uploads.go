@@ -55,7 +55,9 @@ const (
 //
 // Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, *transfer.RangeError,
 // transfer.ErrBodyLength, transfer.ErrDigest, transfer.ErrOvertaken, transfer.ErrMIMEType, transfer.ErrPersonalVolume,
-// transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume, transfer.ErrStorageFull, transfer.ErrStopping.
+// transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume, transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed,
+// transfer.ErrStorageFull, transfer.ErrStopping, transfer.ErrReservationUploads, transfer.ErrClientUploads,
+// transfer.ErrUploads.
 func (s *Service) Upload(ctx context.Context, to Target, in Part) (transfer.Object, error) {
 	o, err := s.upload(ctx, to, in)
 	var refusal *fault.Error
@@ -66,17 +68,22 @@ func (s *Service) Upload(ctx context.Context, to Target, in Part) (transfer.Obje
 }
 
 func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Object, error) {
+	release, err := s.slots.acquire(ctx, to.Reservation, s.limits)
+	if err != nil {
+		return transfer.Object{}, err
+	}
+	defer release()
 	u, lease, err := s.beginUpload(ctx, to, in)
 	if err != nil {
 		return transfer.Object{}, err
 	}
 	w := s.newSession(u, lease, to.Scope, in)
-	if lease.Epoch == 0 { // an empty object: there is nothing to write
+	if lease.epoch == 0 { // an empty object: there is nothing to write
 		return u.Object, cmp.Or(w.expectEnd(), w.verify())
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	holder := &leaseHolder{epoch: lease.Epoch, stop: stop, done: make(chan struct{})}
+	holder := &leaseHolder{epoch: lease.epoch, stop: stop, done: make(chan struct{})}
 	previous, ok := s.leases.acquire(u.UID, holder, transfer.ErrOvertaken)
 	if !ok {
 		close(holder.done)
@@ -100,9 +107,9 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 	return w.finish(ctx, failure)
 }
 
-// beginUpload admits the request, raises the object's writer epoch and reserves the volume. The epoch is 0 for an empty
+// beginUpload admits the request, raises the object's writer epoch and reserves the first window of volume. The epoch is 0 for an empty
 // object, which needs no writer.
-func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, lease postgres.WriterLease, err error) {
+func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, lease writerLease, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if u, err = tx.LockUpload(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
 			return err
@@ -125,16 +132,8 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		if restart {
 			u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
 		}
-		lease, err = tx.BeginUpload(ctx, u, partLength(u, in), leaseTime, transfer.Month(to.Scope.Now))
-		switch {
-		case err != nil:
-			return err
-		case !lease.PersonAdmitted:
-			return transfer.ErrPersonalVolume
-		case !lease.SubscriptionAdmits:
-			return transfer.ErrSubscriptionVolume
-		}
-		return nil
+		lease, err = s.reserve(ctx, tx, u, min(partLength(u, in), s.limits.Window), 1, transfer.Month(to.Scope.Now))
+		return err
 	})
 	return u, lease, err
 }

@@ -72,11 +72,11 @@ func (l *writerLeases) held(o id.Object) bool {
 
 // awaitLease returns once no other writer touches the object's bytes. A writer of this process closes its done; one of
 // another process has stopped when its lease has expired.
-func (s *Service) awaitLease(ctx context.Context, previous *leaseHolder, u postgres.Upload, lease postgres.WriterLease) error {
+func (s *Service) awaitLease(ctx context.Context, previous *leaseHolder, u postgres.Upload, lease writerLease) error {
 	if previous != nil {
 		<-previous.done // it has been stopped; waiting even when this request is cancelled keeps the order of writers
 	}
-	if rest := time.Until(u.LeaseUntil); rest > 0 && (previous == nil || previous.epoch != lease.Epoch-1) {
+	if rest := time.Until(u.LeaseUntil); rest > 0 && (previous == nil || previous.epoch != lease.epoch-1) {
 		timer := time.NewTimer(min(rest, leaseTime))
 		defer timer.Stop()
 		select {

@@ -3,9 +3,11 @@ package handler
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -33,11 +35,16 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := partFrom(w, r)
+	in, err := partFrom(r)
 	if err != nil {
 		return err
 	}
+	body := &streamedBody{r: r, w: w}
+	in.Body = body
 	o, err := h.service.Upload(r.Context(), caller(r), uid, clientID, in)
+	if unread := body.end(); unread && r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close") // what is left of the body would be read as the next request
+	}
 	var bad *transfer.RangeError
 	if errors.As(err, &bad) {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
@@ -49,8 +56,8 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // partFrom returns the body of an upload and the headers that describe it.
-func partFrom(w http.ResponseWriter, r *http.Request) (content.Part, error) {
-	in := content.Part{Length: r.ContentLength, Body: streamedBody{r: r, w: w}}
+func partFrom(r *http.Request) (content.Part, error) {
+	in := content.Part{Length: r.ContentLength}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return in, fault.ErrUnsupported.With("Content-Encoding: must be identity; send the bytes uncompressed")
 	}
@@ -85,12 +92,39 @@ func digest(p *fault.Problems, r *http.Request, header string) []byte {
 type streamedBody struct {
 	r *http.Request
 	w http.ResponseWriter
+
+	read  int64 // bytes; by the one goroutine that reads
+	eof   bool
+	mu    sync.Mutex
+	cut   bool // a Read was interrupted: nothing can be read from the connection any more
+	ended bool
 }
 
 // Read implements io.Reader.
-func (b streamedBody) Read(p []byte) (int, error) { return b.r.Body.Read(p) }
+func (b *streamedBody) Read(p []byte) (int, error) {
+	n, err := b.r.Body.Read(p)
+	b.read += int64(n)
+	b.eof = b.eof || errors.Is(err, io.EOF)
+	return n, err
+}
 
 // Interrupt makes a blocked Read fail.
-func (b streamedBody) Interrupt() {
+func (b *streamedBody) Interrupt() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
+		return
+	}
+	b.cut = true
 	_ = http.NewResponseController(b.w).SetReadDeadline(time.Unix(1, 0)) // a writer without deadlines has no blocked Read
+}
+
+// end makes Interrupt do nothing from now on. It reports whether the connection can serve no further request: a Read was
+// interrupted, or bytes of the body were not read.
+func (b *streamedBody) end() (unread bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ended = true
+	complete := b.eof || b.r.ContentLength >= 0 && b.read >= b.r.ContentLength
+	return b.cut || !complete
 }

@@ -9,6 +9,7 @@ import (
 type usageResponse struct {
 	Month                  string `json:"month"`
 	UploadBytes            int64  `json:"uploadBytes"`
+	ReservedBytes          int64  `json:"reservedBytes"`
 	UploadLimitBytes       *int64 `json:"uploadLimitBytes"`
 	OrganizationBytes      *int64 `json:"organizationBytes"`
 	OrganizationLimitBytes *int64 `json:"organizationLimitBytes"`
@@ -20,7 +21,7 @@ func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
+	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, ReservedBytes: u.ReservedBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
 	if u.InOrganization {
 		b.OrganizationBytes, b.OrganizationLimitBytes = &u.OrganizationBytes, limitOrNull(u.OrganizationLimit)
 	}

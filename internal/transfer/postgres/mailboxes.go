@@ -16,7 +16,7 @@ const (
 	accountColumns = `coalesce(p.name, '') AS owner_name, coalesce(p.email, '') AS owner_email, coalesce(p.locale, '') AS owner_locale,
 	coalesce(p.time_zone, '') AS owner_time_zone, p.roles AS owner_roles, p.organization AS owner_organization,
 	coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $2::bigint ELSE -1 END) AS upload_limit,
-	coalesce(pv.held, 0) AS upload_held, coalesce(ov.held, 0) AS organization_held`
+	coalesce(pv.held, 0) AS upload_held, coalesce(pv.reserved, 0) AS upload_reserved, coalesce(ov.held, 0) AS organization_held`
 	accountTables = `directory.persons p` + accountJoins
 	accountJoins  = `
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date

@@ -17,7 +17,8 @@ type Upload struct {
 	Head               []byte    // first bytes, while they are too few to tell the type by
 	LeaseUntil         time.Time `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
 	Reserved           int64     // volume that the former writer left reserved
-	Creator            id.Person
+	Creator            id.Person // zero: a stranger
+	Client             string    // client network of a stranger; empty: unknown
 	Owner              id.Person
 	Organization       id.Organization
 	LimitsOrganization id.Organization
@@ -38,7 +39,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 	}
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved,
-			r.uid AS reservation, r.creator, r.owner, r.organization, r.limits_organization, r.transfer,
+			r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
 			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
@@ -91,37 +92,73 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 	return s.giveBack(ctx, charges)
 }
 
-// WriterLease is a writer's lease of an object: only the writer of the highest epoch may save progress.
-type WriterLease struct {
-	Epoch              int64
-	PersonAdmitted     bool // the owner's volume had room
-	SubscriptionAdmits bool // the organization's volume had room, or there is no organization
+// Window is the outcome of ReserveVolume: the writer's epoch, and what each volume held before, reservations included. Nil: the volume
+// has no room, or for Organization there is no organization.
+type Window struct {
+	Epoch                         int64
+	Storage, Person, Organization *int64
 }
 
-// BeginUpload raises the epoch of a locked object and reserves want bytes of this month's volume. It locks the person's volume, then
-// the organization's, whose part counts the rows of the person's part. The caller rolls back when a volume had no room.
-func (s *Store) BeginUpload(ctx context.Context, u Upload, want int64, lease time.Duration, month time.Time) (WriterLease, error) {
-	return database.One[WriterLease](ctx, s.q, "begin upload", nil, `
-		WITH person AS (
+// ReserveVolume reserves want more bytes for the writer of a locked object: storage first, then this month's volume of the person,
+// then of the organization. It raises the epoch by raise, 1 for a new writer. A volume with any room takes all: the caller gives
+// back what exceeds its limit, and rolls back when a volume had no room.
+func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, lease time.Duration, month time.Time) (Window, error) {
+	return database.One[Window](ctx, s.q, "reserve volume", nil, `
+		WITH storage AS (
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes, reserved) SELECT $10::uuid, 0, $5::bigint WHERE $11::bigint <> 0
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
+			WHERE $11 < 0 OR v.bytes + v.reserved < $11
+			RETURNING v.bytes + v.reserved - $5 AS used
+		), person AS (
 			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
-			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0
+			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0 AND (SELECT count(*) FROM storage) > 0
 			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
 			WHERE $6 < 0 OR v.held + v.reserved < $6
-			RETURNING v.subject
+			RETURNING v.held + v.reserved - $5 AS used
 		), organization AS (
 			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
 			SELECT $3::uuid, $4::date, 'organization', $5::bigint WHERE $3::uuid IS NOT NULL AND $7::bigint <> 0 AND (SELECT count(*) FROM person) > 0
 			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
 			WHERE $7 < 0 OR v.held + v.reserved < $7
-			RETURNING v.subject
+			RETURNING v.held + v.reserved - $5 AS used
 		), o AS (
-			UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $8::interval, reserved = $5, reserved_month = $4
+			UPDATE transfer.objects SET writer_epoch = writer_epoch + $9, lease_until = clock_timestamp() + $8::interval,
+				reserved = reserved + $5, reserved_month = $4
 			WHERE uid = $1 RETURNING writer_epoch
 		)
-		SELECT o.writer_epoch AS epoch, EXISTS (SELECT FROM person) AS person_admitted,
-			$3::uuid IS NULL OR EXISTS (SELECT FROM organization) AS subscription_admits
+		SELECT o.writer_epoch AS epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person,
+			(SELECT used FROM organization) AS organization
 		FROM o`,
-		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease)
+		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit)
+}
+
+// ReturnReserved gives back bytes that ReserveVolume reserved for the writer of a locked object.
+func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month time.Time) error {
+	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.objects SET reserved = reserved - $2 WHERE uid = $1`, u.UID, bytes); err != nil {
+		return err
+	}
+	return s.giveBack(ctx, []charge{{Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
+}
+
+// LockWriter locks an object and reports whether the writer of an epoch still has the lease.
+func (s *Store) LockWriter(ctx context.Context, o id.Object, epoch int64) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE`, o, epoch)
+	return n == 1, err
+}
+
+// Unconfirmed are bytes that open reservations of strangers at a mailbox hold or have reserved.
+type Unconfirmed struct {
+	All    int64
+	Client int64 // of one client network
+}
+
+// Unconfirmed returns the unconfirmed bytes of strangers at a mailbox.
+func (s *Store) Unconfirmed(ctx context.Context, owner id.Person, client string) (Unconfirmed, error) {
+	return database.One[Unconfirmed](ctx, s.q, "sum unconfirmed bytes", nil, `
+		SELECT coalesce(sum(o.held + o.reserved), 0)::bigint AS all,
+			coalesce(sum(o.held + o.reserved) FILTER (WHERE r.client = $2), 0)::bigint AS client
+		FROM transfer.reservations r JOIN transfer.objects o ON o.reservation = r.uid
+		WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox'`, owner, client)
 }
 
 // Progress is the progress of a writer.
@@ -157,8 +194,10 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
 			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
 		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0
-			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes RETURNING v.organization
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0 OR r.released <> 0
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
+				reserved = greatest(v.reserved - (SELECT released FROM r), 0)
+			RETURNING v.organization
 		), person AS (
 			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
 			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject

@@ -25,15 +25,17 @@ func (s *Store) giveBack(ctx context.Context, charges []charge) error {
 		return nil
 	}
 	held := column(charges, func(c charge) int64 { return c.Held })
+	reserved := column(charges, func(c charge) int64 { return c.Reserved })
 	_, err := database.Exec(ctx, s.q, "give stored volumes back", `
 		WITH t AS (
-			SELECT organization, sum(held) AS held FROM unnest($1::uuid[], $2::bigint[]) AS c (organization, held) WHERE held > 0 GROUP BY organization
+			SELECT organization, sum(held) AS held, sum(reserved) AS reserved
+			FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS c (organization, held, reserved) WHERE held > 0 OR reserved > 0 GROUP BY organization
 		), locked AS (
 			SELECT v.organization FROM transfer.stored_volumes v JOIN t ON t.organization = v.organization ORDER BY v.organization FOR NO KEY UPDATE OF v
 		)
-		UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0)
+		UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
 		FROM t JOIN locked ON locked.organization = t.organization WHERE v.organization = t.organization`,
-		column(charges, func(c charge) id.Organization { return c.LimitsOrganization }), held)
+		column(charges, func(c charge) id.Organization { return c.LimitsOrganization }), held, reserved)
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,6 @@ func (s *Store) giveBack(ctx context.Context, charges []charge) error {
 		FROM t JOIN locked ON locked.subject = t.subject AND locked.month = t.month WHERE v.subject = t.subject AND v.month = t.month`,
 		column(charges, func(c charge) id.Person { return c.Owner }),
 		column(charges, func(c charge) any { return database.Null(c.Organization) }),
-		column(charges, func(c charge) *time.Time { return c.Month }), held,
-		column(charges, func(c charge) int64 { return c.Reserved }))
+		column(charges, func(c charge) *time.Time { return c.Month }), held, reserved)
 	return err
 }

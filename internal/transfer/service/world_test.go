@@ -44,6 +44,7 @@ type world struct {
 	free    id.Organization
 	mu      sync.Mutex
 	time    time.Time
+	limits  content.Limits // of the services that serve makes
 }
 
 const home = "localhost"
@@ -99,7 +100,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, db: db, blobs: store, free: id.New[id.Organization](), time: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
+	w := &world{t: t, db: db, blobs: store, free: id.New[id.Organization](), time: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC), limits: unlimited}
 	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, true, 'en_US', 'Europe/Berlin', now(), now())`, w.free)
 	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ($1, $2, true, now())`, home, w.free)
 	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100000, 1000000000000, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, w.free)
@@ -141,7 +142,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		w.t.Fatal(err)
 	}
 	rows := postgres.New(w.db)
-	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Now: w.now, Log: log})
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.now, Log: log})
 	o := service.Options{
 		Hasher: hasher,
 		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
@@ -155,6 +156,11 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		apply(&o)
 	}
 	return service.New(o), files
+}
+
+// unlimited are limits of uploads that no test reaches without lowering them.
+var unlimited = content.Limits{
+	Window: 64 << 20, UnconfirmedBytes: 1 << 60, NetworkUnconfirmedBytes: 1 << 60, ReservationUploads: 1 << 20, NetworkUploads: 1 << 20, Uploads: 1 << 20,
 }
 
 // strangers are the limits of a world's strangers: none that a test reaches without lowering them.

@@ -115,6 +115,11 @@ export const TransferCode = Object.freeze({
   TOO_MANY_CODES: 429004,
   MAILBOX_BUSY: 429011,
   CLIENT_BUSY: 429012,
+  RESERVATION_UPLOADS: 429013,
+  CLIENT_UPLOADS: 429014,
+  UPLOADS: 503021,
+  MAILBOX_UNCONFIRMED: 403071,
+  CLIENT_UNCONFIRMED: 403072,
   STORAGE_FULL: 503010,
   STOPPING: 503011,
 });
@@ -223,6 +228,11 @@ const transferSentences = {
   [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),
   [TransferCode.MAILBOX_BUSY]: () => T("This mailbox has no room for more unfinished transfers. Please try again later."),
   [TransferCode.CLIENT_BUSY]: () => T("Too much is being sent from your network at once. Please finish or wait, then try again."),
+  [TransferCode.MAILBOX_UNCONFIRMED]: () => T("This mailbox has no room for more unfinished transfers. Please try again later."),
+  [TransferCode.CLIENT_UNCONFIRMED]: () => T("Too much is being sent from your network at once. Please finish or wait, then try again."),
+  [TransferCode.RESERVATION_UPLOADS]: () => T("Too many files are being sent at once. Please try again in a moment."),
+  [TransferCode.CLIENT_UPLOADS]: () => T("Too much is being sent from your network at once. Please finish or wait, then try again."),
+  [TransferCode.UPLOADS]: () => T("Too many files are being sent at once. Please try again in a moment."),
   [TransferCode.STORAGE_FULL]: () => T("The server has no room at the moment. What has arrived is kept."),
   [TransferCode.STOPPING]: () => T("The service takes a short break and will be back soon."),
 };

@@ -1,0 +1,218 @@
+package service_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// within restarts the world's service with other limits of uploads.
+func (w *world) within(change func(*content.Limits)) {
+	w.t.Helper()
+	change(&w.limits)
+	w.Service, w.content = w.serve(w.blobs)
+}
+
+// trickle begins an upload of size bytes that sends data and then nothing until stop, which returns the upload's error.
+func (w *world) trickle(c token.Caller, r id.Reservation, clientID string, data []byte, size int64) (stop func() error) {
+	w.t.Helper()
+	slow := newSlowBody(data)
+	done := make(chan error, 1)
+	ctx := w.t.Context()
+	go func() {
+		_, err := w.Upload(ctx, c, r, clientID, content.Part{Length: size, Body: slow})
+		done <- err
+	}()
+	select {
+	case <-slow.waiting:
+	case err := <-done:
+		w.t.Fatalf("the upload was refused: %v", err)
+	}
+	return func() error {
+		slow.next <- errors.New("gone")
+		return <-done
+	}
+}
+
+// TestAnnouncedSizesAreNotVolume: strangers who announce 50 GB and send ten bytes leave room for others.
+func TestAnnouncedSizesAreNotVolume(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	w.within(func(l *content.Limits) { l.Window = 1000 })
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10_000 WHERE uid = $1`, ann.Person)
+	w.exec(`UPDATE identity.limits SET storage_volume_bytes = 10_000 WHERE organization = $1`, w.free)
+	var stops []func() error
+	for range 5 {
+		stranger, r := w.reserve()
+		w.attach(stranger, r, "a", 50*transfer.GB)
+		stops = append(stops, w.trickle(stranger, r, "a", random(10), 50*transfer.GB))
+	}
+	if u, err := w.Usage(t.Context(), ann); err != nil || u.ReservedBytes != 5000 {
+		t.Errorf("usage is %+v, %v", u, err)
+	}
+	bob, r := w.reserve()
+	w.attach(bob, r, "a", 4500)
+	mustUpload(w, bob, r, "a", whole(random(4500)))
+	for _, stop := range stops {
+		if err := stop(); !errors.Is(err, transfer.ErrBodyLength) {
+			t.Errorf("a broken upload answered %v", err)
+		}
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 4550 {
+		t.Errorf("%d bytes are charged", n)
+	}
+	if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volumes) + (SELECT sum(reserved) FROM transfer.stored_volumes)`); n != 0 {
+		t.Errorf("%d bytes stay reserved", n)
+	}
+}
+
+// TestUploadFillsAVolumeExactly: an upload larger than what a limit leaves is cut off at the limit, not before and not after it. What
+// arrived stays.
+func TestUploadFillsAVolumeExactly(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]struct {
+		sql     string
+		refusal error
+	}{
+		"person":  {`UPDATE identity.persons SET upload_volume_bytes = 10_100 WHERE uid = $1`, transfer.ErrPersonalVolume},
+		"storage": {`UPDATE identity.limits SET storage_volume_bytes = 10_100 WHERE $1::uuid IS NOT NULL`, transfer.ErrStorageVolume},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			ann := w.mailbox()
+			w.within(func(l *content.Limits) { l.Window = 1000 })
+			w.exec(limit.sql, ann.Person)
+			stranger, r := w.reserve()
+			w.attach(stranger, r, "a", 25_000)
+			data := random(25_000)
+			for range 2 {
+				held := w.held(stranger, r)
+				if _, err := w.Upload(t.Context(), stranger, r, "a", part(data[held:], held, 25_000)); !errors.Is(err, limit.refusal) {
+					t.Errorf("answered %v", err)
+				}
+				if held := w.held(stranger, r); held != 10_100 {
+					t.Errorf("%d bytes are held", held)
+				}
+			}
+			w.exec(strings.ReplaceAll(limit.sql, "10_100", "30_000"), ann.Person)
+			mustUpload(w, stranger, r, "a", part(data[10_100:], 10_100, 25_000))
+			if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volumes) + (SELECT sum(reserved) FROM transfer.stored_volumes)`); n != 0 {
+				t.Errorf("%d bytes stay reserved", n)
+			}
+		})
+	}
+}
+
+// TestUnconfirmedBytesAreBounded: strangers, and one client network, hold a number of unconfirmed bytes at a mailbox at most.
+func TestUnconfirmedBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5000, 3000 })
+	reserve := func(address string) (token.Caller, id.Reservation) {
+		t.Helper()
+		c := w.at(token.Caller{})
+		c.Client.Address = netip.MustParseAddr(address)
+		made, err := w.ReserveMailbox(t.Context(), c, "ann", service.Introduction{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := made.Reservation.UID
+		stranger := w.at(token.Caller{Kind: token.KindReservation, Reservation: r})
+		w.attach(stranger, r, "a", 4000)
+		return stranger, r
+	}
+	for i, want := range []struct {
+		address string
+		refusal error
+		held    int64
+	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0}, {"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}} {
+		stranger, r := reserve(want.address)
+		if _, err := w.Upload(t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, want.refusal) {
+			t.Errorf("%d: answered %v", i, err)
+		}
+		if held := w.held(stranger, r); held != want.held {
+			t.Errorf("%d: %d bytes are held", i, held)
+		}
+		if i == 3 {
+			w.exec(`UPDATE transfer.reservations SET state = 'confirmed', transfer = uid WHERE client = '192.0.2.1'`)
+			mustUpload(w, stranger, r, "a", part(random(3000), 0, 4000))
+		}
+	}
+}
+
+// TestSlowUploadsAreCutOff: an upload that brings less than the minimum rate ends, and what arrived is kept.
+func TestSlowUploadsAreCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	w.within(func(l *content.Limits) { l.MinimumRate, l.RatePeriod = 1<<20, 50*time.Millisecond })
+	stranger, r := w.reserve()
+	w.attach(stranger, r, "a", 1<<20)
+	_, err := w.Upload(t.Context(), stranger, r, "a", content.Part{Length: 1 << 20, Body: newSlowBody(random(10))})
+	if !errors.Is(err, transfer.ErrBodyLength) || !strings.Contains(err.Error(), "fewer than 1048576 bytes a second") {
+		t.Errorf("answered %v", err)
+	}
+	if held := w.held(stranger, r); held != 10 {
+		t.Errorf("%d bytes are held", held)
+	}
+}
+
+// TestParallelUploadsAreBounded: one reservation, one client network and all together have a number of uploads under way. A refused
+// one is answered at once, and one that ended makes room.
+func TestParallelUploadsAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]struct {
+		change  func(*content.Limits)
+		refusal error
+	}{
+		"reservation": {func(l *content.Limits) { l.ReservationUploads = 2 }, transfer.ErrReservationUploads},
+		"client":      {func(l *content.Limits) { l.NetworkUploads = 2 }, transfer.ErrClientUploads},
+		"all":         {func(l *content.Limits) { l.Uploads = 2 }, transfer.ErrUploads},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.mailbox()
+			w.within(limit.change)
+			stranger, r := w.reserve()
+			for i := range 3 {
+				w.attach(stranger, r, fmt.Sprint("o", i), 100)
+			}
+			ctx := ratelimit.WithClient(t.Context(), netip.MustParseAddr("192.0.2.1"))
+			var stops []func() error
+			for i := range 2 {
+				slow := newSlowBody(random(10))
+				done := make(chan error, 1)
+				go func() {
+					_, err := w.Upload(ctx, stranger, r, fmt.Sprint("o", i), content.Part{Length: 100, Body: slow})
+					done <- err
+				}()
+				<-slow.waiting
+				stops = append(stops, func() error { slow.next <- errors.New("gone"); return <-done })
+			}
+			if _, err := w.Upload(ctx, stranger, r, "o2", whole(random(100))); !errors.Is(err, limit.refusal) {
+				t.Errorf("answered %v", err)
+			}
+			if err := stops[0](); !errors.Is(err, transfer.ErrBodyLength) {
+				t.Error(err)
+			}
+			if _, err := w.Upload(ctx, stranger, r, "o2", whole(random(100))); err != nil {
+				t.Error(err)
+			}
+			_ = stops[1]()
+		})
+	}
+}
