@@ -2,12 +2,13 @@ package transfer
 
 // Limits of this domain. Lengths of texts are those of package text (contract 1.14).
 const (
-	DefaultPage       = 50    // transfers in a list, when the request states no limit
-	MaxPage           = 200   // transfers in a list
-	MaxAttachments    = 1_000 // files that one request announces
-	MaxGroupMailboxes = 1_000 // mailboxes of a group
-	MaxFilterEntries  = 100   // entries of a MIMEFilter
-	MaxFields         = 1_000 // values of a reservation's fields
+	DefaultPage       = 50       // transfers in a list, when the request states no limit
+	MaxPage           = 200      // transfers in a list
+	MaxAttachments    = 1_000    // files that one request announces
+	MaxGroupMailboxes = 1_000    // mailboxes of a group
+	MaxFilterEntries  = 100      // entries of a MIMEFilter
+	MaxFields         = 1_000    // values of a reservation's fields
+	MaxFieldsBytes    = 64 << 10 // names and values of a reservation's fields
 
 	maxVanityLink = 64  // bytes
 	maxClientID   = 128 // bytes

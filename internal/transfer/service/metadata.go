@@ -275,7 +275,9 @@ func findRecipients(ctx context.Context, store *postgres.Store, recipients []tra
 // checkFields checks values independent of the mailbox's schema, and encodes them as JSON.
 func checkFields(fields map[string]string) ([]byte, error) {
 	var p fault.Problems
+	total := 0
 	for name, value := range fields {
+		total += len(name) + len(value)
 		if name == "" || text.Line(name, text.MaxName) != nil {
 			p.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", text.MaxName))
 			break
@@ -284,6 +286,9 @@ func checkFields(fields map[string]string) ([]byte, error) {
 	}
 	if len(fields) > transfer.MaxFields {
 		p.Add("fields", fmt.Sprintf("has more than %d values", transfer.MaxFields))
+	}
+	if total > transfer.MaxFieldsBytes {
+		p.Add("fields", fmt.Sprintf("has more than %d bytes of names and values", transfer.MaxFieldsBytes))
 	}
 	if err := p.Err(); err != nil {
 		return nil, err

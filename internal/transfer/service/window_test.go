@@ -50,8 +50,8 @@ func TestAnnouncedSizesAreNotVolume(t *testing.T) {
 	w := newWorld(t)
 	ann := w.mailbox()
 	w.within(func(l *content.Limits) { l.Window = 1000 })
-	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10_000 WHERE uid = $1`, ann.Person)
-	w.exec(`UPDATE identity.limits SET storage_volume_bytes = 10_000 WHERE organization = $1`, w.free)
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, ann.Person)
+	w.exec(`UPDATE identity.limits SET storage_volume_bytes = 10000 WHERE organization = $1`, w.free)
 	var stops []func() error
 	for range 5 {
 		stranger, r := w.reserve()
@@ -85,8 +85,8 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 		sql     string
 		refusal error
 	}{
-		"person":  {`UPDATE identity.persons SET upload_volume_bytes = 10_100 WHERE uid = $1`, transfer.ErrPersonalVolume},
-		"storage": {`UPDATE identity.limits SET storage_volume_bytes = 10_100 WHERE $1::uuid IS NOT NULL`, transfer.ErrStorageVolume},
+		"person":  {`UPDATE identity.persons SET upload_volume_bytes = 10100 WHERE uid = $1`, transfer.ErrPersonalVolume},
+		"storage": {`UPDATE identity.limits SET storage_volume_bytes = 10100 WHERE $1::uuid IS NOT NULL`, transfer.ErrStorageVolume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +106,7 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 					t.Errorf("%d bytes are held", held)
 				}
 			}
-			w.exec(strings.ReplaceAll(limit.sql, "10_100", "30_000"), ann.Person)
+			w.exec(strings.ReplaceAll(limit.sql, "10100", "30000"), ann.Person)
 			mustUpload(w, stranger, r, "a", part(data[10_100:], 10_100, 25_000))
 			if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volumes) + (SELECT sum(reserved) FROM transfer.stored_volumes)`); n != 0 {
 				t.Errorf("%d bytes stay reserved", n)

@@ -13,7 +13,10 @@ import { T } from "../i18n.js";
 const minPart = 256 * 1024, maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
 const partSeconds = 6; // target duration of a part
 const parallel = 5; // files; browsers open six connections to a host
-const volumeUsedUp = [TransferCode.PERSONAL_VOLUME, TransferCode.SUBSCRIPTION_VOLUME, TransferCode.STORAGE_VOLUME];
+const volumeUsedUp = [
+  TransferCode.PERSONAL_VOLUME, TransferCode.SUBSCRIPTION_VOLUME, TransferCode.STORAGE_VOLUME,
+  TransferCode.MAILBOX_UNCONFIRMED, TransferCode.CLIENT_UNCONFIRMED,
+];
 
 /**
  * @typedef {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}} Reservation
