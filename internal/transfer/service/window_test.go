@@ -125,7 +125,7 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 		t.Helper()
 		c := w.at(token.Caller{})
 		c.Client.Address = netip.MustParseAddr(address)
-		made, err := w.ReserveMailbox(t.Context(), c, "ann", service.Introduction{})
+		made, err := w.ReserveMailbox(t.Context(), c, "ann", service.BasicMetadata{})
 		if err != nil {
 			t.Fatal(err)
 		}
