@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -187,4 +188,34 @@ func TestCancelledAndExpiredReservations(t *testing.T) {
 	gone := reserve(s)
 	ann.Delete(s.Transfer + "/mailbox").Want(http.StatusNoContent)
 	gone.Get(gone.path).WantError(transfer.ErrNotFound)
+}
+
+// TestFieldsAreBounded: names and values of fields have 64 KiB together, counted in bytes, at a mailbox and for a sender. A refused
+// change stores nothing.
+func TestFieldsAreBounded(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	sent := s.Transfer + "/reservations/" + ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated).String("uid")
+	d := reserve(s)
+	for name, patch := range map[string]func(map[string]any) *testkit.Response{
+		"mailbox": func(change map[string]any) *testkit.Response { return d.Patch(d.path, change) },
+		"sender":  func(change map[string]any) *testkit.Response { return ann.Patch(sent, change) },
+	} {
+		fields := map[string]any{}
+		for i := range 16 {
+			fields[fmt.Sprintf("n%02d", i)] = strings.Repeat("é", 2000) // 3 and 4000 bytes
+		}
+		last := 64<<10 - 16*(3+4000) - len("rest")
+		fields["rest"] = strings.Repeat("x", last)
+		patch(map[string]any{"subject": "full", "fields": fields}).Want(http.StatusOK)
+		fields["rest"] = strings.Repeat("x", last+1)
+		got := patch(map[string]any{"subject": "more", "fields": fields}).WantError(fault.ErrInvalid)
+		if want := "fields: has more than 65536 bytes of names and values"; got.Details() != want {
+			t.Errorf("%s: details %q, want %q", name, got.Details(), want)
+		}
+		kept := patch(map[string]any{}).Want(http.StatusOK)
+		if kept.String("subject") != "full" || len(kept.String("fields.rest")) != last {
+			t.Errorf("%s: the refused change was stored", name)
+		}
+	}
 }
