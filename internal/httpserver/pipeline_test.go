@@ -3,11 +3,16 @@ package httpserver_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -211,7 +216,9 @@ func TestErrors(t *testing.T) {
 		{errors.New("no database"), 503001, "5"},
 		{errors.New("secret /path"), 500001, ""},
 		{context.DeadlineExceeded, 503001, "5"},
-		{context.Canceled, 503001, "5"}, // not the request's own context
+		{fmt.Errorf("store: %w", &fs.PathError{Op: "open", Path: "/secret", Err: syscall.EMFILE}), 503001, "5"}, // of the process
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.ENFILE)}, 503001, "5"},              // of the machine
+		{context.Canceled, 503001, "5"},                                                                         // not the request's own context
 		{&http.MaxBytesError{Limit: 7}, 413001, ""},
 		{fault.ErrUnauthenticated, 401001, ""},
 	} {
