@@ -15,11 +15,11 @@ var (
 	asvsCount = regexp.MustCompile(`(?m)^\| (met|not applicable|not met|total) \| (\d+) \| (\d+) \| (\d+) \|$`)
 )
 
-// asvsRequirements is how many requirements of levels 1 and 2 ASVS 4.0.3 has, by chapter.
+// asvsRequirements is the number of requirements of levels 1 and 2 in ASVS 4.0.3, by chapter.
 var asvsRequirements = map[int]int{1: 38, 2: 53, 3: 18, 4: 9, 5: 30, 6: 13, 7: 12, 8: 15, 9: 7, 10: 5, 11: 8, 12: 15, 13: 13, 14: 23}
 
-// TestASVS checks docs/asvs.md: numbers are unique, sorted and complete by chapter, each status is one of three, what is met names
-// tests that exist, and the counts at the top are right.
+// TestASVS checks docs/asvs.md: numbers are unique, sorted and complete, each status is one of three, requirements
+// that are met name existing tests, and the counts at the top are right.
 func TestASVS(t *testing.T) {
 	t.Parallel()
 	text, tests := readText(t, "docs/asvs.md"), testNames(t)

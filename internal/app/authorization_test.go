@@ -15,8 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// authorization says who may call which route. It repeats the route tables on purpose: who opens a route has to say so twice. Each
-// rule begins with the callers that pass; callers says what the words mean.
+// authorization is the table of who may call which route. It repeats the route tables on purpose: opening a route
+// takes two edits. Each rule begins with the callers that pass; callers defines their names.
 var authorization = map[string][]string{
 	"none garbage id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
 		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
@@ -80,7 +80,7 @@ var authorization = map[string][]string{
 	"none cookie uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},
 }
 
-// passers finds who may call a route; false when no row says so.
+// passers returns the callers that may call a route; false when the table has no row for it.
 func passers(route string) ([]string, bool) {
 	for rule, routes := range authorization {
 		if slices.Contains(routes, route) {
@@ -90,13 +90,13 @@ func passers(route string) ([]string, bool) {
 	return nil, false
 }
 
-// caller is one way to present oneself, and what a route that does not take it answers.
+// caller is one kind of credentials, and the code of a route that refuses them.
 type caller struct {
 	name, token string
 	refusal     func(rule []string) int
 }
 
-// callers presents every kind of token there is.
+// callers returns a caller for every kind of token.
 func callers(t *testing.T, s *testkit.Server) []caller {
 	t.Helper()
 	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{
@@ -119,7 +119,7 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 	}
 	always := func(code int) func([]string) int { return func([]string) int { return code } }
 	wrongKind := always(token.ErrKind.Code)
-	// Who has the right kind of token, but not all that is asked for, is told what is missing.
+	// The right kind of token that lacks something else gets the code of what is missing.
 	lacking := func(kind string, code int) func([]string) int {
 		return func(rule []string) int {
 			if slices.Contains(rule, kind) {
@@ -147,7 +147,8 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 	}
 }
 
-// refusals are the codes that turn a kind of caller away. Whether such a person, reservation or delivery exists is decided after that.
+// refusals are the codes of a refused caller. Whether the person, reservation or delivery exists is checked after
+// that.
 var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code}
 
 // present makes one call as one caller.
@@ -176,8 +177,9 @@ func present(t *testing.T, s *testkit.Server, r httpapi.MountedRoute, path strin
 
 var parameter = regexp.MustCompile(`\{[^}]*\}`)
 
-// TestAuthorization calls every route with every kind of token, each signed by this server for somebody who does not exist. Where a call
-// could change something the Accept header excludes what the route offers, so that who passes gets no further than that.
+// TestAuthorization calls every route with every kind of token, each signed by this server for a person that does not
+// exist. For calls that change something the Accept header excludes what the route offers, so that a caller that
+// passes gets no further.
 func TestAuthorization(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -196,7 +198,7 @@ func TestAuthorization(t *testing.T) {
 			got := present(t, s, r, path, c)
 			result := code(got)
 			refused := slices.Contains(refusals, result)
-			if r.Method == http.MethodHead { // it has no body to tell
+			if r.Method == http.MethodHead { // the answer to HEAD has no body
 				refused = got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden
 			}
 			want := c.refusal(passing)

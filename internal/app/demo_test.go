@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestDemo: the demo is seeded once, later starts are as usual whoever signed up meanwhile, and a database with people is refused.
+// TestDemo: the demo is seeded once, later starts change nothing, and a database that has other persons is refused.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t, testkit.Demo())

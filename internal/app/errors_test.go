@@ -9,7 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestErrorAnswers is contract 1.4 on real routes: what is wrong with a request decides the status, and the details say what would be right.
+// TestErrorAnswers checks contract 1.4 on real routes: the status follows from the mistake, and the details name the
+// correct form.
 func TestErrorAnswers(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -83,7 +84,7 @@ func TestErrorAnswers(t *testing.T) {
 			}
 		})
 	}
-	// net/http would answer this by itself: without our headers, in maintenance and over plain HTTP too.
+	// net/http would answer this itself: without our headers, and also in maintenance and over plain HTTP.
 	whole, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, s.URL, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func TestErrorAnswers(t *testing.T) {
 	if resp.StatusCode != http.StatusNotFound || resp.Header.Get("X-Request-Id") == "" || resp.Header.Get("Content-Type") != typed {
 		t.Errorf("OPTIONS * answered %d with %v", resp.StatusCode, resp.Header)
 	}
-	// What is unknown is ignored where it may be, and an empty body needs no type.
+	// Unknown members are ignored where allowed, and an empty body needs no Content-Type.
 	s.Stranger().Post(public, nil).Want(http.StatusCreated)
 	ann.With("Content-Type", "application/merge-patch+json").Put(mailbox, `{"slogan":"Hello","unheardOf":[1,{"a":null}]}`).Want(http.StatusOK)
 	ann.With("Accept", "text/html, application/*;q=0.1").Get(mailbox).Want(http.StatusOK)

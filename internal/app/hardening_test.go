@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestPprofIsOff: profiles show what is in memory, so that the admin listener serves none unless the operator asks for them.
+// TestPprofIsOff: profiles expose memory contents, so the admin listener serves none unless the operator enables them.
 func TestPprofIsOff(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -23,7 +23,7 @@ func TestPprofIsOff(t *testing.T) {
 	}
 }
 
-// TestAPIAnswersHaveAPolicy: an answer of an API that a browser opens as a page loads nothing and is in no frame.
+// TestAPIAnswersHaveAPolicy: an API answer that a browser opens as a page loads nothing and cannot be framed.
 func TestAPIAnswersHaveAPolicy(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -57,7 +57,7 @@ func TestHSTSSubdomains(t *testing.T) {
 	}
 }
 
-// handshake tells the certificate that the server presents, or why there is none.
+// handshake returns the server's certificate, or the error of the TLS handshake.
 func handshake(t *testing.T, s *testkit.Server, c *tls.Config) (*x509.Certificate, error) {
 	t.Helper()
 	c.InsecureSkipVerify = true
@@ -85,7 +85,8 @@ func TestTLSSuites(t *testing.T) {
 	}
 }
 
-// TestCertificateIsReloaded: a renewed certificate is served without a restart. While chain and key do not fit, the former one stays.
+// TestCertificateIsReloaded: a renewed certificate is served without a restart. While chain and key do not match, the
+// former certificate stays.
 func TestCertificateIsReloaded(t *testing.T) {
 	t.Parallel()
 	chain, key := certificate(t)

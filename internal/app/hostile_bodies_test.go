@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// Values that a member of each type should bear.
+// Values that a member of each type must tolerate.
 var (
 	hostileStrings = []string{"", " ", "x", "\x1b[2J", "a\nb", "\u202egnp.exe", "\u00a0", strings.Repeat("x", 300), strings.Repeat("ä", 20_000), "'; DROP TABLE persons--",
 		"<script>alert(1)</script>", "../../etc/passwd", "ann@example.com", "ann@example.com\r\nBcc: all@example.com", "😀", "\ufeff", "%s%n", "http://[::1", "en_US", "2026-13-45"}
@@ -21,7 +21,7 @@ var (
 	hostileOthers  = []any{nil, true, "x", 1, []any{}, map[string]any{}, []any{nil}, map[string]any{"": nil}}
 )
 
-// hostileBodies are texts that are no good JSON, and documented bodies of which one member is not as it should be.
+// hostileBodies returns bodies that are not valid JSON, and documented bodies with one wrong member.
 func hostileBodies(w world, r httpapi.MountedRoute, operation *openapi3.Operation) []attack {
 	if reads(r) {
 		return []attack{{who: w.who(r), target: w.path(r), body: "{}", header: map[string]string{"Content-Type": "application/json"}}}
@@ -56,7 +56,7 @@ func hostileBodies(w world, r httpapi.MountedRoute, operation *openapi3.Operatio
 	return list
 }
 
-// operationOf is what the documents say of a route; nil for aliases, which they have elsewhere.
+// operationOf returns the documented operation of a route; nil for aliases, which are documented below the base path.
 func operationOf(docs testkit.Documents, r httpapi.MountedRoute) *openapi3.Operation {
 	if doc := docs[r.Base]; doc != nil {
 		if item := doc.Paths.Value(r.Pattern); item != nil {
@@ -88,7 +88,7 @@ func members(schema *openapi3.Schema) openapi3.Schemas {
 	return all
 }
 
-// sample is a value that the schema might mean.
+// sample returns a value that fits the schema.
 func sample(schema *openapi3.Schema, depth int) any {
 	forms := alternatives(schema)
 	schema = forms[0]
@@ -124,8 +124,8 @@ func sample(schema *openapi3.Schema, depth int) any {
 	return object
 }
 
-// some is every third value, another third for each turn: members of a type are judged by the same code, so that all of them together
-// need to bear each value.
+// some returns every third value, starting at turn. The same code checks all members of a type, so together they see
+// every value.
 func some(turn int, values []any) []any {
 	var list []any
 	for i, v := range values {
@@ -136,7 +136,7 @@ func some(turn int, values []any) []any {
 	return list
 }
 
-// wrongs are values of a member that are of its type and bad, or of another type.
+// wrongs returns wrong values for a member: bad values of its type, and values of other types.
 func wrongs(schema *openapi3.Schema) []any {
 	list := slices.Clone(hostileOthers)
 	switch {

@@ -21,14 +21,14 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// world is what a hostile request is aimed at: things that exist, and whoever may touch them.
+// world holds the targets of hostile requests and the persons who may access them.
 type world struct {
 	ann, sam     *testkit.Person // owner and administrator; holder of a reservation on Ann's mailbox
 	organization string
 	values       map[string]string // path parameters
 }
 
-// aim makes a world of its own for one route, so that what one route destroys the others still have.
+// aim makes a separate world for one route, because requests may destroy it.
 func aim(t *testing.T, s *testkit.Server, n int) world {
 	t.Helper()
 	email, host := fmt.Sprintf("ann%d@example.com", n), fmt.Sprintf("host%d.test", n)
@@ -54,7 +54,7 @@ func aim(t *testing.T, s *testkit.Server, n int) world {
 	return w
 }
 
-// path fills in a route's parameters with what exists.
+// path fills in a route's parameters with existing values.
 func (w world) path(r httpapi.MountedRoute) string {
 	path := r.Path
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(w.values))) { // longer names first
@@ -64,7 +64,7 @@ func (w world) path(r httpapi.MountedRoute) string {
 	return parameter.ReplaceAllString(path, id.New[id.Transfer]().String())
 }
 
-// who is a caller that the route lets pass.
+// who returns a caller that the route accepts.
 func (w world) who(r httpapi.MountedRoute) *testkit.Person {
 	switch {
 	case r.Auth.Accepts(token.KindReservation):
@@ -85,8 +85,8 @@ type attack struct {
 	header map[string]string
 }
 
-// TestHostileInput sends every route what nobody should send. Whatever it is, the answer is not a failure of ours, and an error says so
-// in its body.
+// TestHostileInput sends every route malformed and unexpected input. No answer may be a 500, and errors have the error
+// body.
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -103,7 +103,7 @@ func TestHostileInput(t *testing.T) {
 			}
 			attacks := slices.Concat(hostilePaths(w, r), hostileHeaders(w, r, headers), strangeTokens(w, r, strangers),
 				hostileQueries(w, r, operation), hostileBodies(w, r, operation))
-			if n%8 == 0 { // what all routes share needs no more than some
+			if n%8 == 0 { // some routes are enough for code that all share
 				attacks = slices.Concat(attacks, hostileHeaders(w, r, sharedHeaders), malformedTokens(w, r))
 			}
 			for _, a := range attacks {
@@ -152,7 +152,7 @@ func launch(t *testing.T, r httpapi.MountedRoute, a attack) {
 	}
 }
 
-// hostilePaths puts each of these in the place of each parameter.
+// hostilePaths replaces each path parameter with each of these values.
 func hostilePaths(w world, r httpapi.MountedRoute) []attack {
 	var list []attack
 	for _, at := range parameter.FindAllStringIndex(r.Path, -1) {
@@ -171,7 +171,7 @@ func hostilePaths(w world, r httpapi.MountedRoute) []attack {
 
 var long = strings.Repeat("x", 8000)
 
-// Headers that handlers read, and those that are read before there is a handler.
+// Headers that handlers read, and headers that are read before the handler.
 var (
 	readHeaders = map[string][]string{
 		"Range":             {"", "bytes", "bytes=", "bytes=-", "bytes=-0", "bytes=5-1", "bytes=0-0,-1", "bytes=99999999999999999999-", "bytes=" + strings.Repeat("0-1,", 2000), "lines=1-2"},
@@ -225,7 +225,7 @@ func reads(r httpapi.MountedRoute) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// strangeTokens are none, and valid ones of persons and things that do not exist.
+// strangeTokens are malformed tokens, and valid tokens of persons and things that do not exist.
 func strangeTokens(w world, r httpapi.MountedRoute, strangers []caller) []attack {
 	list := []attack{{who: w.who(r).As(""), target: w.path(r)}}
 	for _, c := range strangers {
@@ -243,7 +243,7 @@ func malformedTokens(w world, r httpapi.MountedRoute) []attack {
 	return list
 }
 
-// hostileQueries sets the documented parameters, and others, to what they should not be.
+// hostileQueries sets documented and other query parameters to wrong values.
 func hostileQueries(w world, r httpapi.MountedRoute, operation *openapi3.Operation) []attack {
 	var names []string
 	if operation != nil {

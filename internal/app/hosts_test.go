@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// TestHTTPSOnly is contract 1.3 through the whole server: which peers are believed that a request came over TLS.
+// TestHTTPSOnly checks contract 1.3 on the whole server: which peers may report that a request came over TLS.
 func TestHTTPSOnly(t *testing.T) {
 	t.Parallel()
 	trusting := testkit.New(t, testkit.PublicURL("https://consign.test"), loopback())
@@ -102,8 +102,8 @@ func TestForwardedClient(t *testing.T) {
 	}
 }
 
-// TestHostSelectsOrganization is contract 1.2: what belongs to an organization is at its hosts only, whatever header says which
-// host was asked, and links never come from a header.
+// TestHostSelectsOrganization checks contract 1.2: an organization's data is served at its hosts only, whichever
+// header names the host, and links never come from a header.
 func TestHostSelectsOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.PublicURL("http://consign.test:8443"), testkit.Env("CONSIGN_REQUIRE_HTTPS", "off"))
@@ -142,7 +142,7 @@ func TestHostSelectsOrganization(t *testing.T) {
 		}
 	}
 
-	// At the wrong host right credentials are told the right one, wrong ones nothing.
+	// At the wrong host a correct login is told the right host, and a wrong password is told nothing.
 	login := map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": testkit.Password}
 	wrong := s.Stranger().With("Host", "other.test").Post(s.Identity+"/auth/login", login).WantError(identity.ErrWrongHost)
 	if got := wrong.Header.Get("Link"); got != `<http://acme.test:8443/id/v3/auth/login>; rel="alternate"` {
@@ -164,13 +164,13 @@ func TestHostSelectsOrganization(t *testing.T) {
 		t.Errorf("the mail links to %s", link)
 	}
 
-	// A reservation, too, is at home with its mailbox.
+	// A reservation, too, is served at the home host of its mailbox.
 	sam := s.Stranger().As(bearer(made))
 	sam.With("Host", "acme.test").Get(s.Transfer + "/reservations/" + made.String("uid")).Want(http.StatusOK)
 	sam.With("Host", "other.test").Get(s.Transfer + "/reservations/" + made.String("uid")).WantError(transfer.ErrNotFound)
 }
 
-// TestWithoutFreeOrganization: a host of nobody's is nothing then.
+// TestWithoutFreeOrganization: a host that belongs to no organization then answers an error.
 func TestWithoutFreeOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -239,7 +239,7 @@ func TestDroppedVersions(t *testing.T) {
 	}
 }
 
-// TestUnknownPathInABrowser: people get a page, clients of an API its error, whatever they accept.
+// TestUnknownPathInABrowser: a browser gets a page, and an API client gets an error body whatever it accepts.
 func TestUnknownPathInABrowser(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

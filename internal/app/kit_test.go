@@ -13,10 +13,10 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// loopback lets the test's own client play a trusted proxy.
+// loopback trusts the test's own client as a proxy.
 func loopback() testkit.Option { return testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128") }
 
-// limited switches the rate limits on, which the kit has off.
+// limited switches the rate limits on. The kit switches them off by default.
 func limited() testkit.Option { return testkit.Env("CONSIGN_RATE_LIMIT", "on") }
 
 // addOrganization makes an organization with an active hostname and maybe inactive ones.
@@ -38,7 +38,8 @@ func addOrganization(t *testing.T, s *testkit.Server, host string, inactive ...s
 	exec(`SELECT pg_notify('directory', '')`)
 }
 
-// addPerson makes a person as an operator would, with the kit's password, and a member of an organization if one is named.
+// addPerson adds a person the way an operator does, with the kit's password, and makes it a member if an organization
+// is named.
 func addPerson(t *testing.T, s *testkit.Server, email, organization string, roles ...string) {
 	t.Helper()
 	_, err := s.App.Identity.CreatePerson(t.Context(), identityservice.NewAccount{Address: email, Password: testkit.Password, Name: "Ann"}, true)
@@ -50,7 +51,7 @@ func addPerson(t *testing.T, s *testkit.Server, email, organization string, role
 	}
 }
 
-// signIn is p after a login with the kit's password, sending p's headers.
+// signIn returns p after a login with the kit's password and p's headers.
 func signIn(p *testkit.Person, email string) *testkit.Person {
 	s := p.Server
 	q := p.With("X-Nothing", "")
@@ -60,12 +61,13 @@ func signIn(p *testkit.Person, email string) *testkit.Person {
 	return q
 }
 
-// bearer is the token of an answer's Authorization header.
+// bearer returns the token in an answer's Authorization header.
 func bearer(r *testkit.Response) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// reserve opens a reservation with one object, clientId a, on a mailbox, and gives who holds its token and its path.
+// reserve makes a reservation on a mailbox with one object, clientId a. It returns a client with the reservation
+// token, and the reservation's path.
 func reserve(p *testkit.Person, mailbox string, size int) (holder *testkit.Person, reservation string) {
 	s := p.Server
 	made := p.Post(s.Transfer+"/public/mailbox/"+mailbox, map[string]any{"subject": "X-ray", "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
@@ -74,7 +76,7 @@ func reserve(p *testkit.Person, mailbox string, size int) (holder *testkit.Perso
 	return holder, reservation
 }
 
-// checkError reports whatever is missing of an error body (contract 1.6).
+// checkError reports missing parts of an error body (contract 1.6).
 func checkError(t *testing.T, what string, r *testkit.Response) {
 	t.Helper()
 	if len(r.Body) == 0 && strings.HasPrefix(what, http.MethodHead+" ") {
@@ -100,7 +102,7 @@ func checkError(t *testing.T, what string, r *testkit.Response) {
 	}
 }
 
-// code is the code of an error answer, 0 for any other.
+// code returns the code of an error answer, 0 for other answers.
 func code(r *testkit.Response) int {
 	var body struct{ Error struct{ Code int } }
 	if json.Unmarshal(r.Body, &body) != nil {
@@ -109,7 +111,7 @@ func code(r *testkit.Response) int {
 	return body.Error.Code
 }
 
-// number is the value of a header that is a number, -1 if it is none.
+// number returns a numeric header, -1 if it is not a number.
 func number(h http.Header, name string) int {
 	n, err := strconv.Atoi(h.Get(name))
 	if err != nil {
@@ -118,7 +120,7 @@ func number(h http.Header, name string) int {
 	return n
 }
 
-// eventually waits up to ten seconds until something is so.
+// eventually polls for up to ten seconds until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)

@@ -57,7 +57,7 @@ var (
 	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "audit", "pgtest", "testkit")
 )
 
-// forbidden says why a package may not import another, or nothing.
+// forbidden returns why a package may not import another, empty if it may.
 func forbidden(importer, imported string) string {
 	name := path.Base(importer)
 	if imported == "net/http" || strings.HasPrefix(imported, "github.com/go-chi/chi") {
@@ -95,12 +95,12 @@ func forbidden(importer, imported string) string {
 	return ""
 }
 
-// assembles reports whether a package may know everything: the wiring, the command and the test kit.
+// assembles reports whether a package may import everything: the wiring, the command and the test kit.
 func assembles(p string) bool {
 	return p == "internal/app" || p == "cmd/consign" || p == "internal/testkit"
 }
 
-// domain names the domain a package belongs to, or nothing.
+// domain returns the domain of a package, empty if it has none.
 func domain(p string) string {
 	for _, d := range []string{"identity", "transfer"} {
 		if p == "internal/"+d || strings.HasPrefix(p, "internal/"+d+"/") {

@@ -20,7 +20,7 @@ type logLine struct {
 	Status    int    `json:"status"`
 }
 
-// logLines are the lines that a server has logged. A line must not name a member twice.
+// logLines returns the server's log lines. No line may have the same member twice.
 func logLines(t *testing.T, s *testkit.Server) (all []logLine) {
 	t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(s.Log()))
@@ -37,8 +37,8 @@ func logLines(t *testing.T, s *testkit.Server) (all []logLine) {
 	return all
 }
 
-// TestAccessLines: one line a request, whatever became of it, found by the answer's X-Request-Id, with the pattern of its route, and
-// with nothing in it that opens anything: paths, queries, bodies and headers hold keys and passwords.
+// TestAccessLines: each request logs one line, found by the answer's X-Request-Id, with the pattern of its route. It
+// contains no secret: paths, queries, bodies and headers hold keys and passwords.
 func TestAccessLines(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited())
@@ -108,7 +108,7 @@ func TestAccessLines(t *testing.T) {
 	}
 }
 
-// TestRequestOfMails: what happens to a mail can be followed from the request that caused it, also by way of another job.
+// TestRequestOfMails: the log of a mail names the request that caused it, also when another job ran in between.
 func TestRequestOfMails(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

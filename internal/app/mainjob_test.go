@@ -11,7 +11,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestMainJob is what Consign is for: Sam, whom nobody knows, hands Ann a file in two parts, and Ann gets exactly that file.
+// TestMainJob is the main use case: Sam, who has no account, sends Ann a file in two parts, and Ann receives exactly
+// that file.
 func TestMainJob(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -27,7 +28,7 @@ func TestMainJob(t *testing.T) {
 	content := reservation + "/objects/a/content"
 	sam.With("Content-Range", "bytes 0-99999/400000").Put(content, data[:100_000]).Want(http.StatusOK)
 	if held := sam.Head(content).Want(http.StatusOK).Header.Get("Content-Length"); held != "100000" {
-		t.Fatalf("HEAD says %s bytes are held", held)
+		t.Fatalf("HEAD says %s bytes are stored", held)
 	}
 	sam.With("Content-Range", "bytes 100000-399999/400000").Put(content, data[100_000:]).Want(http.StatusOK)
 	transfer := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")

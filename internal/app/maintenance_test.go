@@ -8,8 +8,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestMaintenance: turned on anywhere, every replica answers 503 within a second, and serves again as soon as it is turned off
-// (contract 1.9). Health goes on.
+// TestMaintenance: once maintenance is set on one replica, every replica answers 503 within a second. Once it is
+// unset, they serve again as quickly (contract 1.9). Health checks still answer.
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// scrape is what the admin listener says at /metrics: values by series, such as `consign_jobs{queue="mail",state="due"}`.
+// scrape returns the values of /metrics by series, such as `consign_jobs{queue="mail",state="due"}`.
 func scrape(t *testing.T, s *testkit.Server) map[string]float64 {
 	t.Helper()
 	status, body := fetch(t, s.Admin+"/metrics")
@@ -62,7 +62,7 @@ func fetch(t *testing.T, url string) (status int, body string) {
 	return resp.StatusCode, string(raw)
 }
 
-// requests is the counter of one kind of requests.
+// requests returns the series that counts one kind of requests.
 func requests(method, route, status string) string {
 	return fmt.Sprintf(`consign_http_requests_total{method=%q,route=%q,status=%q}`, method, route, status)
 }
@@ -111,7 +111,7 @@ func TestMetricsOfRequests(t *testing.T) {
 	}
 	for series := range got {
 		if strings.Contains(series, "chosen") || strings.Contains(series, "BREW") || strings.Contains(series, "readyz") {
-			t.Errorf("a client's choice, or a health check, is a series: %s", series)
+			t.Errorf("a series has a label that a client chose, or counts a health check: %s", series)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestMetricsOfTransfers(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := mailboxOwner(s)
-	data := bytes.Repeat([]byte("consign "), 4_000_000) // more than sockets hold, so that a download waits for its reader
+	data := bytes.Repeat([]byte("consign "), 4_000_000) // more than socket buffers hold, so that a download waits for its reader
 	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
 	before := scrape(t, s)
 	flight := func(what string) float64 { return scrape(t, s)["consign_"+what] }
@@ -169,7 +169,7 @@ func TestMetricsOfTransfers(t *testing.T) {
 	}
 }
 
-// TestMetricsOfMails: what waits, what was sent and what failed, and how many jobs there are.
+// TestMetricsOfMails: mails that wait, were sent or failed, and the number of jobs.
 func TestMetricsOfMails(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -199,17 +199,18 @@ func TestMetricsOfMails(t *testing.T) {
 	}
 	got = scrape(t, s)
 	if age := got[`consign_mail_oldest_due_seconds`]; age < 3600 || age > 3700 {
-		t.Errorf("the oldest mail due for an hour has been for %v s", age)
+		t.Errorf("the oldest mail is due for %v s, want about an hour", age)
 	}
 	if age := got[`consign_job_oldest_due_seconds{queue="mail"}`]; age < 7200 || age > 7300 {
-		t.Errorf("the oldest job due for two hours has been for %v s", age)
+		t.Errorf("the oldest job is due for %v s, want about two hours", age)
 	}
 	refuse = smtp.SMTPError{Code: 550, Message: "no such user"}
 	s.SignUpUnconfirmed("gone@example.com")
 	eventually(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] == 1 })
 }
 
-// TestMetricsOfRevocations: each replica measures how long a revocation took to reach it, and how long it has heard nothing.
+// TestMetricsOfRevocations: each replica measures the delay of revocations and the age of its last confirmed
+// notification.
 func TestMetricsOfRevocations(t *testing.T) {
 	t.Parallel()
 	relay := testkit.NewRelay(t, pgtest.URL(t))
@@ -230,9 +231,9 @@ func TestMetricsOfRevocations(t *testing.T) {
 		return got["consign_listen_confirmed_age_seconds"] > 1 && got["consign_listen_confirmed"] == 0
 	})
 	if got := scrape(t, second); got["consign_database_up"] != 0 || got[requests("POST", first.Identity+"/auth/logout", "2xx")] != 0 {
-		t.Error("without database a scrape tells the rest, and that the database is away")
+		t.Error("without the database the scrape has wrong values")
 	} else if _, told := got["consign_mails_waiting"]; told {
-		t.Error("without database nobody knows how many mails wait")
+		t.Error("without the database the scrape still has consign_mails_waiting")
 	}
 	relay.Up()
 	eventually(t, "it listens again", func() bool {
@@ -267,7 +268,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 	}
 	for name := range documented {
-		if strings.HasPrefix(name, "consign_") && !slices.Contains(exposed, name) { // the runtime's differ from system to system
+		if strings.HasPrefix(name, "consign_") && !slices.Contains(exposed, name) { // the Go runtime's metrics differ between systems
 			t.Errorf("docs/metrics.md describes %s, which is not exposed", name)
 		}
 	}
@@ -276,8 +277,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestAdministrationIsPrivate: nothing of the admin listener can be reached by way of the public one, however the path is spelt and
-// whatever a proxy in front forwards.
+// TestAdministrationIsPrivate: no path of the admin listener is served by the public one, however the path is written
+// and whatever headers a proxy forwards.
 func TestAdministrationIsPrivate(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, loopback(), testkit.Env("CONSIGN_PPROF", "on"))
@@ -301,7 +302,7 @@ func TestAdministrationIsPrivate(t *testing.T) {
 	}
 }
 
-// exchange sends a request to the public listener as it is written, and tells whether the answer closes the connection.
+// exchange sends a raw request to the public listener and reports whether the answer closes the connection.
 func exchange(t *testing.T, s *testkit.Server, request string) (status int, closes bool, body string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))

@@ -11,8 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestPostgresOutage: while Postgres cannot be reached everything that needs it answers 503 with Retry-After and nothing 500,
-// whether connections are refused or swallowed; when it is back the same process goes on, and so do uploads.
+// TestPostgresOutage: while Postgres is unreachable, everything that needs it answers 503 with Retry-After and nothing
+// answers 500. Connections are refused in one case and time out in the other. Afterwards the same process serves
+// again, and uploads continue.
 func TestPostgresOutage(t *testing.T) {
 	t.Parallel()
 	for _, silent := range []bool{false, true} {
@@ -37,7 +38,7 @@ func outage(t *testing.T, silent bool) {
 	data := bytes.Repeat([]byte("consign "), 25_000)
 	sam.With("Content-Range", "bytes 0-99999/200000").Put(reservation+"/objects/a/content", data[:100_000]).Want(http.StatusOK)
 
-	// An upload is under way when the database goes.
+	// An upload is in flight when the database goes away.
 	body := newTap()
 	uploaded := make(chan *testkit.Response, 1)
 	go func() {

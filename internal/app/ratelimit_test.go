@@ -22,13 +22,13 @@ func countAnswers(p *testkit.Person, n int, method, path string) map[int]int {
 	return statuses
 }
 
-// TestGeneralBucket is the 60 tokens that drain one a second: in the transfer API a full bucket answers 429, in the identity API 509,
-// and both share the bucket of one session.
+// TestGeneralBucket checks the bucket of 60 tokens that drains one a second. A full bucket answers 429 in the transfer
+// API and 509 in the identity API. Both APIs share the bucket of a session.
 func TestGeneralBucket(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited())
 	ann := s.SignUp("ann@example.com")
-	s.Clock.Advance(time.Minute) // what signing up has cost drains
+	s.Clock.Advance(time.Minute) // the tokens of signing up drain
 	ann.Refresh()
 	s.Clock.Advance(time.Minute)
 	for i := range 60 {
@@ -57,7 +57,7 @@ func TestGeneralBucket(t *testing.T) {
 	signIn(s.Stranger(), "ann@example.com").Get(s.Identity + "/profile").Want(http.StatusOK)
 }
 
-// TestParallelAdmission: of 200 requests at once exactly the capacity passes, and the rest is refused in good form.
+// TestParallelAdmission: of 200 parallel requests exactly the capacity passes, and the rest get well-formed refusals.
 func TestParallelAdmission(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited())
@@ -87,7 +87,8 @@ func TestParallelAdmission(t *testing.T) {
 	}
 }
 
-// TestAnonymousBuckets: without a token the cookie `session` tells clients behind one address apart, for as long as it is not forged.
+// TestAnonymousBuckets: without a token the cookie `session` distinguishes clients behind one address, unless it is
+// forged.
 func TestAnonymousBuckets(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited(), loopback())
@@ -101,7 +102,7 @@ func TestAnonymousBuckets(t *testing.T) {
 	if got := countAnswers(address, 61, "GET", mailbox); got[http.StatusNotFound] != 59 || got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("61 more requests of an address without cookie: %v", got)
 	}
-	// Who holds the cookie has a bucket of its own, and gets no new one.
+	// A client with the cookie has its own bucket and gets no new cookie.
 	known := address.With("Cookie", "session="+value)
 	if got := known.Get(mailbox).Want(http.StatusNotFound); got.Header.Get("Set-Cookie") != "" || number(got.Header, "X-RateLimit-Remaining") != 59 {
 		t.Errorf("with its cookie: remaining %q, Set-Cookie %q", got.Header.Get("X-RateLimit-Remaining"), got.Header.Get("Set-Cookie"))
@@ -109,7 +110,7 @@ func TestAnonymousBuckets(t *testing.T) {
 	if got := countAnswers(known, 60, "GET", mailbox); got[http.StatusNotFound] != 59 {
 		t.Errorf("60 more requests of a session: %v", got)
 	}
-	// A forged cookie, or one of another host, is no cookie.
+	// A forged cookie, or a cookie of another host, is ignored.
 	forged := value[:10] + "A" + value[11:]
 	if forged == value {
 		forged = value[:10] + "B" + value[11:]
@@ -118,7 +119,7 @@ func TestAnonymousBuckets(t *testing.T) {
 	addOrganization(t, s, "acme.test")
 	address.With("Cookie", "session="+value).With("Host", "acme.test").Get(mailbox).WantError(fault.ErrRateLimited)
 	s.Stranger().With("X-Forwarded-For", "198.51.100.8").Get(mailbox).Want(http.StatusNotFound)
-	// The environment and the keys' route pay as the contract says: the former nothing.
+	// GET /environment takes no token.
 	for range 70 {
 		if got := address.Get(s.Transfer + "/environment").Want(http.StatusOK); got.Header.Get("X-RateLimit-Limit") != "" {
 			t.Fatal("GET /environment touches a bucket")
@@ -126,7 +127,8 @@ func TestAnonymousBuckets(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensPayFromTheAddress: guessing is bounded, and bounds nobody who holds a valid token.
+// TestInvalidTokensPayFromTheAddress: guessing tokens is limited per client address, and valid tokens are not
+// affected.
 func TestInvalidTokensPayFromTheAddress(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited(), testkit.Env("CONSIGN_ADDRESS_BUCKET", "100,1/s"))
@@ -139,7 +141,7 @@ func TestInvalidTokensPayFromTheAddress(t *testing.T) {
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 }
 
-// TestRateLimitOff: the setting for load tests leaves what protects people.
+// TestRateLimitOff: the setting for load tests keeps the limits that protect persons.
 func TestRateLimitOff(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "5,1/60s"))

@@ -9,8 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestOneClientLeavesConnections: sixty changes of one reservation wait for one another, each with a connection to the database. Ann, who
-// comes from elsewhere, is answered meanwhile.
+// TestOneClientLeavesConnections: sixty changes of one reservation wait for its row lock, each with a database
+// connection. Requests of Ann, another client, are answered meanwhile.
 func TestOneClientLeavesConnections(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, loopback(), testkit.Demo())

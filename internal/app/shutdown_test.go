@@ -15,22 +15,22 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// flight is one of the uploads that a shutdown finds under way.
-type flight struct {
+// pendingUpload is an upload in flight when the server stops.
+type pendingUpload struct {
 	sam                  *testkit.Person
 	reservation, content string
 	data                 []byte
 	body                 *tap
-	answer               chan *testkit.Response // nil if there was none
+	answer               chan *testkit.Response // nil if the request failed
 	acknowledged         int
 }
 
 const uploadsAtOnce = 64
 
-// takeOff begins an upload: a first part is acknowledged, a second has left, and the rest waits for the test.
-func takeOff(t *testing.T, s *testkit.Server, n int) *flight {
+// beginUpload begins an upload. A first part is acknowledged, a second part is sent, and finish sends the rest.
+func beginUpload(t *testing.T, s *testkit.Server, n int) *pendingUpload {
 	t.Helper()
-	f := &flight{data: bytes.Repeat([]byte(fmt.Sprintf("upload %d ", n)), 50_000), body: newTap(), answer: make(chan *testkit.Response, 1)}
+	f := &pendingUpload{data: bytes.Repeat([]byte(fmt.Sprintf("upload %d ", n)), 50_000), body: newTap(), answer: make(chan *testkit.Response, 1)}
 	f.sam, f.reservation = reserve(s.Stranger(), "dr-ann", len(f.data))
 	f.content = f.reservation + "/objects/a/content"
 	f.acknowledged = 100_000 + 100*n
@@ -48,37 +48,37 @@ func takeOff(t *testing.T, s *testkit.Server, n int) *flight {
 	return f
 }
 
-// land sends what is missing.
-func (f *flight) land() {
+// finish sends the rest of the file.
+func (f *pendingUpload) finish() {
 	f.body.give(f.data[f.acknowledged+150_000:])
 	f.body.end()
 }
 
-// TestStopUnderUploads: 64 uploads are under way when the server is told to stop. Each client gets an answer: 200 if its bytes still came
-// in time, else 503 with Retry-After. Whatever was acknowledged is there after a restart, where the rest is uploaded and arrives whole.
+// TestStopUnderUploads stops the server during 64 uploads. Each client gets an answer: 200 if its last byte arrived in
+// time, else 503 with Retry-After. After a restart all acknowledged bytes are there, and the uploads can be continued.
 func TestStopUnderUploads(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
 	mailboxOwner(first)
-	flights := make([]*flight, uploadsAtOnce)
-	for n := range flights {
-		flights[n] = takeOff(t, first, n)
+	uploads := make([]*pendingUpload, uploadsAtOnce)
+	for n := range uploads {
+		uploads[n] = beginUpload(t, first, n)
 		if n%10 == 9 {
-			first.Clock.Advance(time.Hour) // a mailbox takes 20 at once, and one more each minute
+			first.Clock.Advance(time.Hour) // the mailbox's bucket has 20 tokens and drains one a minute
 		}
 	}
 	eventually(t, "all uploads are under way", func() bool { return scrape(t, first)["consign_uploads_in_flight"] == uploadsAtOnce })
 
-	var landing sync.WaitGroup
-	for _, f := range flights[:uploadsAtOnce/2] {
-		landing.Go(f.land)
+	var finishing sync.WaitGroup
+	for _, f := range uploads[:uploadsAtOnce/2] {
+		finishing.Go(f.finish)
 	}
 	began := time.Now()
 	first.Stop()
 	took := time.Since(began)
-	landing.Wait()
+	finishing.Wait()
 	finished, refused := 0, 0
-	for n, f := range flights {
+	for n, f := range uploads {
 		got := <-f.answer
 		switch {
 		case got == nil: // reported already
@@ -98,7 +98,7 @@ func TestStopUnderUploads(t *testing.T) {
 	t.Logf("%d uploads finished and %d were refused while the server stopped, which took %v", finished, refused, took)
 
 	s := testkit.New(t, testkit.Beside(first))
-	for n, f := range flights {
+	for n, f := range uploads {
 		f.sam = f.sam.At(s)
 		held := number(f.sam.Head(f.content).Want(http.StatusOK).Header, "Content-Length")
 		if held < f.acknowledged {
@@ -115,8 +115,8 @@ func TestStopUnderUploads(t *testing.T) {
 	}
 }
 
-// TestShutdownDelay: told to stop, a server says at once that it is not ready, and goes on to serve for as long as it was configured to,
-// one request a connection, so that a load balancer can turn away from it without a failed request.
+// TestShutdownDelay: a server that is told to stop is not ready at once, but serves during the configured delay. It
+// closes each connection after one request, so that a load balancer moves to another server without a failed request.
 func TestShutdownDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 3 * time.Second
@@ -129,7 +129,7 @@ func TestShutdownDelay(t *testing.T) {
 	}()
 	eventually(t, "the server is not ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusServiceUnavailable })
 	if took := time.Since(began); took > delay {
-		t.Fatalf("it took %v until the server said so", took)
+		t.Fatalf("it took %v until the server was not ready", took)
 	}
 	if status, closes, body := exchange(t, s, "GET "+s.Transfer+"/environment HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusOK || !closes {
 		t.Errorf("answered %d, closes its connection: %t: %s", status, closes, body)
@@ -140,18 +140,19 @@ func TestShutdownDelay(t *testing.T) {
 	}
 }
 
-// TestMaintenanceSparesUploads: an upload that is under way when maintenance begins may end; its confirmation waits.
+// TestMaintenanceSparesUploads: an upload in flight may finish during maintenance. Its confirmation is refused until
+// maintenance ends.
 func TestMaintenanceSparesUploads(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	mailboxOwner(s)
-	f := takeOff(t, s, 1)
+	f := beginUpload(t, s, 1)
 	eventually(t, "the upload is under way", func() bool { return scrape(t, s)["consign_uploads_in_flight"] == 1 })
 	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "maintenance begins", func() bool { return f.sam.Head(f.content).Status == http.StatusServiceUnavailable })
-	f.land()
+	f.finish()
 	if got := <-f.answer; got == nil || got.Status != http.StatusOK {
 		t.Fatalf("the upload ended with %+v", got)
 	}

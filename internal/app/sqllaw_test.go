@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestTransferReadsDirectoryOnly checks that no SQL of the transfer domain names a table of identity's, whose tables all live in the
-// schema identity, and that it does join the views it may.
+// TestTransferReadsDirectoryOnly checks that no SQL of the transfer domain names a table of identity (schema
+// identity), and that it joins the views of schema directory.
 func TestTransferReadsDirectoryOnly(t *testing.T) {
 	t.Parallel()
 	statements := sqlOf(t, "../transfer")

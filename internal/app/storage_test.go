@@ -13,8 +13,9 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestStorageNotMounted: the disk with half of Sam's upload is not mounted when the server starts. It says so and makes nothing on
-// the empty directory, where everything would look lost; with the disk it starts, and Sam goes on.
+// TestStorageNotMounted: the disk with half of Sam's upload is not mounted when the server starts. The start fails
+// with a message and writes nothing to the empty directory. With the disk mounted the server starts, and Sam
+// continues.
 func TestStorageNotMounted(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
@@ -27,7 +28,7 @@ func TestStorageNotMounted(t *testing.T) {
 	mount := filepath.Join(first.DataDir, "objects")
 	disk := filepath.Join(first.DataDir, "disk")
 	move(t, mount, disk)
-	for _, there := range []bool{true, false} { // a mount point is there; below a file system that is away it is not
+	for _, there := range []bool{true, false} { // the empty mount point exists, then it is missing
 		if there {
 			mkdir(t, mount)
 		}
@@ -55,7 +56,7 @@ func TestStorageNotMounted(t *testing.T) {
 	finish(t, sam.At(again), reservation, []byte(data))
 	again.Stop()
 
-	// The files are lost for good, and the operator says so.
+	// The files are lost for good, and the operator confirms that.
 	move(t, mount, disk)
 	mkdir(t, mount)
 	mkdir(t, filepath.Join(mount, "uploads"))

@@ -72,7 +72,7 @@ func TestOwnTLS(t *testing.T) {
 			t.Errorf("TLS %s: %v", c.name, err)
 		}
 	}
-	// What is not TLS gets no answer of ours.
+	// Plain HTTP to the TLS port gets no answer of Consign.
 	resp, err := (&http.Client{}).Get("http://" + address + s.Transfer + "/environment") //nolint:noctx // ends with the server
 	if err == nil {
 		_ = resp.Body.Close()

@@ -21,7 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
-// tap is a request body that flows when the test lets it.
+// tap is a request body that the test feeds piece by piece.
 type tap struct {
 	mu     sync.Mutex
 	moved  *sync.Cond
@@ -58,7 +58,7 @@ func (t *tap) give(p []byte) {
 	t.moved.Broadcast()
 }
 
-// drained waits until everything given has left for the server.
+// drained waits until the client has read everything given so far.
 func (t *tap) drained() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +74,7 @@ func (t *tap) end() {
 	t.moved.Broadcast()
 }
 
-// contentRange is the header of the rest of total bytes, from first on.
+// contentRange returns the Content-Range of bytes first to the end of total bytes.
 func contentRange(first, total int) string {
 	return fmt.Sprintf("bytes %d-%d/%d", first, total-1, total)
 }
@@ -86,8 +86,8 @@ func mailboxOwner(s *testkit.Server) *testkit.Person {
 	return ann
 }
 
-// TestStopDuringUpload: told to stop, the server answers an upload under way with 503 at once and keeps what was acknowledged, and a
-// server started on the same data goes on from there.
+// TestStopDuringUpload: a server that is told to stop answers an upload in flight with 503 at once and keeps the
+// acknowledged bytes. A server started on the same data continues the upload.
 func TestStopDuringUpload(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
@@ -109,7 +109,7 @@ func TestStopDuringUpload(t *testing.T) {
 	}()
 	body.give(data[300_000:500_000])
 	body.drained()
-	// It flows for a while, until the server has made something of it durable and says so.
+	// Bytes are sent until the server reports a checkpoint.
 	acknowledged, next := 0, 500_000
 	eventually(t, "a part of the upload is held", func() bool {
 		body.give(data[next : next+1])
@@ -138,7 +138,8 @@ func TestStopDuringUpload(t *testing.T) {
 	finish(t, sam, reservation, data)
 }
 
-// TestClientVanishes: a client that goes away in the middle of a chunk loses nothing that arrived, and goes on from HEAD.
+// TestClientVanishes: when a client disconnects in the middle of a chunk, the bytes that arrived stay, and it
+// continues from HEAD.
 func TestClientVanishes(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -165,8 +166,8 @@ func TestClientVanishes(t *testing.T) {
 	}
 }
 
-// TestDiskAway: while the file system of the objects is not there (its mount point is left, empty), uploads and downloads are answered
-// with 503, and what was acknowledged stays so.
+// TestDiskAway: while the file system of the objects is not mounted (the mount point is empty), uploads and downloads
+// answer 503. Acknowledged bytes stay.
 func TestDiskAway(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -195,8 +196,8 @@ func TestDiskAway(t *testing.T) {
 	}
 }
 
-// TestDiskFull: an upload that finds no room is answered with 503 and keeps what it was acknowledged; other uploads are refused the
-// same way; once there is room again they go on.
+// TestDiskFull: an upload on a full disk answers 503 and keeps the acknowledged bytes. Other uploads answer 503 too.
+// Once there is room, they continue.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Blobs(powercut.New(powercut.Options{Capacity: 1_000_000})))

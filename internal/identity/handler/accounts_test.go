@@ -142,8 +142,8 @@ func TestSignupBucket(t *testing.T) {
 	s.SignUpUnconfirmed("ann@example.com")
 }
 
-// TestSignupFillsNoInbox: deleting the account that somebody made with another's address, and making it anew, does not send that address
-// mail without end, whatever the spelling. A signup that is refused sends none and counts for nothing.
+// TestSignupFillsNoInbox: repeated signups with another person's address send it a limited number of mails, in any
+// spelling. A refused signup sends none and takes no token.
 func TestSignupFillsNoInbox(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -67,8 +67,8 @@ func TestConfirmRefuses(t *testing.T) {
 	ann.Post(s.Identity+"/confirm/"+key, nil).WantError(identity.ErrKeyNotFound)
 }
 
-// TestNobodysInboxIsFilled: the mails that somebody can have sent to one address, which need not be theirs, are few, however often
-// it is added and removed, or invited.
+// TestNobodysInboxIsFilled: the mails that a person can trigger to one address are limited, across adding, removing
+// and inviting it.
 func TestNobodysInboxIsFilled(t *testing.T) {
 	t.Parallel()
 	w := newThree(t)
@@ -301,7 +301,7 @@ func TestSameAddressAtOnce(t *testing.T) {
 	}
 }
 
-// TestAddressYields has somebody sign up with another's address: who proves it keeps it.
+// TestAddressYields: a person signs up with another's address. The person who verifies it first keeps it.
 func TestAddressYields(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -124,7 +124,7 @@ func TestExternalNeverLinks(t *testing.T) {
 	a.arrived("ann@example.com", a.implicit(raw)) // a token that was refused for that is not used up
 }
 
-// TestUnverifiedYields gives an address that nobody has proved to whoever proves it by a federated login, at once.
+// TestUnverifiedYields: an unverified address moves at once to a person who proves it by a federated login.
 func TestUnverifiedYields(t *testing.T) {
 	t.Parallel()
 	a := newAbroad(t)

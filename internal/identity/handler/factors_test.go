@@ -37,8 +37,8 @@ func TestDeleteFactor(t *testing.T) {
 	s.Mail.Wait(t, "ann@example.com", "recovery codes of your account were removed", 1)
 }
 
-// TestFactorsTakeBothFactors: a session that has presented the password only, begun before there was a second factor, can neither take
-// that away nor make recovery codes in its place.
+// TestFactorsTakeBothFactors: a session that began with the password only, before TOTP was registered, can neither
+// delete the factor nor create recovery codes.
 func TestFactorsTakeBothFactors(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -61,8 +61,8 @@ func TestFactorsTakeBothFactors(t *testing.T) {
 	eve.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 }
 
-// TestSecondFactorComesMeanwhile: recovery codes that were asked for with the password alone are refused also if the second factor comes
-// while they are made.
+// TestSecondFactorComesMeanwhile: a request for recovery codes with the password alone is refused also if a second
+// factor is registered while it runs.
 func TestSecondFactorComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

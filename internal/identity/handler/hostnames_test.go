@@ -162,8 +162,8 @@ func TestCustomHostname(t *testing.T) {
 	}
 }
 
-// TestHostnamesBehindASilentServer: the name servers of an older claim that never answer, and so use up the job's time, do not keep
-// later claims from being looked at.
+// TestHostnamesBehindASilentServer: an older claim whose name servers never answer uses up the job's time, but later
+// claims are still checked.
 func TestHostnamesBehindASilentServer(t *testing.T) {
 	t.Parallel()
 	var dns zone

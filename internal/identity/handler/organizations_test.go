@@ -54,8 +54,8 @@ func TestCreateOrganization(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesFree: membership of the free organization is replaced; whoever is its last administrator has to care for
-// that first.
+// TestCreateLeavesFree: founding an organization replaces the membership of the free one. The last administrator of
+// the free organization is refused.
 func TestCreateLeavesFree(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -112,7 +112,7 @@ func TestDeleteOrganization(t *testing.T) {
 	dan.Delete(w.s.Identity + "/organizations/" + free).WantError(identity.ErrFreeOrganization)
 }
 
-// TestLastAdmin: of administrators that leave, demote and remove one another at once, one stays.
+// TestLastAdmin: when administrators leave, demote and remove one another in parallel, one stays.
 func TestLastAdmin(t *testing.T) {
 	t.Parallel()
 	for range 4 {
@@ -197,8 +197,8 @@ func TestOrganizationProfile(t *testing.T) {
 	}
 }
 
-// TestForeignOrganization asks for everything of an organization as everybody who has no business there: never 2xx, never a
-// word of its data.
+// TestForeignOrganization calls every route of an organization as persons who are no members: never 2xx, and no answer
+// contains its data.
 func TestForeignOrganization(t *testing.T) {
 	t.Parallel()
 	w := newThree(t)

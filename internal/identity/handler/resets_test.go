@@ -56,8 +56,8 @@ func TestReset(t *testing.T) {
 	s.Stranger().Post(reset+"/"+late, nil).WantError(identity.ErrKeyNotFound)
 }
 
-// TestResetLocksThePersonFirst: whatever changes credentials locks the person before what the person has. Two mails of one person
-// whose links were followed at once met in a deadlock, and some of the answers were 409 or 503.
+// TestResetLocksThePersonFirst: changes of credentials lock the person first. Otherwise two reset links of one person
+// followed in parallel could deadlock.
 func TestResetLocksThePersonFirst(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -76,7 +76,7 @@ func TestResetLocksThePersonFirst(t *testing.T) {
 	(<-answer).Want(http.StatusOK)
 }
 
-// TestResetOfAnAddressThatGoes: whoever still reads an address gets no key while its owner removes it.
+// TestResetOfAnAddressThatGoes: no reset key is mailed to an address that its owner removes at the same time.
 func TestResetOfAnAddressThatGoes(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -112,7 +112,7 @@ func TestSecondFactor(t *testing.T) {
 	mfa.Post(login, credentials("ann@example.com", "totp", code())).WantError(identity.ErrMFAToken)
 }
 
-// TestSecondFactorGuesses: whoever has the password guesses codes at the same pace however many addresses the person has.
+// TestSecondFactorGuesses: guesses at the second factor share one bucket, however many addresses the person has.
 func TestSecondFactorGuesses(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -142,8 +142,8 @@ func TestSecondFactorGuesses(t *testing.T) {
 	eve.Post(login, credentials("archer@example.com", "totp", code())).Want(http.StatusOK)
 }
 
-// TestFailedLoginsOfAnAddress: whoever guesses at many accounts from one client address is stopped there, before a password is compared,
-// and those who know theirs cost that address nothing.
+// TestFailedLoginsOfAnAddress: guessing at many accounts from one client address is refused before a password is
+// compared. Successful logins take no token of that address.
 func TestFailedLoginsOfAnAddress(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"), testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8"))
@@ -169,8 +169,9 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 	}
 }
 
-// TestParallelFailedLogins: of guesses from one client address that come at once no more are looked at than its bucket holds. Were
-// the drop to fall only when a guess has failed, all that wait for their turn would be let in, and nobody else could log in (503).
+// TestParallelFailedLogins: of parallel guesses from one client address no more are checked than its bucket has
+// tokens. A guess takes its token before it is checked: otherwise all waiting guesses would be admitted, and other
+// logins would answer 503.
 func TestParallelFailedLogins(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "on"))

@@ -153,8 +153,8 @@ func TestPark(t *testing.T) {
 	s.Stranger().As(late.String("token")).Get(s.Identity + "/auth/park").WantError(token.ErrExpired)
 }
 
-// TestKeptSessions: sessions beside the one that parks have buckets of their own, so a person cannot make them in heaps, nor by way of
-// each other. Parking that moves a session is not concerned.
+// TestKeptSessions: parking with keep_session takes a token of the person's bucket, also from sessions made by
+// parking, so that a person cannot create many sessions. Parking that moves a session takes none.
 func TestKeptSessions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -173,8 +173,8 @@ func TestKeptSessions(t *testing.T) {
 	session.Post(park+"&keep_session=true", nil).Want(http.StatusOK)
 }
 
-// TestBrokenQuery: a query that cannot be read is refused whole. Left out in silence, a challenge would protect nobody, and
-// a jti would make logging out somebody else's session the end of one's own.
+// TestBrokenQuery: a malformed query is refused. If it were ignored, a challenge would protect nothing, and a logout
+// of another session by jti would end the caller's own.
 func TestBrokenQuery(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -268,7 +268,7 @@ func TestTokenConfusion(t *testing.T) {
 	}
 }
 
-// refused checks an error; the answer to HEAD has no body that could tell its code.
+// refused checks an error. The answer to HEAD has no body with a code.
 func refused(t *testing.T, method string, resp *testkit.Response, want *fault.Error) {
 	t.Helper()
 	if method == http.MethodHead {

@@ -122,8 +122,8 @@ func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
 	ann.With("Host", "localhost").Get(s.Transfer + "/adminunit").WantError(transfer.ErrNotFound)
 }
 
-// TestOrganizationIsAsItWasLeft: what changes for everybody in an organization shows in a mailbox that was just looked at, at once where
-// it is changed, on the other replica within a second.
+// TestOrganizationIsAsItWasLeft: a change for a whole organization shows in a mailbox that was just read: at once on
+// the replica that made it, within a second on the other.
 func TestOrganizationIsAsItWasLeft(t *testing.T) {
 	t.Parallel()
 	here, acme, ann, bob, _ := office(t)

@@ -57,11 +57,11 @@ func TestRanges(t *testing.T) {
 	if r := ann.With("Range", "lines=0-5").Get(file).Want(http.StatusOK); !bytes.Equal(r.Body, data) || r.Header.Get("Content-Range") != "" {
 		t.Errorf("%d bytes, %v", len(r.Body), r.Header)
 	}
-	// More than there is, in pieces, is not worth the pieces.
+	// Ranges that add up to more than the file are answered with the whole file.
 	if r := ann.With("Range", "bytes=0-99,0-99").Get(file).Want(http.StatusOK); !bytes.Equal(r.Body, data) {
 		t.Errorf("%d bytes", len(r.Body))
 	}
-	// Begun later or not: what holds the first byte is noted.
+	// A range counts as a download if it includes the first byte.
 	ann.With("Range", "bytes=1-,1-").Get(file).Want(http.StatusOK)
 	etag := ann.Head(file).Header.Get("ETag")
 	if downloads := ann.Get(path).Value("objects.0.downloads"); downloads != 6.0 { // those that include byte 0
@@ -80,7 +80,7 @@ func TestRanges(t *testing.T) {
 	if after := ann.Get(path).Value("objects.0.downloads"); after != before {
 		t.Errorf("304 counts as a download: %v, then %v", before, after)
 	}
-	// What is half a list of tags is read one way by all: no bytes leave without being noted.
+	// A malformed list of tags is read the same way everywhere: no bytes are sent without being counted.
 	for _, conditions := range [][]string{{"x, " + etag}, {`"x"`, etag}, {`"x, ` + etag}} {
 		before := ann.Get(path).Number("objects.0.downloads")
 		who := ann.With("If-None-Match", "")
@@ -154,7 +154,7 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 	for what, body := range map[string]object{file: {"transferUid": uid, "objectUid": strings.Split(file, "/")[2]}, "/archive": {"transferUid": uid}} {
 		for _, byKey := range []bool{false, true} {
 			session := ann.Login()
-			s.Clock.Advance(15 * time.Second) // the next login has its drop back
+			s.Clock.Advance(15 * time.Second) // the next login has its token back
 			who, address := session, path+what
 			if byKey {
 				who, address = s.Stranger(), address+oneTime(session, s.Transfer+"/auth/otk", body)

@@ -194,8 +194,8 @@ func TestNobodyLeftErasesAtOnce(t *testing.T) {
 	}
 }
 
-// TestTransferIsLockedBeforeItsDeliveries: whatever changes a delivery locks the transfer first, then mails about the delivery, which
-// themselves change it when they fail, then the delivery. Who opened a transfer while another recipient hid it met them in a deadlock.
+// TestTransferIsLockedBeforeItsDeliveries: the lock order is transfer, its mails, delivery. A mail that fails changes
+// its delivery. In another order, opening a transfer while another recipient hides it could deadlock.
 func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -227,7 +227,8 @@ func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
 	}
 }
 
-// locksDeliveriesLast holds the locks of a statement and sees that what waits for them, do, has not locked a delivery.
+// locksDeliveriesLast holds the locks of a statement and checks that do, which waits for them, has not locked a
+// delivery.
 func locksDeliveriesLast(t *testing.T, s *testkit.Server, held string, do func() error) {
 	t.Helper()
 	exec(t, s, `UPDATE transfer.deliveries SET hidden_at = NULL, accessed_at = NULL`)

@@ -296,8 +296,9 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	}
 }
 
-// TestGroupOfLongMailboxes: a thousand mailboxes of a group may have schemas of 128 kB each. An answer shows all, in their order, and its
-// reader may be slow: they are not in memory all at once. Not parallel, since it looks at the memory of the process.
+// TestGroupOfLongMailboxes: a group may have a thousand mailboxes with schemas of 128 kB each. The answer shows all of
+// them in order and is streamed, so that a slow reader does not hold them all in memory. It is not parallel, because
+// it measures the memory of the process.
 func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures memory
 	s, acme, ann, bob, _ := office(t)
 	const members = 100

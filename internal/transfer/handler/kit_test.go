@@ -18,14 +18,14 @@ func start(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.P
 	return s, ann
 }
 
-// draft is a reservation together with whoever holds its token.
+// draft is a reservation with a client that has its token.
 type draft struct {
 	*testkit.Person
 	uid  string
 	path string
 }
 
-// reserve begins Sam's transfer to Ann, with all it needs for being confirmed but files.
+// reserve makes Sam's reservation for Ann with everything that confirming requires except files.
 func reserve(s *testkit.Server) draft {
 	s.T.Helper()
 	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)

@@ -145,9 +145,9 @@ func TestConfirmingManyFiles(t *testing.T) {
 	}
 }
 
-// TestPageOfLongFields: a page may have two hundred transfers with long fields. Transfers from before the bound of 64 KiB have a megabyte
-// of them. The page shows all, and its reader may be slow: they are not in memory all at once. Not parallel: it measures the memory of the
-// process.
+// TestPageOfLongFields: a page may have two hundred transfers with long fields. Transfers from before the bound of
+// 64 KiB may have a megabyte of them. The page is streamed, so that a slow reader does not hold it all in memory. It is
+// not parallel, because it measures the memory of the process.
 func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memory
 	s := testkit.New(t, testkit.Demo(), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "100,1/s"))
 	const transfers = 24
@@ -196,7 +196,7 @@ func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memo
 	}
 }
 
-// heldFor tells how many bytes the server holds for somebody who reads no more than the beginning of an answer.
+// heldFor returns how many bytes the server holds for a client that reads only the beginning of an answer.
 func heldFor(t *testing.T, s *testkit.Server, p *testkit.Person, path string) int64 {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))

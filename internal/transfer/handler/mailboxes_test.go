@@ -138,8 +138,8 @@ func TestMailboxRefuses(t *testing.T) {
 	s.SignUpUnconfirmed("eve@example.com").Put(box, map[string]any{}).WantError(token.ErrUnverified)
 }
 
-// TestFormsNeedTheirMembers: what strangers are asked goes by the exact names of the members, and so does the refusal of a form that lacks one. A
-// mailbox with REQUIRED would show its fields as required to its owner, and demand them of nobody.
+// TestFormsNeedTheirMembers: the members of a mailbox's form have exact names, and a form that lacks one is refused. A
+// mailbox with REQUIRED would show its fields as required to its owner and require nothing of senders.
 func TestFormsNeedTheirMembers(t *testing.T) {
 	t.Parallel()
 	s, ann := start(t)

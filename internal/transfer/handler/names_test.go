@@ -8,7 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// TestNamesOfFiles keeps what people call their files as it is, and refuses what nobody could.
+// TestNamesOfFiles: file names are kept unchanged, and impossible names are refused.
 func TestNamesOfFiles(t *testing.T) {
 	t.Parallel()
 	s, ann := start(t)

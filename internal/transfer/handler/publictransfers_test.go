@@ -46,7 +46,7 @@ func linkTo(s *testkit.Server, address string) string {
 	return s.Transfer + "/public/transfers/" + s.Mail.Wait(s.T, address, "/t/", 1).Key(s.T, "/t/")
 }
 
-// enter passes a protection and returns whoever holds the download token.
+// enter passes a protection and returns a client with the download token.
 func enter(s *testkit.Server, link string, credentials any) *testkit.Person {
 	s.T.Helper()
 	return s.Stranger().As(s.Stranger().Post(link+"/access", credentials).Want(http.StatusOK).String("token"))
@@ -122,7 +122,7 @@ func TestDropLinkTellsOfItsFirstAccess(t *testing.T) {
 	}
 }
 
-// secretWords must appear in nothing that somebody sees who has not passed the protection.
+// secretWords must not appear in an answer to a client that has not passed the protection.
 var secretWords = []string{"Merger", "hush", "deal.pdf", "%PDF", `"contentLength"`, `"objectCount"`, `"totalBytes"`, "colour"}
 
 func checkHidden(t *testing.T, what string, body []byte) {

@@ -151,8 +151,8 @@ func TestConfirmConditions(t *testing.T) {
 	d.Get(d.path).Want(http.StatusOK)
 }
 
-// TestReservationWithoutItsMailbox: one made while the mailbox was being removed, and missed by that, is found no more; what was
-// delivered before stays.
+// TestReservationWithoutItsMailbox: a reservation made while its mailbox was deleted answers 404. Delivered transfers
+// stay.
 func TestReservationWithoutItsMailbox(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)

@@ -102,8 +102,8 @@ func linkKey(t *testing.T, s *testkit.Server, link string) string {
 	return key
 }
 
-// TestLinksOutliveTheSecretKey: what is said of a link again, to its sender and in the warning that the transfer expires, is the link
-// that was made, also when the operator has changed the secret key since. One made with the new key would open nothing.
+// TestLinksOutliveTheSecretKey: a repeated link, for its sender and in the expiry warning, is the original link, also
+// after the operator has changed the secret key. A link made with the new key would not work.
 func TestLinksOutliveTheSecretKey(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_WARNING", "2d"))
@@ -244,7 +244,7 @@ func TestPatchingOnesOwnReservation(t *testing.T) {
 	s.SignUp("eve@example.com").Patch(d.path, object{"password": "not hers"}).WantError(transfer.ErrNotFound)
 }
 
-// TestTenThousandRecipients are refused before anybody looks at them.
+// TestTenThousandRecipients: ten thousand recipients are refused before they are checked one by one.
 func TestTenThousandRecipients(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -203,8 +203,8 @@ func TestClientVanishesAndResumes(t *testing.T) {
 	}
 }
 
-// TestUploadWaitsForItsReservationFirst: requests lock reservation, then object. An upload that did it the other way round
-// would meet one that removes the object in a deadlock, which Postgres finds after a second.
+// TestUploadWaitsForItsReservationFirst: requests lock the reservation, then the object. The other order could
+// deadlock with a request that deletes the object.
 func TestUploadWaitsForItsReservationFirst(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// TestGroupIsStoredWhileAMailboxOfItGoes: neither ends the other as a deadlock, and one waits for the other.
+// TestGroupIsStoredWhileAMailboxOfItGoes: storing a group and deleting one of its mailboxes wait for each other and do
+// not deadlock.
 func TestGroupIsStoredWhileAMailboxOfItGoes(t *testing.T) {
 	t.Parallel()
 	db, err := database.New(t.Context(), pgtest.URL(t), 8)

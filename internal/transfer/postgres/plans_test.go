@@ -21,7 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// witness explains the statements that pass through it.
+// witness is a Querier that runs EXPLAIN on each statement.
 type witness struct {
 	database.Querier
 	t *testing.T
@@ -61,7 +61,7 @@ func (w *witness) explain(ctx context.Context, sql string, args []any) {
 	w.scans, w.windows = plan[0].Plan.scanned(nil), strings.Count(string(raw), `"WindowAgg"`)
 }
 
-// node is what EXPLAIN tells of a step.
+// node is a step of a plan as EXPLAIN prints it.
 type node struct {
 	Type      string `json:"Node Type"`
 	Table     string `json:"Relation Name"`
@@ -69,7 +69,7 @@ type node struct {
 	Plans     []node
 }
 
-// scanned appends the tables that are read from end to end, be it in the order of an index.
+// scanned appends the tables that are read in full, also by a full index scan.
 func (n node) scanned(tables []string) []string {
 	if n.Type == "Seq Scan" || strings.HasPrefix(n.Type, "Index") && n.Condition == "" {
 		tables = append(tables, n.Table)
@@ -202,8 +202,8 @@ func (c *counter) Query(ctx context.Context, sql string, args ...any) (pgx.Rows,
 	return c.Querier.Query(ctx, sql, args...)
 }
 
-// TestOrganizationsAreKept: what holds for everybody in an organization is read once a moment, not with each of their mailboxes; what
-// may last because of it, and what no request asks for, is never decided by a copy.
+// TestOrganizationsAreKept: an organization's settings are read once per lifetime of the microcache, not with each
+// mailbox. Decisions that last and work without a request never use a cached copy.
 func TestOrganizationsAreKept(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)

@@ -32,8 +32,8 @@ const exchange = `
 	SELECT gen_random_uuid(), m.uid, address, 'to', p.uid, receiver || address || '@example.com', sha256((n || ' ' || address)::bytea), at
 	FROM made m JOIN identity.persons p ON p.name = m.receiver, generate_series(1, 2) address;`
 
-// TestPagesHoldEverythingOnce: whoever follows the pages of a list or a search, however few transfers a call looks at, sees every transfer
-// that there is to see once, newest first; also those received at two addresses.
+// TestPagesHoldEverythingOnce: following the pages of a list or a search returns every transfer once, newest first,
+// however few candidates a call examines. That includes transfers received at two addresses.
 func TestPagesHoldEverythingOnce(t *testing.T) {
 	t.Parallel()
 	db, err := database.New(t.Context(), pgtest.URL(t), 1)
@@ -132,7 +132,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestBatchesAreBounded: what one transaction of a job takes up has some ten thousand objects together, however many each has.
+// TestBatchesAreBounded: one transaction of a job covers about ten thousand objects, however many each transfer has.
 func TestBatchesAreBounded(t *testing.T) {
 	t.Parallel()
 	db, err := database.New(t.Context(), pgtest.URL(t), 1)
