@@ -173,7 +173,8 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// TestNoDuration: whoever fills in a form of settings says 0 where nothing is wanted, which is right where nothing is the default.
+// TestNoDuration checks that 0 is accepted for a setting whose default is no duration and refused for others. An empty value means
+// the default.
 func TestNoDuration(t *testing.T) {
 	t.Parallel()
 	for _, none := range []string{"0", "0s", ""} {
@@ -231,7 +232,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// What is printed is what a start would read: every setting once, and the defaults mean themselves.
+// The printed settings can be read back: each setting occurs once, and parsing the defaults gives the defaults.
 func TestPrintedDefaultsParse(t *testing.T) {
 	t.Parallel()
 	first := parse(t)
@@ -296,7 +297,7 @@ func TestSecretKeyIsMadeOnce(t *testing.T) {
 		t.Errorf("%v, %v beside the key", entries, err)
 	}
 	if c, err := Load(append(environ, "CONSIGN_SECRET_KEY="+key)); err != nil || string(c.SecretKey) == keys[0] {
-		t.Errorf("a given key does not win: %v", err)
+		t.Errorf("a configured key does not override the file: %v", err)
 	}
 }
 
@@ -311,7 +312,7 @@ func TestSecretKeyProblems(t *testing.T) {
 		t.Errorf("damaged key: %v", err)
 	}
 	if _, err := Load([]string{"CONSIGN_DATA_DIR=" + filepath.Join(dir, SecretFile)}); err == nil {
-		t.Error("a file was taken for a directory")
+		t.Error("a file was accepted as data directory")
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// With this variable the test program is a server process that uses the cluster in that directory until its input
-// ends: something to kill.
+// helperVariable names a cluster directory. When it is set, the test program acts as a server process that uses the cluster
+// until its standard input ends, so that tests can kill it.
 const helperVariable = "LOCALPG_HELPER_DIR"
 
 func TestMain(m *testing.M) {
@@ -75,5 +75,5 @@ func (p process) kill(t *testing.T) {
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = p.Wait() // says that it was killed
+	_ = p.Wait() // returns an error because the process was killed
 }

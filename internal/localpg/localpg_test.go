@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// newDir is t.TempDir that user postgres can reach, and stops what a test left running in it.
+// newDir is t.TempDir with access for user postgres. At the end of the test it stops a cluster still running there.
 func newDir(t *testing.T) string {
 	t.Helper()
 	root, err := os.MkdirTemp("", "localpg")
@@ -110,11 +110,11 @@ func TestLastUserOutStopsIt(t *testing.T) {
 		t.Error("it runs although nobody uses it")
 	}
 	if err := second.runOnce(t.Context()); err != nil || second.alive() {
-		t.Errorf("a closed cluster was started again (%v)", err)
+		t.Errorf("a closed cluster was restarted (%v)", err)
 	}
 }
 
-// checkOwner makes sure that nobody but the cluster's own user can enter it, and that this is not root.
+// checkOwner checks that only the cluster's user can enter it and that this user is not root.
 func checkOwner(t *testing.T, c *Cluster) {
 	t.Helper()
 	want := os.Geteuid()
@@ -130,7 +130,7 @@ func checkOwner(t *testing.T, c *Cluster) {
 			t.Fatal(err)
 		}
 		if uid, _, _ := ownerOf(info); uid != want || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s is of user %d with mode %v", dir, uid, info.Mode())
+			t.Errorf("%s belongs to user %d and has mode %v", dir, uid, info.Mode())
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestKilledStarterLeavesTheCluster(t *testing.T) {
 	}
 	t.Logf("joined in %v", time.Since(began))
 
-	// The other way round: a process that goes on keeps the cluster of one that ends in order.
+	// The reverse case: the cluster keeps running for one process when another process exits normally.
 	other := startHelper(t, program, dir, nil)
 	other.input.Close()
 	if err := other.Wait(); err != nil {
@@ -206,7 +206,7 @@ func TestKilledStarterLeavesTheCluster(t *testing.T) {
 		t.Error(got)
 	}
 
-	// Everybody killed: what is left names processes that are others' by now.
+	// All processes killed: the stale pid files now name unrelated processes.
 	testStale(t, c)
 }
 
@@ -219,7 +219,7 @@ func testStale(t *testing.T, c *Cluster) {
 	me := strconv.Itoa(os.Getpid())
 	pidFile, err := os.ReadFile(c.pidFile())
 	if err != nil {
-		t.Fatalf("nothing is left to be stale: %v", err)
+		t.Fatalf("no stale pid file is left: %v", err)
 	}
 	_, rest, _ := strings.Cut(string(pidFile), "\n")
 	if err := os.WriteFile(c.pidFile(), []byte(me+"\n"+rest), 0o600); err != nil {
@@ -258,7 +258,7 @@ func TestRunStartsItAgain(t *testing.T) {
 	c := start(t, Options{Dir: newDir(t)})
 	old := c.postmaster()
 	if err := c.runOnce(t.Context()); err != nil || c.postmaster() != old {
-		t.Errorf("a living cluster was started again (%v)", err)
+		t.Errorf("a running cluster was restarted (%v)", err)
 	}
 	if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestLongPath(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// What another user made there is not used.
+	// A socket directory that other users can write to is not used.
 	if err := os.Chmod(c.socket, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestLongPath(t *testing.T) {
 	}
 }
 
-// TestOddPath: a directory may be called anything; what would part a list of hosts gets its socket under /tmp.
+// TestOddPath checks that a directory may have any name. A comma would split the host list, so such a cluster has its socket under /tmp.
 func TestOddPath(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Müllers Dateien+50% #1?", "one,two"} {

@@ -13,7 +13,7 @@ import (
 func TestInstalled(t *testing.T) {
 	t.Parallel()
 	if found := installed(nil, ""); len(found) != 0 {
-		t.Errorf("found %v nowhere", found)
+		t.Errorf("found %v although no programs are installed", found)
 	}
 	if text := errNoPrograms.Error(); !strings.Contains(text, "apt-get install postgresql") || !strings.Contains(text, "brew install postgresql") || !strings.Contains(text, "CONSIGN_DATABASE_URL") {
 		t.Error(text)
@@ -54,6 +54,6 @@ func TestInstalled(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if v := found[2].version(); v != 12 {
-		t.Errorf("version %d, want what the program says", v)
+		t.Errorf("version %d, want the version the program prints", v)
 	}
 }

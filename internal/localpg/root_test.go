@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// As root Postgres runs as user postgres, who cannot reach every directory.
+// Started by root, Postgres runs as user postgres, who cannot access every directory.
 func TestUnreachableDirectory(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -29,7 +29,7 @@ func TestUnreachableDirectory(t *testing.T) {
 	c := start(t, options)
 	moved := c.Dir()
 	if filepath.Dir(moved) != base {
-		t.Errorf("the cluster lies in %s", moved)
+		t.Errorf("the cluster is in %s", moved)
 	}
 	if got := ask(t, c, "SELECT 'reached'"); got != "reached" {
 		t.Error(got)
@@ -38,13 +38,13 @@ func TestUnreachableDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// It stays where it is, even if the directory could be reached now.
+	// The cluster stays there even when the original directory becomes accessible.
 	if err := os.Chmod(home, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	c = start(t, options)
 	if c.Dir() != moved {
-		t.Errorf("the cluster went from %s to %s", moved, c.Dir())
+		t.Errorf("the cluster moved from %s to %s", moved, c.Dir())
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestUnreachableDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A data directory made anew has nothing to do with its predecessor.
+	// A recreated data directory does not use the old cluster.
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestUnreachableDirectory(t *testing.T) {
 	}
 	c = start(t, options)
 	if c.Dir() == moved || filepath.Dir(c.Dir()) != base {
-		t.Errorf("the new cluster lies in %s", c.Dir())
+		t.Errorf("the new cluster is in %s", c.Dir())
 	}
 }
 
@@ -95,7 +95,7 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := os.Chown(dir, uid, gid); err != nil {
 		t.Fatal(err)
 	}
-	visit, err := acquire(t.Context(), filepath.Join(dir, "start.lock"), exclusive) // root was there first
+	visit, err := acquire(t.Context(), filepath.Join(dir, "start.lock"), exclusive) // creates the lock file as root
 	if err != nil {
 		t.Fatal(err)
 	}

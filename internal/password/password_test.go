@@ -13,8 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// TestDummyHash checks that comparing with nobody's hash is the work of comparing with a real one: a well-formed hash of
-// the same cost. TestEqualCost of package identity/handler measures it.
+// TestDummyHash checks that the dummy hash for unknown accounts is well-formed and has the configured cost, so that comparing
+// with it takes as long as with a real hash. TestEqualCost in package identity/handler measures the time.
 func TestDummyHash(t *testing.T) {
 	t.Parallel()
 	for range 50 {
@@ -28,14 +28,14 @@ func TestDummyHash(t *testing.T) {
 	}
 }
 
-// atWork has somebody take the only turn there is, until finish is called.
+// atWork holds the semaphore's only slot until finish is called.
 func atWork(t *testing.T, b *Hasher) (finish func()) {
 	t.Helper()
 	waiting, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	finish, err := b.semaphore.Acquire(waiting)
 	if err != nil {
-		t.Fatal("somebody is at work still: ", err)
+		t.Fatal("the slot is still taken: ", err)
 	}
 	return finish
 }
@@ -50,10 +50,10 @@ func TestWaitsItsTurn(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := b.Compare(impatient, nil, "x"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Compare while somebody is at work: %v", err)
+		t.Errorf("Compare while the slot is taken: %v", err)
 	}
 	if _, err := b.Hash(impatient, "x"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Hash while somebody is at work: %v", err)
+		t.Errorf("Hash while the slot is taken: %v", err)
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -62,7 +62,7 @@ func TestWaitsItsTurn(t *testing.T) {
 	}()
 	finish()
 	if err := <-done; err != nil {
-		t.Errorf("Compare once it is its turn: %v", err)
+		t.Errorf("Compare after the slot is free: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -71,8 +71,8 @@ func TestWaitsItsTurn(t *testing.T) {
 	}
 }
 
-// TestWaitIsBounded: while others are at work without end, a call is refused after ten seconds, be it for somebody's hash or
-// nobody's, and whoever leaves does so at once. None of them takes a turn from those who come later.
+// TestWaitIsBounded checks that a call is refused after ten seconds while the slot stays taken, with a real hash or without one.
+// A cancelled call returns at once. Neither keeps a slot.
 func TestWaitIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,20 +110,20 @@ func TestWaitIsBounded(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if left := <-outcomes; !errors.Is(left.err, context.Canceled) || left.after != 0 {
-			t.Errorf("who left heard %v after %v", left.err, left.after)
+			t.Errorf("the cancelled call returned %v after %v", left.err, left.after)
 		}
 		for range 3 {
 			refused := <-outcomes
 			var f *fault.Error
 			if !errors.As(refused.err, &f) || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || len(f.Details) != 1 || refused.after != 10*time.Second {
-				t.Errorf("who waited heard %v after %v", refused.err, refused.after)
+				t.Errorf("the waiting call returned %v after %v", refused.err, refused.after)
 			}
 		}
 		finish()
 		if right, err := b.Compare(t.Context(), hash, "x"); !right || err != nil {
-			t.Errorf("once the work is done: %v, %v", right, err)
+			t.Errorf("after the slot is free: %v, %v", right, err)
 		}
-		atWork(t, b)() // nobody else is any more
+		atWork(t, b)() // fails if the slot is still taken
 	})
 }
 

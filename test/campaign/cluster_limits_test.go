@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// TestClusterLimits proves that replicas share rate limits through Redis, and what becomes of them when it dies.
+// TestClusterLimits checks that replicas share rate limits through Redis, and that each counts alone while Redis is down.
 func TestClusterLimits(t *testing.T) {
 	c := newCluster(t, "CONSIGN_RATE_LIMIT=on")
 	caller, err := c.front.owner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A session's general bucket: 60 tokens, and one more each second.
+	// A session's general bucket has a capacity of 60 tokens and drains one per second.
 	began := time.Now()
 	admitted := c.flood(caller, 300)
 	most := int64(60 + time.Since(began)/time.Second + 1)
@@ -30,23 +30,23 @@ func TestClusterLimits(t *testing.T) {
 		refused += s.metric(`consign_ratelimit_refusals_total{bucket="general"}`)
 	}
 	if int64(refused) != 300-admitted {
-		t.Errorf("%v refusals are counted, %d were", refused, 300-admitted)
+		t.Errorf("the metrics count %v refusals, want %d", refused, 300-admitted)
 	}
 
 	c.redis.Kill()
 	began = time.Now()
 	alone := c.flood(caller, 300)
 	most = 3 * int64(60+time.Since(began)/time.Second+1)
-	t.Logf("without Redis %d of 300 were admitted, by each replica for itself", alone)
+	t.Logf("without Redis %d of 300 were admitted; each replica counted alone", alone)
 	if alone < 100 || alone > most {
-		t.Errorf("without Redis %d requests were admitted, want three buckets full: %d at most", alone, most)
+		t.Errorf("without Redis %d requests were admitted, want at most %d (three full buckets)", alone, most)
 	}
 	for n, s := range c.replicas {
 		away, failures, tokens := s.metric("consign_ratelimit_redis_away"), s.metric("consign_ratelimit_redis_failures_total"), s.metric("consign_ratelimit_redis_fallbacks_total")
 		lines := s.logged("rate limits are counted by this replica alone")
-		t.Logf("replica %d: away %v, fallen back %v times with %v tokens, %d line in the log", n+1, away, failures, tokens, lines)
+		t.Logf("replica %d: redis_away %v, %v Redis failures, %v local fallbacks, %d log lines", n+1, away, failures, tokens, lines)
 		if away != 1 || failures != 1 || tokens == 0 || lines != 1 {
-			t.Errorf("replica %d does not tell that Redis is away", n+1)
+			t.Errorf("replica %d does not report that Redis is down", n+1)
 		}
 	}
 
@@ -58,10 +58,10 @@ func TestClusterLimits(t *testing.T) {
 			return s.metric("consign_ratelimit_redis_away") == 0
 		})
 	}
-	t.Logf("Redis, started again, is used by all after %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("all replicas use the restarted Redis after %v", time.Since(began).Round(time.Millisecond))
 }
 
-// flood makes n requests at once, by turns at each replica, and gives how many were admitted; the others must have been refused.
+// flood sends n parallel requests, round-robin over the replicas, and returns how many were admitted. All others must be refused.
 func (c *cluster) flood(caller client, n int) int64 {
 	var admitted atomic.Int64
 	var group sync.WaitGroup

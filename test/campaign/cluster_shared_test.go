@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// TestClusterShares proves what three replicas have in common: files, events, sessions, jobs and keys.
+// TestClusterShares checks that three replicas share files, events, sessions, jobs and signing keys.
 func TestClusterShares(t *testing.T) {
 	c := newCluster(t, "CONSIGN_RATE_LIMIT=off", "CONSIGN_SIGNING_KEY_LEAD=2s")
 	for _, step := range []struct {
@@ -46,7 +46,8 @@ func randomBytes(n int) []byte {
 	return data
 }
 
-// resumeElsewhere uploads a file through all three replicas in turn, twice in the middle of a body, and downloads it from each.
+// resumeElsewhere uploads one file through all three replicas in turn. It aborts two request bodies midway and resumes at the next
+// replica. Then it downloads the file from each replica.
 func resumeElsewhere(t *testing.T, c *cluster) {
 	data := randomBytes(40 << 20)
 	holder, reservation, object, err := c.front.reserve(int64(len(data)))
@@ -54,7 +55,7 @@ func resumeElsewhere(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	j := &job{c: holder, reservation: reservation, object: object, data: data}
-	for n, until := range []int64{15 << 20, 30 << 20} { // the client goes away in the middle of a body that it sends to one replica
+	for n, until := range []int64{15 << 20, 30 << 20} { // the client disconnects in the middle of a request body
 		at := holder.at(c.replicas[n])
 		from, err := at.held(object)
 		if err != nil {
@@ -65,7 +66,7 @@ func resumeElsewhere(t *testing.T, c *cluster) {
 		body := &leaving{r: bytes.NewReader(data[from:]), left: until - from, leave: leave}
 		if resp, err := at.do(ctx, "PUT", object+"/content", body, header); err == nil {
 			resp.Body.Close()
-			t.Fatalf("a body that broke off was answered with %d", resp.StatusCode)
+			t.Fatalf("an aborted request body got status %d", resp.StatusCode)
 		}
 		began, next := time.Now(), holder.at(c.replicas[n+1])
 		took := within(t, "the next replica takes the upload over", 15*time.Second, began, func() bool {
@@ -77,7 +78,7 @@ func resumeElsewhere(t *testing.T, c *cluster) {
 			return held >= until-(1<<20) && j.put(held, held+1000, 0) == nil
 		})
 		held, _ := next.held(object)
-		t.Logf("replica %d lost its client at %d bytes; replica %d goes on at %d after %v", n+1, until, n+2, held, took.Round(time.Millisecond))
+		t.Logf("client of replica %d disconnected at %d bytes; replica %d resumes at %d after %v", n+1, until, n+2, held, took.Round(time.Millisecond))
 	}
 	j.c = holder.at(c.replicas[2])
 	held, err := j.c.held(object)
@@ -102,7 +103,7 @@ func resumeElsewhere(t *testing.T, c *cluster) {
 	}
 }
 
-// leaving is a body whose client goes away when so many bytes have left.
+// leaving is a request body whose client disconnects after a given number of bytes.
 type leaving struct {
 	r     io.Reader
 	left  int64
@@ -112,7 +113,7 @@ type leaving struct {
 // Read implements io.Reader.
 func (l *leaving) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		time.Sleep(200 * time.Millisecond) // let what was read leave
+		time.Sleep(200 * time.Millisecond) // time to send the bytes already read
 		l.leave()
 		return 0, io.ErrUnexpectedEOF
 	}
@@ -121,13 +122,13 @@ func (l *leaving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// arrival is an event as it came out of a stream.
+// arrival is an event received from a stream.
 type arrival struct {
 	subject string
 	at      time.Time
 }
 
-// listen opens an event stream and gives what comes.
+// listen opens an event stream and returns a channel of its events.
 func (c client) listen(t *testing.T) <-chan arrival {
 	t.Helper()
 	resp, err := c.do(t.Context(), "GET", "/id/v3/events", nil, http.Header{})
@@ -153,7 +154,7 @@ func (c client) listen(t *testing.T) <-chan arrival {
 	return all
 }
 
-// eventsEverywhere confirms transfers at each replica and measures when streams at all of them say so.
+// eventsEverywhere confirms transfers at each replica and measures when the event streams of all replicas report them.
 func eventsEverywhere(t *testing.T, c *cluster) {
 	owner, err := c.front.owner()
 	if err != nil {
@@ -189,7 +190,7 @@ func eventsEverywhere(t *testing.T, c *cluster) {
 					}
 					lags = append(lags, got.at.Sub(began))
 				case <-time.After(time.Second):
-					t.Fatalf("transfer %s was not told within a second", j.transfer)
+					t.Fatalf("no event for transfer %s within one second", j.transfer)
 				}
 				break
 			}
@@ -198,7 +199,7 @@ func eventsEverywhere(t *testing.T, c *cluster) {
 	report(t, "events: from the request that confirms to the stream, any replica to any", lags, time.Second)
 }
 
-// report prints quantiles and fails when the longest passes the limit.
+// report logs quantiles and fails when the maximum exceeds limit.
 func report(t *testing.T, what string, all []time.Duration, limit time.Duration) {
 	t.Helper()
 	slices.Sort(all)
@@ -206,7 +207,7 @@ func report(t *testing.T, what string, all []time.Duration, limit time.Duration)
 	t.Logf("%s: p50 %v, p99 %v, max %v of %d", what, all[len(all)/2].Round(100*time.Microsecond), all[len(all)*99/100].Round(100*time.Microsecond),
 		longest.Round(100*time.Microsecond), len(all))
 	if longest > limit {
-		t.Errorf("%s took %v, allowed is %v", what, longest, limit)
+		t.Errorf("%s took %v, want at most %v", what, longest, limit)
 	}
 }
 
@@ -250,7 +251,8 @@ func logoutEverywhere(t *testing.T, c *cluster) {
 	}
 }
 
-// jobsOnce has 100 transfers confirmed at once at all replicas, two mails each, and counts who sent how many.
+// jobsOnce confirms 100 transfers in parallel at all replicas. Each queues two mails. It checks that each mail is sent once and
+// counts the mails per replica.
 func jobsOnce(t *testing.T, c *cluster) {
 	const transfers = 100
 	sent := func() (all float64, each [3]float64) {
@@ -280,7 +282,7 @@ func jobsOnce(t *testing.T, c *cluster) {
 	group.Wait()
 	within(t, "the mails are sent", 60*time.Second, time.Now(), idle)
 	took := time.Since(began)
-	time.Sleep(2 * time.Second) // whoever would send one twice
+	time.Sleep(2 * time.Second) // time for a duplicate mail to be sent
 	after, each := sent()
 	t.Logf("%d transfers and %v mails in %v; replicas sent %v, %v and %v", transfers, after-before, took.Round(10*time.Millisecond),
 		each[0]-eachBefore[0], each[1]-eachBefore[1], each[2]-eachBefore[2])
@@ -289,7 +291,7 @@ func jobsOnce(t *testing.T, c *cluster) {
 	}
 	for n, s := range c.replicas {
 		if each[n] == eachBefore[n] {
-			t.Errorf("replica %d sent none", n+1)
+			t.Errorf("replica %d sent no mail", n+1)
 		}
 		if failures := s.metric("consign_job_failures_total"); failures != 0 {
 			t.Errorf("%v jobs failed at replica %d", failures, n+1)
@@ -346,13 +348,13 @@ func keysRotate(t *testing.T, c *cluster) {
 			}
 		}
 	}
-	t.Logf("%d calls with tokens of %d keys across replicas, none was refused", calls, len(kids))
+	t.Logf("%d calls across replicas with tokens signed by %d keys; none was refused", calls, len(kids))
 	if len(kids) < 4 {
 		t.Errorf("tokens were signed by %d keys, want 4", len(kids))
 	}
 }
 
-// kid is the key that signed a token.
+// kid returns the ID of the key that signed a token.
 func kid(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")

@@ -23,7 +23,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/redistest"
 )
 
-// shutdownDelay is how long replicas serve on after SIGTERM. Caddy asks for their health every half second.
+// shutdownDelay is how long a replica keeps serving after SIGTERM. Caddy polls its health every half second.
 const shutdownDelay = 2 * time.Second
 
 // cluster is three replicas on one Postgres, one bucket and one Redis, behind Caddy.
@@ -34,7 +34,7 @@ type cluster struct {
 	redis    *redistest.Server
 }
 
-// newCluster starts everything; env are further settings of all replicas.
+// newCluster starts all services; env holds additional settings of all replicas.
 func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
 	port := freePort(t)
@@ -61,7 +61,7 @@ func newCluster(t *testing.T, env ...string) *cluster {
 	return c
 }
 
-// bucket is a part of the test's bucket that nothing else uses, as a setting.
+// bucket returns a storage setting with an unused prefix of the test bucket.
 func bucket(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(os.Getenv("TEST_S3_URL"))
@@ -71,9 +71,9 @@ func bucket(t *testing.T) string {
 	return u.JoinPath(strings.ToLower(rand.Text())).String()
 }
 
-// caddyfile is the configuration of the proxy: upstreams that are not ready get no requests, and a request that could not be handed to
-// one is handed to another. There is no flush_interval: Caddy lets event streams through as they come, and with -1 it would keep them open
-// behind clients that have left.
+// caddyfile is the configuration of the proxy. Upstreams that are not ready get no requests; a request that fails to reach one
+// upstream is retried at another. It sets no flush_interval: Caddy does not buffer event streams, and with -1 it would keep them open
+// after the client has disconnected.
 const caddyfile = `{
 	admin off
 	auto_https off
@@ -128,10 +128,10 @@ func (c *cluster) startCaddy(port string) {
 	c.t.Fatal("Caddy did not serve within 20 s")
 }
 
-// at is the same client talking to another server.
+// at returns the same client for another server.
 func (c client) at(s *server) client { return client{s: s, token: c.token} }
 
-// metric is a series of what a replica says at /metrics, such as consign_jobs{queue="mail",state="due"}; 0 if it is not there.
+// metric returns the value of a series at a replica's /metrics, such as consign_jobs{queue="mail",state="due"}; 0 if it is missing.
 func (s *server) metric(series string) float64 {
 	s.t.Helper()
 	resp, err := get(s.t, s.admin+"/metrics")
@@ -155,7 +155,7 @@ func (s *server) metric(series string) float64 {
 	return 0
 }
 
-// logged counts the lines of a replica's log that hold text.
+// logged counts the lines of a replica's log that contain text.
 func (s *server) logged(text string) int {
 	raw, err := os.ReadFile(s.log.Name())
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *server) logged(text string) int {
 	return bytes.Count(raw, []byte(text))
 }
 
-// within waits until something is so, and gives how long that took since began.
+// within waits until the condition is true and returns the time since began.
 func within(t *testing.T, what string, limit time.Duration, began time.Time, holds func() bool) time.Duration {
 	t.Helper()
 	for !holds() {

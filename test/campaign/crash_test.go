@@ -24,9 +24,9 @@ const (
 	chunk    = 1 << 20
 )
 
-// TestCrash kills the server at random moments of uploads and confirmations, with SIGKILL and SIGTERM in turn. After each restart on the
-// same data the server must hold at least what it had acknowledged, in an answer or to HEAD; what was confirmed must be confirmed; the
-// file must arrive byte for byte, and so must the files of all earlier rounds.
+// TestCrash kills the server at random moments of uploads and confirmations, alternating SIGKILL and SIGTERM. After each restart on the
+// same data the server must still store every byte acknowledged by a response or by HEAD. Confirmed transfers must stay confirmed. The
+// file of this round and the files of all earlier rounds must be downloaded byte for byte.
 func TestCrash(t *testing.T) {
 	s := newServer(t)
 	s.start()
@@ -56,7 +56,7 @@ func TestCrash(t *testing.T) {
 
 type received struct{ transfer, sum string }
 
-// job is the upload of one round, as far as it has come.
+// job is the upload of one round and its progress.
 type job struct {
 	c                   client
 	reservation, object string
@@ -68,7 +68,7 @@ type job struct {
 // round uploads one file through one crash and confirms it.
 func (s *server) round(n int, data []byte) received {
 	s.t.Helper()
-	sig, whole := syscall.SIGKILL, n%4 >= 2 // every second round one body, which is acknowledged through HEAD only
+	sig, whole := syscall.SIGKILL, n%4 >= 2 // half of the rounds send one body, acknowledged by HEAD only
 	if n%2 == 1 {
 		sig = syscall.SIGTERM
 	}
@@ -131,7 +131,7 @@ func (j *job) run(whole bool) {
 	size := int64(len(j.data))
 	step, pace := int64(chunk), 4*time.Millisecond
 	if whole {
-		step, pace = size, 12*time.Millisecond // slow enough for the server to hold parts of it before its end
+		step, pace = size, 12*time.Millisecond // slow enough that the server stores parts of it before the end
 	}
 	for at := int64(0); at < size; at += step {
 		if err := j.put(at, min(at+step, size), pace); err != nil {
@@ -142,7 +142,7 @@ func (j *job) run(whole bool) {
 	_ = j.confirm()
 }
 
-// watch notes what HEAD acknowledges.
+// watch records the offset that HEAD acknowledges.
 func (j *job) watch(ended <-chan struct{}) {
 	for !closed(ended) {
 		if held, err := j.c.held(j.object); err == nil && held > j.acknowledged.Load() {
@@ -157,7 +157,7 @@ func (j *job) complete(held int64) error {
 	if j.transfer != "" {
 		return nil
 	}
-	err := j.confirm() // the answer may be what was lost
+	err := j.confirm() // an earlier confirm may have succeeded although its response was lost
 	if err == nil || held == int64(len(j.data)) {
 		return err
 	}
@@ -184,7 +184,7 @@ func (j *job) confirm() error {
 	return nil
 }
 
-// put sends bytes from up to but not including to, 200 KiB after each pace so that there is a middle to be killed in.
+// put sends bytes from to to-1, 200 KiB per pace, so that the server can be killed in the middle.
 func (j *job) put(from, to int64, pace time.Duration) error {
 	header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(j.data))}, "Content-Type": {"application/octet-stream"}}
 	resp, err := j.c.do(context.Background(), "PUT", j.object+"/content", &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent}, header)
@@ -213,7 +213,7 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// download gives the SHA-256 of a transfer's only object as it comes down.
+// download returns the SHA-256 of the downloaded bytes of a transfer's only object.
 func (c client) download(transfer string) (string, error) {
 	var out struct{ Objects []struct{ UID string } }
 	if _, err := c.call("GET", "/transfer/v2/transfers/"+transfer, nil, &out); err != nil {

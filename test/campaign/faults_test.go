@@ -22,12 +22,12 @@ import (
 	"time"
 )
 
-// deliveryRounds is how often the server is killed; TEST_FAULT_ROUNDS changes it.
+// deliveryRounds is the number of kills; TEST_FAULT_ROUNDS overrides it.
 const deliveryRounds = 200
 
-// TestFaults kills the server with SIGKILL at random moments of upload, confirm and delivery. Each time the client goes on
-// where the server stands after the restart. In the end every transfer is there and byte for byte what was sent, consign
-// fsck finds nothing, each transfer was announced, and no Message-ID was ever seen with two bodies.
+// TestFaults kills the server with SIGKILL at random moments of upload, confirm and delivery. After each restart the client
+// resumes at the stored offset. In the end every transfer exists and matches byte for byte, consign fsck finds nothing, each
+// transfer was announced, and no Message-ID was used for two different bodies.
 func TestFaults(t *testing.T) {
 	rounds := deliveryRounds
 	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
@@ -57,12 +57,12 @@ func TestFaults(t *testing.T) {
 		rounds, f.killed[0], f.killed[1], f.killed[2], len(f.sent), len(f.mails))
 }
 
-// faults is a campaign under way.
+// faults is the state of a campaign.
 type faults struct {
 	*server
 	sent   []delivered
 	mails  map[string]string // body by Message-ID
-	killed [3]int            // by the phase that the round was in
+	killed [3]int            // kills by phase
 }
 
 // delivered is a transfer with the SHA-256 of each file by its name.
@@ -71,7 +71,7 @@ type delivered struct {
 	sums map[string]string
 }
 
-// parcel is what one round sends, and how far it has come.
+// parcel is the upload of one round and its progress.
 type parcel struct {
 	client
 	path  string
@@ -90,7 +90,7 @@ func (f *faults) round(n int) {
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); p.send() }()
-	// The moments are spread over the three phases: uploading takes about 150 ms, the rest little.
+	// Kills are spread over the three phases. Uploading takes about 150 ms, the other phases less.
 	switch n % 3 {
 	case 0:
 		time.Sleep(rand.N(150 * time.Millisecond))
@@ -159,13 +159,13 @@ func (p *parcel) send() {
 	p.phase.Store(2)
 }
 
-// put sends bytes of a file from up to but not including to, slowly enough for there to be a middle.
+// put sends bytes from to to-1 of a file, slowly enough that the server can be killed in the middle.
 func (p *parcel) put(name string, from, to int64) error {
 	j := job{c: p.client, object: p.path + "/objects/" + name, data: p.files[name]}
 	return j.put(from, to, 3*time.Millisecond)
 }
 
-// await waits for a phase, or for the end of the sending.
+// await waits for a phase, or until sending has ended.
 func (p *parcel) await(phase int32, done chan struct{}) {
 	for p.phase.Load() < phase {
 		select {
@@ -176,7 +176,7 @@ func (p *parcel) await(phase int32, done chan struct{}) {
 	}
 }
 
-// finish goes on after the restart until the parcel is delivered.
+// finish resumes after the restart until the parcel is delivered.
 func (f *faults) finish(n int, p *parcel, phase int32) {
 	f.t.Helper()
 	if p.uid == "" {
@@ -196,7 +196,7 @@ func (f *faults) finish(n int, p *parcel, phase int32) {
 			}
 		}
 	}
-	// A confirm that was answered has happened; one that was not may have, and then says so.
+	// An answered confirm has taken effect. An unanswered one may have; a second confirm then reports it.
 	var out struct{ UID string }
 	_, err := p.call("POST", p.path+"/confirm", nil, &out)
 	switch {
@@ -220,7 +220,7 @@ func (f *faults) finish(n int, p *parcel, phase int32) {
 	f.sent = append(f.sent, d)
 }
 
-// collect looks at every mail that lies in the mail directory now.
+// collect reads every mail that is in the mail directory now.
 func (f *faults) collect() {
 	f.t.Helper()
 	names, err := filepath.Glob(filepath.Join(f.dir, "var", "mail", "*.eml"))
@@ -247,7 +247,7 @@ func (f *faults) collect() {
 // checkMails waits until each transfer was announced to the owner and confirmed to its uploader, once.
 func (f *faults) checkMails(rounds int) {
 	f.t.Helper()
-	deadline := time.Now().Add(5 * time.Minute) // a job stuck after 2.5 min and River's half minute until a killed server's mail is another's
+	deadline := time.Now().Add(5 * time.Minute) // a job is rescued after 2.5 min, plus River's half minute
 	for {
 		f.collect()
 		kinds := map[string]int{}

@@ -22,14 +22,14 @@ const (
 	memoryLimit = 120_000_000 // bytes resident
 )
 
-// TestMemory uploads 32 files of 1 GB in parallel and fails when the server's resident memory passes 120 MB at any moment.
+// TestMemory uploads 32 files of 1 GB in parallel and fails when the server's resident memory ever exceeds 120 MB.
 func TestMemory(t *testing.T) {
 	s := newServer(t)
 	s.start()
 	stop := make(chan struct{})
 	peak := make(chan int64, 1)
 	go func() { peak <- s.watchMemory(stop) }()
-	// One reservation for all: a mailbox takes 20 new ones at once, and objects without number.
+	// All uploads share one reservation: a mailbox accepts 20 new reservations at once, but objects are not limited.
 	c, reservation, _, err := s.reserve(uploadSize)
 	if err != nil {
 		t.Fatal(err)
@@ -58,11 +58,11 @@ func TestMemory(t *testing.T) {
 		t.Fatal("the resident memory could not be read")
 	}
 	if highest > memoryLimit {
-		t.Errorf("peak resident memory is %d bytes, allowed are %d", highest, memoryLimit)
+		t.Errorf("peak resident memory is %d bytes, want at most %d", highest, memoryLimit)
 	}
 }
 
-// watchMemory samples the server's resident memory until stop and gives the highest value, in bytes.
+// watchMemory samples the server's resident memory until stop and returns the highest value in bytes.
 func (s *server) watchMemory(stop <-chan struct{}) int64 {
 	var highest int64
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -77,7 +77,7 @@ func (s *server) watchMemory(stop <-chan struct{}) int64 {
 	}
 }
 
-// resident is a process' resident memory in bytes: its high-water mark from /proc where there is one, else what ps says now.
+// resident returns a process's resident memory in bytes: the high-water mark from /proc if available, else the current value of ps.
 func resident(pid int) int64 {
 	if raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
 		for _, line := range strings.Split(string(raw), "\n") {

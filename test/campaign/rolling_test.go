@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// load is the traffic of a rolling restart and what became of it.
+// load is the traffic during a rolling restart and its results.
 type load struct {
 	t     *testing.T
 	c     *cluster
@@ -33,11 +33,11 @@ type load struct {
 	mu        sync.Mutex
 	latencies []time.Duration
 	sums      map[string]string // SHA-256 by transfer
-	told      map[string]bool   // transfers that events told of
+	told      map[string]bool   // transfers reported by events
 }
 
-// TestRollingRestart restarts the three replicas one after the other under load. Clients repeat a request only when it is answered 503;
-// anything else that is not what they want is a failed request, of which there must be none.
+// TestRollingRestart restarts the three replicas one after the other under load. Clients retry a request only after a 503. Any other
+// error counts as a failed request, and no request may fail.
 func TestRollingRestart(t *testing.T) {
 	c := newCluster(t, "CONSIGN_RATE_LIMIT=off")
 	owner, err := c.front.owner()
@@ -50,7 +50,7 @@ func TestRollingRestart(t *testing.T) {
 		workers.Go(func() { l.read() })
 		workers.Go(func() { l.upload(fmt.Sprintf("small%d", n), 300_000, 100_000, 0) })
 	}
-	for n := range 3 { // each takes longer than a replica that stops serves on, so that some are cut off
+	for n := range 3 { // each takes longer than a stopping replica keeps serving, so some are cut off
 		workers.Go(func() { l.upload(fmt.Sprintf("large%d", n), 20<<20, 20<<20, 50*time.Millisecond) })
 	}
 	watching := make(chan struct{})
@@ -86,7 +86,7 @@ func TestRollingRestart(t *testing.T) {
 		t.Errorf("%d requests failed", l.failed.Load())
 	}
 	if l.requests.Load() < 200 || len(l.sums) < 5 {
-		t.Error("that was no load")
+		t.Error("the load was too small to be meaningful")
 	}
 }
 
@@ -99,7 +99,8 @@ func (l *load) over() bool {
 	}
 }
 
-// do makes a request until its answer is not 503, and gives the answer's header and body; body makes the request's anew for each try.
+// do repeats a request until the response is not 503 and returns the response's header and body. body returns a new request body for
+// each attempt.
 func (l *load) do(as client, method, path string, header http.Header, body func() io.Reader) (http.Header, []byte, bool) {
 	for {
 		l.requests.Add(1)
@@ -129,7 +130,7 @@ func (l *load) do(as client, method, path string, header http.Header, body func(
 		l.retried.Add(1)
 		time.Sleep(300 * time.Millisecond)
 		if method == http.MethodPut {
-			return resp.Header, raw, false // the client asks first what is held
+			return resp.Header, raw, false // the client first asks for the stored offset
 		}
 	}
 }
@@ -142,7 +143,7 @@ func (l *load) fail(format string, args ...any) (http.Header, []byte, bool) {
 
 func none() io.Reader { return nil }
 
-// read is a person who looks at things.
+// read repeatedly fetches pages as a signed-in person and as a stranger.
 func (l *load) read() {
 	for !l.over() {
 		for _, path := range []string{"/transfer/v2/environment", "/transfer/v2/public/mailbox/demo", "/id/v3/profile", "/transfer/v2/transfers?limit=5"} {
@@ -156,7 +157,7 @@ func (l *load) read() {
 	}
 }
 
-// upload is a stranger who sends files of that size, in chunks, so fast.
+// upload sends files of about size bytes as a stranger, in chunks of step bytes, throttled by pace.
 func (l *load) upload(name string, size, step int, pace time.Duration) {
 	for n := 0; !l.over(); n++ {
 		data := randomBytes(size + n)
@@ -202,7 +203,7 @@ func (l *load) reserve(from string, size int) (*job, bool) {
 	return j, ok
 }
 
-// send sends a file's bytes; after a 503 it goes on from what the server holds.
+// send sends a file's bytes. After a 503 it resumes at the stored offset.
 func (l *load) send(j *job, data []byte, step int, pace time.Duration) bool {
 	for at := 0; at < len(data); {
 		end := min(at+step, len(data))
@@ -231,7 +232,7 @@ func (l *load) send(j *job, data []byte, step int, pace time.Duration) bool {
 	return true
 }
 
-// listen keeps an event stream open; when one ends it opens the next where that stopped.
+// listen keeps an event stream open. When it ends, listen reconnects after the last event received.
 func (l *load) listen(done <-chan struct{}) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -260,7 +261,7 @@ func (l *load) listen(done <-chan struct{}) {
 	}
 }
 
-// follow notes the events of one stream until it ends, and gives the last one's id.
+// follow records the events of one stream until it ends and returns the last event's ID.
 func (l *load) follow(body io.Reader, last string) string {
 	lines := bufio.NewScanner(body)
 	for lines.Scan() {

@@ -1,6 +1,6 @@
 //go:build campaign
 
-// Package campaign holds the long tests that run the built binary as an operator would: they kill it, fill it and measure it.
+// Package campaign holds long-running tests of the built binary: crashes, restarts, memory use and clusters of replicas.
 // Run them with make test-crash, test-memory, test-faults and test-cluster.
 package campaign
 
@@ -36,14 +36,14 @@ type server struct {
 	password string
 }
 
-// newServer makes a server that does not run yet; env are further settings.
+// newServer returns a server that is not started yet; env holds additional settings.
 func newServer(t *testing.T, env ...string) *server {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "consign-campaign-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // user postgres must reach the cluster when this runs as root
+	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
 		t.Fatal(err)
 	}
 	log, err := os.Create(filepath.Join(dir, "server.log"))
@@ -82,7 +82,7 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// answers reports whether a GET is answered with 200.
+// answers reports whether a GET returns 200.
 func answers(t *testing.T, url string) bool {
 	t.Helper()
 	resp, err := get(t, url)
@@ -206,7 +206,8 @@ func (c client) do(ctx context.Context, method, path string, body io.Reader, hea
 	return http.DefaultClient.Do(r)
 }
 
-// reserve opens a reservation with one object on the demo mailbox and gives a client that holds its token, and the object's path.
+// reserve creates a reservation with one object on the demo mailbox. It returns a client with the reservation's token and the object's
+// path.
 func (s *server) reserve(size int64) (c client, reservation, object string, err error) {
 	var out struct{ UID string }
 	header, err := client{s: s}.call("POST", "/transfer/v2/public/mailbox/demo", map[string]string{
@@ -221,7 +222,7 @@ func (s *server) reserve(size int64) (c client, reservation, object string, err 
 	return c, reservation, object, err
 }
 
-// held is the offset that HEAD reports.
+// held returns the stored offset that HEAD reports.
 func (c client) held(object string) (int64, error) {
 	resp, err := c.do(context.Background(), "HEAD", object+"/content", nil, http.Header{})
 	if err != nil {

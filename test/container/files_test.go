@@ -1,6 +1,6 @@
 //go:build container
 
-// Package container checks Dockerfile and compose.yaml part by part, on a machine without a container engine. Run it with make test-container.
+// Package container tests Dockerfile and compose.yaml on a machine without a container engine. Run it with make test-container.
 package container
 
 import (
@@ -20,11 +20,11 @@ import (
 const (
 	root = "../.."
 	mega = 1_000_000
-	// mostImage does not count fonts, which are data of documents.
+	// mostImage is the maximum image size without fonts.
 	mostImage = 40 * mega
 )
 
-// service is what this test reads of a service in compose.yaml.
+// service holds the fields of a service in compose.yaml that this test reads.
 type service struct {
 	Image       string
 	Command     []string
@@ -40,7 +40,7 @@ type compose struct {
 	Networks map[string]any
 }
 
-// secrets are what an operator puts into .env.
+// secrets are the values an operator sets in .env.
 var secrets = map[string]string{
 	"PUBLIC_HOST": "files.example.com", "CONSIGN_SECRET_KEY": "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=",
 	"POSTGRES_PASSWORD": "0123456789abcdef0123456789abcdef", "S3_SECRET_KEY": "fedcba9876543210fedcba9876543210",
@@ -48,7 +48,7 @@ var secrets = map[string]string{
 
 var reference = regexp.MustCompile(`\$\{([A-Z0-9_]+)(?::([?-])([^}]*))?\}`)
 
-// readCompose parses compose.yaml with what .env holds put in.
+// readCompose parses compose.yaml with the values of secrets substituted.
 func readCompose(t *testing.T) compose {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "compose.yaml"))
@@ -62,7 +62,7 @@ func readCompose(t *testing.T) compose {
 		case given:
 			return value
 		case parts[2] != "-":
-			t.Errorf("compose.yaml needs %s, which its first lines do not ask for", parts[1])
+			t.Errorf("compose.yaml needs %s, but its leading comment does not mention it", parts[1])
 		}
 		return parts[3]
 	})
@@ -72,7 +72,7 @@ func readCompose(t *testing.T) compose {
 	}
 	for name := range secrets {
 		if !strings.Contains(strings.SplitN(string(raw), "services:", 2)[0], name) {
-			t.Errorf("the first lines of compose.yaml do not ask for %s", name)
+			t.Errorf("the leading comment of compose.yaml does not mention %s", name)
 		}
 	}
 	return c
@@ -115,7 +115,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// instruction gives the arguments of the last instruction of that name in the Dockerfile, its lines joined.
+// instruction returns the arguments of the Dockerfile's last instruction with that name, with continuation lines joined.
 func instruction(t *testing.T, name string) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
@@ -130,7 +130,7 @@ func instruction(t *testing.T, name string) string {
 	return found[len(found)-1][1]
 }
 
-// build runs the Dockerfile's own build line, into dir instead of the image's root.
+// build runs the Dockerfile's build line with dir as the output directory.
 func build(t *testing.T, dir string) (binary string) {
 	t.Helper()
 	line, _, _ := strings.Cut(instruction(t, "RUN"), " && ")
@@ -146,7 +146,7 @@ func build(t *testing.T, dir string) (binary string) {
 	return binary
 }
 
-// TestImage: the binary is static, and what the image holds is small.
+// TestImage checks that the binary is static and that the image stays below its size limit.
 func TestImage(t *testing.T) {
 	binary := build(t, t.TempDir())
 	file, err := elf.Open(binary)
@@ -156,7 +156,7 @@ func TestImage(t *testing.T) {
 	defer file.Close()
 	for _, p := range file.Progs {
 		if p.Type == elf.PT_INTERP {
-			t.Error("the binary wants a dynamic linker")
+			t.Error("the binary is linked dynamically")
 		}
 	}
 	for _, name := range []string{".text", ".rodata", ".gopclntab"} {
@@ -167,7 +167,7 @@ func TestImage(t *testing.T) {
 	image := program + size(t, "/etc/ssl/certs/ca-certificates.crt") + size(t, goroot(t)+"/lib/time/zoneinfo.zip")
 	t.Logf("without fonts (%.1f MB): binary %.1f MB, image %.1f MB", float64(fonts)/mega, float64(program)/mega, float64(image)/mega)
 	if image > mostImage {
-		t.Errorf("the image may have %d MB", mostImage/mega)
+		t.Errorf("the image is larger than %d MB", mostImage/mega)
 	}
 	for name, want := range map[string]string{"USER": "10001:10001", "ENTRYPOINT": `["/consign"]`, "FROM": "scratch"} {
 		if got := instruction(t, name); got != want {

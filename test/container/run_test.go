@@ -26,7 +26,7 @@ import (
 
 const uid = 10001
 
-// box is the image as a directory, and how compose.yaml runs it.
+// box is the image as a directory tree, with the environment and arguments of compose.yaml.
 type box struct {
 	root string
 	env  []string
@@ -44,14 +44,14 @@ func copyFile(t *testing.T, from, to string, mode os.FileMode) {
 	}
 }
 
-// newBox makes the image's tree, read-only but for /data, which is the one volume.
+// newBox creates the image's tree. It is read-only except for /data, the only volume.
 func newBox(t *testing.T, dir string, s service) box {
 	t.Helper()
 	tree, data := filepath.Join(dir, "image"), filepath.Join(dir, "data")
 	copyFile(t, build(t, dir), filepath.Join(tree, "consign"), 0o755)
 	copyFile(t, "/etc/ssl/certs/ca-certificates.crt", filepath.Join(tree, "etc/ssl/certs/ca-certificates.crt"), 0o644)
 	copyFile(t, goroot(t)+"/lib/time/zoneinfo.zip", filepath.Join(tree, "usr/local/go/lib/time/zoneinfo.zip"), 0o644)
-	// What a container engine adds: names of the other services. It has /proc and /dev too; Consign must not need them.
+	// A container engine adds the host names of the other services. It also mounts /proc and /dev, which Consign must not need.
 	hosts := "127.0.0.1 localhost consign postgres redis s3\n"
 	err := errors.Join(os.WriteFile(filepath.Join(tree, "etc/hosts"), []byte(hosts), 0o644), os.Mkdir(filepath.Join(tree, "data"), 0o755),
 		os.Mkdir(data, 0o755), os.Chown(data, uid, uid))
@@ -65,7 +65,7 @@ func newBox(t *testing.T, dir string, s service) box {
 	}
 	t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", "-R", tree).Run() })
 	if err := os.WriteFile(filepath.Join(tree, "x"), nil, 0o644); !errors.Is(err, syscall.EROFS) {
-		t.Fatalf("the root can be written: %v", err)
+		t.Fatalf("the root is writable: %v", err)
 	}
 	b := box{root: tree, env: strings.Fields(instruction(t, "ENV")), args: s.Command}
 	for name, value := range s.Environment {
@@ -74,7 +74,7 @@ func newBox(t *testing.T, dir string, s service) box {
 	return b
 }
 
-// command is the binary in the box, as the image's user.
+// command returns a command that runs the binary in the box as the image's user.
 func (b box) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(context.Background(), "/consign", args...)
 	cmd.Dir, cmd.Env = "/", b.env
@@ -91,7 +91,7 @@ func (b box) run(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// healthy is the exit code of the image's HEALTHCHECK.
+// healthy runs the image's HEALTHCHECK and returns its exit code.
 func (b box) healthy(t *testing.T) int {
 	t.Helper()
 	cmd := b.command("healthcheck")
@@ -133,7 +133,7 @@ func waitForPort(t *testing.T, port string) {
 	t.Fatalf("nothing listens on port %s", port)
 }
 
-// startPostgres starts a server with a password, as the image that compose.yaml names makes it.
+// startPostgres starts a password-protected server, set up like the image in compose.yaml.
 func startPostgres(t *testing.T, dir string, environment map[string]string) {
 	t.Helper()
 	account, err := user.Lookup("postgres")
@@ -170,7 +170,7 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 	t.Fatalf("createdb: %v", err)
 }
 
-// surroundings starts the other services on the ports at which compose.yaml has them.
+// surroundings starts the other services on the ports of compose.yaml.
 func surroundings(t *testing.T, dir string, c compose) (bucket string) {
 	t.Helper()
 	startPostgres(t, dir, c.Services["postgres"].Environment)
@@ -192,7 +192,7 @@ func surroundings(t *testing.T, dir string, c compose) (bucket string) {
 	return bucket
 }
 
-// caddy is a client as the proxy of compose.yaml is: at its address, saying that the browser spoke TLS.
+// caddy is a client that acts like the proxy of compose.yaml: it uses the proxy's address and reports that the browser used TLS.
 type caddy struct{ http.Client }
 
 func newCaddy(address, host string) *caddy {
@@ -208,7 +208,7 @@ type forwarded struct {
 	host string
 }
 
-// RoundTrip adds what a proxy says of the request.
+// RoundTrip adds the proxy's forwarding headers.
 func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("X-Forwarded-Proto", "https")
 	r.Header.Set("X-Forwarded-For", "203.0.113.7")
@@ -261,13 +261,13 @@ func TestContainer(t *testing.T) {
 	consign := c.Services["consign"]
 	b := newBox(t, dir, consign)
 	if code := b.healthy(t); code != 1 {
-		t.Errorf("the health check of no server ended with %d", code)
+		t.Errorf("without a server the health check exited with %d", code)
 	}
 	server := start(t, b.command(b.args...))
 	waitForPort(t, "8080")
 	for n := 0; b.healthy(t) != 0; n++ {
 		if n > 100 {
-			t.Fatal("the health check does not succeed")
+			t.Fatal("the health check keeps failing")
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
@@ -288,11 +288,11 @@ func TestContainer(t *testing.T) {
 		t.Errorf("the server ended with %v", err)
 	}
 	if code := b.healthy(t); code != 1 {
-		t.Errorf("the health check of a stopped server ended with %d", code)
+		t.Errorf("after the stop the health check exited with %d", code)
 	}
 }
 
-// use makes Consign write wherever it writes: mails, pictures, parts of files on their way into the bucket.
+// use makes Consign write to every place it writes to: mails, pictures, and parts of files before they go to the bucket.
 func use(t *testing.T, b box, proxy *caddy) {
 	t.Helper()
 	created := b.run(t, "person", "create", "ann@example.com")

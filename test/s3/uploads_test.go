@@ -1,6 +1,6 @@
 //go:build s3
 
-// Package s3 tests uploads and downloads of whole servers that keep their files in a bucket. Run it with make test-s3.
+// Package s3 tests uploads and downloads through complete servers that store files in an S3 bucket. Run it with make test-s3.
 package s3
 
 import (
@@ -36,7 +36,7 @@ import (
 
 const mib = 1 << 20
 
-// storage is a part of the test bucket that nothing else uses, as a setting.
+// storage returns a storage setting with an unused prefix of the test bucket.
 func storage(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(os.Getenv("TEST_S3_URL"))
@@ -46,7 +46,7 @@ func storage(t *testing.T) string {
 	return u.JoinPath(strings.ToLower(rand.Text())).String()
 }
 
-// kept lists the objects of transfers that lie there; the server may keep other things beside them.
+// kept lists the transfers' objects in the bucket; the server may store other things there too.
 func kept(t *testing.T, storage string) (all []blob.Info) {
 	t.Helper()
 	err := bucket(t, storage).List(t.Context(), func(i blob.Info) error {
@@ -124,8 +124,8 @@ func mailboxOf(s *testkit.Server) *testkit.Person {
 	return ann
 }
 
-// TestOtherBucket: where the bucket that a server finds holds nothing and the database knows of files, it does not start, since an
-// upload that goes on would be told that nothing of it is held.
+// TestOtherBucket checks that a server refuses to start when the bucket is empty but the database lists files. Otherwise a resumed
+// upload would be told that no bytes are stored.
 func TestOtherBucket(t *testing.T) {
 	t.Parallel()
 	right, other := storage(t), storage(t)
@@ -139,11 +139,11 @@ func TestOtherBucket(t *testing.T) {
 	cfg.StorageURL = other
 	a, err := app.New(t.Context(), cfg, app.Options{Now: first.Clock.Now})
 	if err == nil {
-		t.Fatal("the server starts without its files", a.Close())
+		t.Fatal("the server started although the bucket is empty", a.Close())
 	}
 	for _, want := range []string{"CONSIGN_STORAGE_URL", "are they the right ones?", "put any object there"} {
 		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("the refusal does not say %q in a line: %v", want, err)
+			t.Errorf("want a one-line error that contains %q, got %v", want, err)
 		}
 	}
 
@@ -153,8 +153,8 @@ func TestOtherBucket(t *testing.T) {
 	u.put(100_000, 200_000).Want(http.StatusOK)
 }
 
-// TestUploads sends a file in chunks to two replicas that share nothing but database and bucket, the first of which is
-// gone when the second goes on.
+// TestUploads sends a file in chunks to two replicas that share only the database and the bucket. The first is stopped before
+// the second continues.
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	bucket := testkit.Env("CONSIGN_STORAGE_URL", storage(t))
@@ -165,11 +165,11 @@ func TestUploads(t *testing.T) {
 	u.wantHeld(t, 6*mib+1)
 	if _, err := u.sam.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 6*mib+1, 12*mib, len(u.data))).With("Content-Length", fmt.Sprint(6*mib)).
 		Try(t.Context(), "PUT", u.content, io.MultiReader(bytes.NewReader(u.data[6*mib+1:8*mib]), broken{})); err == nil {
-		t.Fatal("a body that breaks off was answered")
+		t.Fatal("an aborted request body got a response")
 	}
 	held := settled(t, u)
 	if held <= 6*mib || held > 8*mib {
-		t.Fatalf("%d bytes are held of what broke off at %d", held, 8*mib)
+		t.Fatalf("%d bytes are stored of an upload aborted at %d", held, 8*mib)
 	}
 	first.Stop()
 
@@ -189,7 +189,7 @@ func download(t *testing.T, s *testkit.Server, ann *testkit.Person, uid string, 
 	t.Helper()
 	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
 	if sum := sha256.Sum256(data); got.String("objects.0.sha256") != hex.EncodeToString(sum[:]) {
-		t.Errorf("the transfer says SHA-256 %s", got.String("objects.0.sha256"))
+		t.Errorf("the transfer has SHA-256 %s", got.String("objects.0.sha256"))
 	}
 	file := s.Transfer + "/transfers/" + uid + "/objects/" + got.String("objects.0.uid") + "/content"
 	whole := ann.Get(file).Want(http.StatusOK)
@@ -211,12 +211,12 @@ func download(t *testing.T, s *testkit.Server, ann *testkit.Person, uid string, 
 	ann.With("Range", fmt.Sprintf("bytes=%d-", len(data))).Get(file).Want(http.StatusRequestedRangeNotSatisfiable)
 }
 
-// broken ends a request's body as a line that goes dead does.
+// broken ends a request's body with an error, like a lost connection.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("line is dead") }
 
-// settled waits until the server has noticed and says the same offset as before.
+// settled waits until the server has noticed the disconnect and reports the same offset twice.
 func settled(t *testing.T, u upload) int {
 	t.Helper()
 	last, same := -1, 0
@@ -233,7 +233,7 @@ func settled(t *testing.T, u upload) int {
 	return 0
 }
 
-// TestSmall sends objects of one request, of which no bucket has parts.
+// TestSmall sends objects that fit into one request and need no multipart upload.
 func TestSmall(t *testing.T) {
 	t.Parallel()
 	bucket := storage(t)
@@ -253,7 +253,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestRemoval sees that what is cancelled leaves the bucket at once, and what nobody knows of after its time.
+// TestRemoval checks that the bytes of a cancelled reservation are purged at once and orphans are swept after seven days.
 func TestRemoval(t *testing.T) {
 	t.Parallel()
 	where := storage(t)
@@ -279,12 +279,12 @@ func TestRemoval(t *testing.T) {
 	s.Clock.Advance(6 * 24 * time.Hour)
 	run(t, s, content.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 1 {
-		t.Fatalf("of an orphan of six days the bucket holds %+v", all)
+		t.Fatalf("with an orphan six days old the bucket holds %+v", all)
 	}
 	s.Clock.Advance(25 * time.Hour)
 	run(t, s, content.SweepOrphansJob)
 	if all := kept(t, where); len(all) != 0 {
-		t.Fatalf("of an orphan of seven days the bucket holds %+v", all)
+		t.Fatalf("with an orphan seven days old the bucket holds %+v", all)
 	}
 }
 
@@ -295,7 +295,7 @@ func run(t *testing.T, s *testkit.Server, job string) {
 	}
 }
 
-// TestOutage uploads and downloads while the bucket cannot be reached, and after.
+// TestOutage uploads and downloads while the bucket is unreachable, and afterwards.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	where, _ := url.Parse(storage(t))

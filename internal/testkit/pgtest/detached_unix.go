@@ -4,5 +4,5 @@ package pgtest
 
 import "syscall"
 
-// detached keeps Ctrl-C, meant for the tests, from the watchdog.
+// detached starts the watchdog in its own session, so that Ctrl-C stops the tests only.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,10 +1,10 @@
 // Package pgtest gives each test a Postgres database of its own, with the whole schema in it and nothing else.
 //
 // All test processes of a user share one private cluster without fsync, under the system's temporary directory; the
-// databases are clones of a template that is named by the hash of the migrations and made by whoever needs it first.
-// A test cannot tell when it is the process's last, so the cluster is not stopped with the last user but by a small
-// watchdog, once nobody has been connected for a minute; the next run then starts it in 0.1 s. Databases that killed
-// tests left behind, and templates of schemas that are no more, are dropped after some hours.
+// databases are clones of a template. The template is named after the hash of the migrations; the first process that
+// needs it creates it. A test cannot know whether it is the last one of its process. Therefore a small watchdog stops the
+// cluster after a minute without connections; the next run restarts it in 0.1 s. Databases left by killed tests and
+// templates of old schemas are dropped after some hours.
 package pgtest
 
 import (
@@ -45,7 +45,7 @@ func URL(t testing.TB) string {
 	return create(t, true)
 }
 
-// EmptyURL is URL without any schema: a database as an operator hands it over.
+// EmptyURL is URL without a schema: the empty database that an operator provides.
 func EmptyURL(t testing.TB) string {
 	t.Helper()
 	return create(t, false)
@@ -58,7 +58,7 @@ type server struct {
 	template string
 }
 
-// One per process: tests of a package share it, and there is nothing to close it with.
+// One server per process: the tests of a package share it. It is never closed, because no hook runs after the last test.
 var (
 	once    sync.Once
 	common  *server
@@ -93,7 +93,7 @@ func open(ctx context.Context) (*server, error) {
 	defer cancel()
 	dir := filepath.Join(os.TempDir(), "consign-pgtest-"+strconv.Itoa(os.Geteuid()))
 	s, err := connect(ctx, dir)
-	if err != nil { // the watchdog may have stopped the cluster between the two steps; it does not do so twice
+	if err != nil { // the watchdog may have stopped the cluster between its start and the connection; one retry is enough
 		s, err = connect(ctx, dir)
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func connect(ctx context.Context, dir string) (*server, error) {
 	return &server{cluster: cluster, admin: admin}, nil
 }
 
-// ensureTemplate makes the template under a lock of its own, and sweeps what earlier runs left.
+// ensureTemplate creates the template under an advisory lock and drops databases left by earlier runs.
 func (s *server) ensureTemplate(ctx context.Context) error {
 	hash, err := database.SchemaHash()
 	if err != nil {
@@ -188,7 +188,8 @@ func (s *server) makeTemplate(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// sweep drops databases that are too old to be in use. A test's name holds the time it was made, a template's comment.
+// sweep drops databases that are too old to be in use. The creation time is in the name of a test database and in the comment of a
+// template.
 func sweep(ctx context.Context, conn *pgx.Conn, current string, now time.Time) error {
 	rows, err := conn.Query(ctx, `
 		SELECT datname, COALESCE(shobj_description(oid, 'pg_database'), '') AS made

@@ -23,7 +23,7 @@ func connectTo(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// pending reports whether the database at url lacks a step of this program.
+// pending reports whether the database at url lacks a migration of this program.
 func pending(t *testing.T, url string) (bool, error) {
 	t.Helper()
 	db, err := database.New(t.Context(), url, 1)
@@ -59,7 +59,7 @@ func TestDatabasesAreDropped(t *testing.T) {
 	var url string
 	t.Run("uses it", func(t *testing.T) {
 		url = URL(t)
-		// Left open on purpose: it must not keep the database.
+		// The connection stays open on purpose: it must not prevent the drop of the database.
 		if _, err := pgx.Connect(context.Background(), url); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestEmptyURL(t *testing.T) {
 	}
 }
 
-// ownCluster is one that nothing else uses.
+// ownCluster starts a cluster that only this test uses.
 func ownCluster(t *testing.T) *localpg.Cluster {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pgtest")
@@ -139,8 +139,8 @@ func TestSweepAndWatchdog(t *testing.T) {
 	}
 	for deadline := time.Now().Add(20 * time.Second); running(); {
 		if time.Now().After(deadline) {
-			t.Fatal("the watchdog let a lonely cluster run")
+			t.Fatal("the watchdog did not stop a cluster without connections")
 		}
-		time.Sleep(700 * time.Millisecond) // asking is company
+		time.Sleep(700 * time.Millisecond) // each check connects, which resets the watchdog
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 const watchInterval = "30" // seconds
 
-// The watchdog asks every interval who is connected, and after two lonely answers asks the postmaster to stop. It ends
-// with the cluster.
+// The watchdog counts the other connections once per interval. After two counts of zero in a row it stops the postmaster. It
+// exits when the cluster is gone.
 const watchdog = `
 lonely=0
 while sleep "$4"; do
@@ -23,7 +23,7 @@ while sleep "$4"; do
   if [ "$lonely" -ge 2 ]; then kill -INT "$(head -n 1 "$3")"; exit 0; fi
 done`
 
-// watch starts the watchdog of a cluster that was just started. Without psql there is none, and the cluster stays.
+// watch starts the watchdog of a cluster that was just started. Without psql it starts none, and the cluster keeps running.
 func watch(cluster *localpg.Cluster, interval string) error {
 	psql := filepath.Join(cluster.Bin(), "psql")
 	if _, err := os.Stat(psql); errors.Is(err, fs.ErrNotExist) {
