@@ -38,7 +38,7 @@ func TestOvertakenUploadClosesItsConnection(t *testing.T) {
 	answered := make(chan *http.Response, 1)
 	reader := bufio.NewReader(conn)
 	go func() {
-		got, err := http.ReadResponse(reader, nil)
+		got, err := http.ReadResponse(reader, nil) //nolint:bodyclose // the test reads the connection to its end and closes it
 		if err != nil {
 			t.Errorf("no answer: %v", err)
 		}

@@ -118,17 +118,17 @@ func (m PublicMailbox) Address() string {
 // FileLimit returns how many files a reservation for this mailbox may have.
 func (m PublicMailbox) FileLimit() int32 {
 	if m.MaxFiles > 0 {
-		return min(m.MaxFiles, m.Owner.Adminunit.MaxFiles)
+		return min(m.MaxFiles, m.Owner.MaxFiles)
 	}
-	return m.Owner.Adminunit.MaxFiles
+	return m.Owner.MaxFiles
 }
 
 // FileSizeLimitMB returns the maximum size of a file in MB.
 func (m PublicMailbox) FileSizeLimitMB() int64 {
 	if m.MaxFileSizeMB > 0 {
-		return min(m.MaxFileSizeMB, m.Owner.Adminunit.MaxFileSizeMB)
+		return min(m.MaxFileSizeMB, m.Owner.MaxFileSizeMB)
 	}
-	return m.Owner.Adminunit.MaxFileSizeMB
+	return m.Owner.MaxFileSizeMB
 }
 
 // Filtered reports whether the MIME filter applies: the owner has set one and the subscription includes it.
@@ -136,7 +136,7 @@ func (m PublicMailbox) Filtered() bool { return len(m.MIMETypeFilter) > 0 && m.O
 
 // Protection returns the protection of transfers to this mailbox (contract 4.6).
 func (m PublicMailbox) Protection() Protection {
-	if m.Secure || m.Owner.Adminunit.ProtectionLevel != ProtectNone {
+	if m.Secure || m.Owner.ProtectionLevel != ProtectNone {
 		return ProtectIdentity
 	}
 	return ProtectNone
