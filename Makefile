@@ -24,7 +24,7 @@ test: postgres ## run all tests on a private Postgres
 	$(GO) test ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
-	@test -z "$$(gofmt -l cmd internal api migrations | tee /dev/stderr)"
+	@test -z "$$(gofmt -l cmd internal api migrations | tee -a /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	test/web/node_modules/.bin/tsc -p internal/web
 
