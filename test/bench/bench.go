@@ -22,7 +22,8 @@ const (
 	transferAPI     = "/transfer/v2"
 	identityAPI     = "/id/v3"
 	environmentPath = transferAPI + "/environment"
-	mailboxPath     = transferAPI + "/public/mailbox/demo"
+	publicMailboxes = transferAPI + "/public/mailbox/"
+	mailboxPath     = publicMailboxes + "demo"
 	connections     = 16 // of a load of requests
 )
 
@@ -38,8 +39,9 @@ type bench struct {
 	postmaster      int
 	consign         *process
 	admin           map[int]string // admin listeners by process
-	owner           string         // uid of the demo's owner
-	idToken         string         // of the owner
+	mailboxesMade   bool
+	owner           string // uid of the demo's owner
+	idToken         string // of the owner
 	accessToken     string
 }
 

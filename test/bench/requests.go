@@ -48,23 +48,28 @@ func environmentRow(ctx context.Context, b *bench) ([]result, error) {
 	return []result{whole, stack}, err
 }
 
-// oneAfterTheOther asks for the mailboxes that makeMailboxes made, so that no copy of one serves twice.
-func oneAfterTheOther(prefix string) work {
+// eachMailbox sends a request to one mailbox of makeMailboxes after the other: GET without a body, otherwise POST. There are too many for
+// the microcache, and none collects many open reservations.
+func eachMailbox(want int, prefix string, body []byte) work {
+	method := "GET"
+	if body != nil {
+		method = "POST"
+	}
 	requests := make([][]byte, manyMailboxes)
 	for i := range requests {
-		requests[i] = request("GET", fmt.Sprintf("%sbox%d", prefix, i+1), "", nil)
+		requests[i] = request(method, fmt.Sprintf("%sbox%d", prefix, i+1), "", body)
 	}
 	var n atomic.Int64
-	return work{want: 200, next: func(int) []byte { return requests[n.Add(1)%manyMailboxes] }}
+	return work{want: want, next: func(int) []byte { return requests[n.Add(1)%manyMailboxes] }}
 }
 
 // mailboxRow compares with the smallest statement that yields the same answer: first for mailboxes that are each looked up, then for
 // one that many look at; for the record also with one row by its key.
 func mailboxRow(ctx context.Context, b *bench) ([]result, error) {
-	if err := makeMailboxes(ctx, b.database); err != nil {
+	if err := b.makeMailboxes(ctx); err != nil {
 		return nil, err
 	}
-	o, r, err := b.against(ctx, "mailbox", oneAfterTheOther(transferAPI+"/public/mailbox/"), "mailbox", just(oneAfterTheOther("/")), connections, "-database", b.database)
+	o, r, err := b.against(ctx, "mailbox", eachMailbox(200, publicMailboxes, nil), "mailbox", just(eachMailbox(200, "/", nil)), connections, "-database", b.database)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +85,13 @@ func mailboxRow(ctx context.Context, b *bench) ([]result, error) {
 	return []result{looked, cached, row}, err
 }
 
+// reserveRow spreads the reservations over many mailboxes, since the open reservations at one are capped (contract 4.2).
 func reserveRow(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.makeMailboxes(ctx); err != nil {
+		return nil, err
+	}
 	body := []byte(`{"subject":"Drawings","message":"The drawings that we talked about.","anonSender":"Sam Stranger","anonEmail":"sam@example.com"}`)
-	ours, bare := same(201, request("POST", mailboxPath, "", body)), just(same(200, request("POST", "/"+b.owner, "", body)))
+	ours, bare := eachMailbox(201, publicMailboxes, body), just(same(200, request("POST", "/"+b.owner, "", body)))
 	o, r, err := b.against(ctx, "reserve", ours, "insert", bare, connections, "-database", b.database)
 	if err != nil {
 		return nil, err
