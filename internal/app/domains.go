@@ -183,7 +183,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
 	pages, err := web.New(web.Options{
-		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, AccentColor: c.AccentColor,
+		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Now: a.now, Log: a.log,
 	})
 	if err != nil {

@@ -59,14 +59,15 @@ type Config struct {
 	EnumerationStrict bool
 	BcryptCost        int `env:"BCRYPT_COST" default:"12" min:"4" max:"20" doc:"bcrypt cost of password hashes. Each step doubles the time of a login."`
 
-	ProductName    string `group:"Names" env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
-	ProductURL     string `env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
-	ProviderName   string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`
-	ProviderURL    string `env:"PROVIDER_URL" otherwise:"CONSIGN_PRODUCT_URL" doc:"Home page of the operator."`
-	SupportContact string `env:"SUPPORT_CONTACT" doc:"Mail address or URL for support."`
-	AccentColor    string `env:"ACCENT_COLOR" otherwise:"a deep green" doc:"Colour of buttons and links in pages, as #rrggbb. An organization's theme overrides it."`
-	BaseURLDrive   string `env:"BASE_URL_DRIVE" doc:"baseUrlDrive of the environment."`
-	OnPremises     bool   `env:"ON_PREMISES" default:"on" doc:"onPremises of the environment."`
+	ProductName     string `group:"Names" env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
+	ProductURL      string `env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
+	ProviderName    string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`
+	ProviderURL     string `env:"PROVIDER_URL" otherwise:"CONSIGN_PRODUCT_URL" doc:"Home page of the operator."`
+	SupportContact  string `env:"SUPPORT_CONTACT" doc:"Mail address or URL for support."`
+	SecurityContact string `env:"SECURITY_CONTACT" doc:"Mail address or URL for reports of vulnerabilities, in /.well-known/security.txt (RFC 9116). Empty: that file does not exist."`
+	AccentColor     string `env:"ACCENT_COLOR" otherwise:"a deep green" doc:"Colour of buttons and links in pages, as #rrggbb. An organization's theme overrides it."`
+	BaseURLDrive    string `env:"BASE_URL_DRIVE" doc:"baseUrlDrive of the environment."`
+	OnPremises      bool   `env:"ON_PREMISES" default:"on" doc:"onPremises of the environment."`
 
 	LogFormat string `group:"Logs" env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"Format of log lines."`
 	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Lowest level that is logged."`

@@ -131,6 +131,7 @@ func TestProblems(t *testing.T) {
 				"CONSIGN_SMTP_URL must be a URL like smtp://user:password@host:587 or smtps://host; in", "CONSIGN_STORAGE_URL must be file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME; in"}},
 		{[]string{"CONSIGN_PUBLIC_URL= https://a.example"}, []string{"CONSIGN_PUBLIC_URL must be a scheme, a host and perhaps a port, like"}},
 		{[]string{"CONSIGN_NEW_TRANSFER_BUCKET=20"}, []string{"CONSIGN_NEW_TRANSFER_BUCKET must be a capacity"}},
+		{[]string{"CONSIGN_SECURITY_CONTACT=http://example.com/"}, []string{"CONSIGN_SECURITY_CONTACT must be a mail address or a URL"}},
 		{[]string{"CONSIGN_BASE_DOMAIN=Example", "CONSIGN_PRODUCT_URL=javascript:alert(1)", "CONSIGN_CLAIM_NAMESPACE=x"}, []string{"CONSIGN_BASE_DOMAIN must", "CONSIGN_PRODUCT_URL must", "CONSIGN_CLAIM_NAMESPACE must"}},
 	}
 	for _, public := range []string{"localhost:8080", "http://", "https://a.example/path", "https://a.example?x", "https://u@a.example", "ftp://a.example",

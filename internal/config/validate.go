@@ -46,6 +46,9 @@ func (c *Config) validate(publicGiven bool) []error {
 	for name, value := range map[string]string{"PRODUCT_URL": c.ProductURL, "PROVIDER_URL": c.ProviderURL, "BASE_URL_DRIVE": c.BaseURLDrive} {
 		k.must(value == "" || webURL(value) != nil, name, "must be a URL that begins with https:// or http://")
 	}
+	_, err = mail.ParseAddress(c.SecurityContact)
+	page := strings.HasPrefix(c.SecurityContact, "https://") && webURL(c.SecurityContact) != nil
+	k.must(c.SecurityContact == "" || err == nil || page, "SECURITY_CONTACT", "must be a mail address or a URL that begins with https://")
 	k.must(c.AccentColor == "" || colour.MatchString(c.AccentColor), "ACCENT_COLOR", "must be a colour like #0d6e62")
 	k.must(c.SigningKeyLead < c.SigningKeyLifetime, "SIGNING_KEY_LEAD", "must be shorter than CONSIGN_SIGNING_KEY_LIFETIME")
 	k.must(slices.Contains(c.AvailableTTL, c.DefaultTTL), "DEFAULT_TTL", "must be one of CONSIGN_AVAILABLE_TTL")

@@ -103,6 +103,18 @@ func (p *Pages) handleFiles() {
 	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, revalidate))
 }
 
+// securityText serves security.txt (RFC 9116): where to report a vulnerability. RFC 9116, 2.5.5 wants an expiry less than a
+// year ahead: it is 30 days after today.
+func (p *Pages) securityText(w http.ResponseWriter, r *http.Request) {
+	expires := p.options.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 30)
+	content := "Contact: " + contactURL(p.options.SecurityContact) + "\nExpires: " + expires.Format(time.RFC3339) + "\nPreferred-Languages: en\n"
+	h := w.Header()
+	secure(h)
+	h.Set("Content-Type", "text/plain; charset=utf-8") // RFC 9116, 3
+	h.Set("Cache-Control", "public, max-age=3600")
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+}
+
 // file serves content that is constant for this binary, with gzip when the client accepts it. It is read at the first
 // request.
 func file(name string, read func() []byte, cache string) http.HandlerFunc {

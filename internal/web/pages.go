@@ -137,7 +137,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
 		Assets: p.assets.path(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
-		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: supportURL(o.SupportContact),
+		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
 	}
 	for _, name := range i18n.Locales() {
@@ -152,7 +152,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 }
 
 // supportURL returns the link of the support contact: mailto: for an email address.
-func supportURL(contact string) string {
+func contactURL(contact string) string {
 	if contact == "" || strings.Contains(contact, "://") {
 		return contact
 	}

@@ -33,6 +33,10 @@ var files embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
+// permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.
+const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), bluetooth=(), hid=(), midi=(), " +
+	"display-capture=(), screen-wake-lock=(), accelerometer=(), gyroscope=(), magnetometer=()"
+
 // localeCookie holds the locale that a visitor chose in the footer. The client sets it.
 const localeCookie = "locale"
 
@@ -42,6 +46,7 @@ type Options struct {
 	ProviderName     string // in the footer; empty: none
 	ProviderURL      string // link of ProviderName; empty: no link
 	SupportContact   string // email address or URL in the footer; empty: none
+	SecurityContact  string // email address or URL in security.txt; empty: no such file
 	AccentColor      string // #rrggbb; empty: the default of the stylesheet
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
@@ -71,6 +76,9 @@ func New(o Options) (*Pages, error) {
 		p.handle(e.pattern, p.page(e))
 	}
 	p.handleFiles()
+	if o.SecurityContact != "" {
+		p.handle("/.well-known/security.txt", p.securityText)
+	}
 	p.handleReference()
 	return p, nil
 }
@@ -162,4 +170,5 @@ func secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Permissions-Policy", permissions)
 }

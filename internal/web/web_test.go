@@ -23,7 +23,7 @@ var made = sync.OnceValues(func() (*web.Pages, error) {
 	}
 	return web.New(web.Options{
 		ProductName: "Consign", ProviderName: "Example <Ltd>", ProviderURL: "https://example.org/",
-		SupportContact: "help@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2",
+		SupportContact: "help@example.org", SecurityContact: "security@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2",
 		Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 })
@@ -127,6 +127,48 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 		for _, m := range linked.FindAllStringSubmatch(text, -1) {
 			if asset := ask(t, p, "GET", m[1]); asset.status != 200 {
 				t.Errorf("%s: %s is %d", path, m[1], asset.status)
+			}
+		}
+	}
+}
+
+// security.txt has the fields that RFC 9116 demands, and does not exist where the operator names no contact.
+func TestSecurityText(t *testing.T) {
+	t.Parallel()
+	res := ask(t, pages(t), "GET", "/.well-known/security.txt")
+	if res.status != 200 || res.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(res.body, "Contact: mailto:security@example.org\n") {
+		t.Fatalf("%d %q %q", res.status, res.header.Get("Content-Type"), res.body)
+	}
+	found := regexp.MustCompile(`(?m)^Expires: (.*)$`).FindStringSubmatch(res.body)
+	if found == nil {
+		t.Fatalf("no Expires: %q", res.body)
+	}
+	expires, err := time.Parse(time.RFC3339, found[1])
+	if ahead := time.Until(expires); err != nil || ahead < 24*time.Hour || ahead > 365*24*time.Hour {
+		t.Errorf("Expires %s is %v ahead: %v", found[1], ahead, err)
+	}
+	catalog, err := i18n.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := web.New(web.Options{Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := ask(t, none, "GET", "/.well-known/security.txt"); res.status != 404 {
+		t.Errorf("without a contact: %d", res.status)
+	}
+}
+
+// Pages ask for no device or sensor of the visitor.
+func TestPagesUseNoDevices(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	for _, path := range contractPaths {
+		policy := ask(t, p, "GET", path).header.Get("Permissions-Policy")
+		for _, feature := range []string{"camera", "microphone", "geolocation", "payment", "usb"} {
+			if !strings.Contains(policy, feature+"=()") {
+				t.Errorf("%s: %s is not off in %q", path, feature, policy)
 			}
 		}
 	}
