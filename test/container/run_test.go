@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const uid = 10001
@@ -154,20 +156,45 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 		return cmd
 	}
 	role := environment["POSTGRES_USER"]
-	if out, err := program("initdb", "-D", data, "-U", role, "-E", "UTF8", "--locale=C.UTF-8", "--auth=scram-sha-256", "--pwfile="+password).CombinedOutput(); err != nil {
+	out, err := program("initdb", "-D", data, "-U", role, "-E", "UTF8", "--locale=C.UTF-8", "--auth-host=scram-sha-256", "--auth-local=trust", "--pwfile="+password).CombinedOutput()
+	if err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
-	start(t, program("postgres", "-D", data, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off"))
+	start(t, program("postgres", "-D", data, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="+data, "-c", "fsync=off"))
 	waitForPort(t, "5432")
+	script, err := os.ReadFile("../../scripts/compose-postgres.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 50 {
-		create := program("createdb", "-h", "127.0.0.1", "-U", role, environment["POSTGRES_DB"])
-		create.Env = []string{"PGPASSWORD=" + environment["POSTGRES_PASSWORD"]}
-		if err = create.Run(); err == nil {
+		create := program("sh", "-c", string(script))
+		create.Path = "/bin/sh"
+		create.Env = []string{"PATH=" + os.Getenv("TEST_POSTGRES_BIN"), "PGHOST=" + data, "POSTGRES_USER=" + role, "POSTGRES_PASSWORD=" + environment["POSTGRES_PASSWORD"]}
+		if out, err = create.CombinedOutput(); err == nil {
 			return
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	t.Fatalf("createdb: %v", err)
+	t.Fatalf("compose-postgres.sh: %v\n%s", err, out)
+}
+
+// checkRoles checks that Consign's database role has no rights over the cluster, and that nobody signs in as superuser over the network.
+func checkRoles(t *testing.T, password string) {
+	t.Helper()
+	if conn, err := pgx.Connect(t.Context(), "postgres://postgres:"+password+"@127.0.0.1:5432/postgres"); err == nil {
+		_ = conn.Close(t.Context())
+		t.Error("the superuser signs in over the network")
+	}
+	conn, err := pgx.Connect(t.Context(), "postgres://consign:"+password+"@127.0.0.1:5432/consign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var rights bool
+	err = conn.QueryRow(t.Context(), `SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user`).Scan(&rights)
+	if err != nil || rights {
+		t.Errorf("the role consign has rights over the cluster: %v, %v", rights, err)
+	}
 }
 
 // surroundings starts the other services on the ports of compose.yaml.
@@ -263,6 +290,7 @@ func TestContainer(t *testing.T) {
 	if code := b.healthy(t); code != 1 {
 		t.Errorf("without a server the health check exited with %d", code)
 	}
+	checkRoles(t, secrets["POSTGRES_PASSWORD"])
 	server := start(t, b.command(b.args...))
 	waitForPort(t, "8080")
 	for n := 0; b.healthy(t) != 0; n++ {
