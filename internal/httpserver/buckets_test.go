@@ -23,7 +23,7 @@ func limited(t *testing.T, style httpapi.Style, b httpapi.Bucketing, change func
 
 func sessionOf(w *httptest.ResponseRecorder) *http.Cookie {
 	for _, c := range w.Result().Cookies() {
-		if c.Name == "session" {
+		if c.Name == "__Host-session" {
 			return c
 		}
 	}
@@ -109,7 +109,8 @@ func TestAnonymousSession(t *testing.T) {
 		forged.Value = "B" + c.Value[1:]
 	}
 	wantError(t, f.do("GET", "/api/thing", "", cookie(&forged)), 429001)
-	wantError(t, f.do("GET", "/api/thing", "", cookie(&http.Cookie{Name: "session", Value: "x"})), 429001)
+	wantError(t, f.do("GET", "/api/thing", "", cookie(&http.Cookie{Name: "__Host-session", Value: "x"})), 429001)
+	wantError(t, f.do("GET", "/api/thing", "", cookie(&http.Cookie{Name: "session", Value: c.Value})), 429001) // a subdomain can set that name
 	f.now = f.now.Add(25 * time.Hour)
 	w = f.do("GET", "/api/thing", "", cookie(c))
 	if sessionOf(w) == nil {

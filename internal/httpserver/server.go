@@ -89,7 +89,7 @@ func New(o Options) *Server {
 	for _, origin := range o.CORSOrigins {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
 	}
-	s.sessions = newSessions(o.Sealer, o.AnonymousSession, o.PublicURL.Scheme == "https", o.Now)
+	s.sessions = newSessions(o.Sealer, o.AnonymousSession, httpapi.SecureCookies(o.PublicURL), o.Now)
 	s.mux.NotFound(func(w http.ResponseWriter, r *http.Request) { httpapi.WriteError(w, r, fault.ErrNotFound) })
 	s.mux.MethodNotAllowed(s.methodNotAllowed)
 	return s

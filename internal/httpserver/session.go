@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/seal"
 )
 
-// sessions makes and reads the cookie `session`, which gives each client without a token its own bucket behind a shared address
+// sessions makes and reads the cookie `__Host-session`, which gives each client without a token its own bucket behind a shared address
 // (contract 1.7). It identifies no person and grants nothing. Its value is a random identifier, the Unix second it was made, and a
 // MAC over both and the host.
 type sessions struct {
@@ -38,15 +39,14 @@ func (s *sessions) start(host string) *http.Cookie {
 	rand.Read(value[:sessionID]) // never fails
 	binary.BigEndian.PutUint64(value[sessionID:], uint64(s.now().Unix()))
 	value = append(value, s.sealer.MAC(sessionPurpose, value, []byte(host))...)
-	return &http.Cookie{
-		Name: sessionCookie, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/",
-		MaxAge: int(s.life / time.Second), HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode,
-	}
+	cookie := httpapi.HostCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(value), s.secure, http.SameSiteLaxMode)
+	cookie.MaxAge = int(s.life / time.Second)
+	return cookie
 }
 
 // read returns the identifier of the request's session, "" without a valid one.
 func (s *sessions) read(r *http.Request, host string) string {
-	cookie, err := r.Cookie(sessionCookie)
+	cookie, err := r.Cookie(httpapi.HostCookieName(sessionCookie, s.secure))
 	if err != nil {
 		return ""
 	}

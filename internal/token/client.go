@@ -39,7 +39,8 @@ func CallerFrom(ctx context.Context) Caller {
 const CookieName = "acct"
 
 // AcctCookie returns the cookie that POST /auth/access?cookie=true sets (contract 2.6): host-only, HttpOnly and
-// SameSite=Strict. secure is false only when the public URL has the scheme http.
+// SameSite=Strict. secure is false on http://localhost only. The name is the
+// specification's, without a prefix.
 func AcctCookie(raw string, expires time.Time, secure bool) *http.Cookie {
 	return &http.Cookie{
 		Name:     CookieName,

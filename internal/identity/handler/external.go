@@ -76,28 +76,22 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, h.preflightCookie(p))
+	http.SetCookie(w, h.preflight(p))
 	return httpapi.JSON(w, http.StatusOK, preflightResponse{State: p.State, Token: p.Token})
 }
 
-// preflightName is the cookie that binds a login by form post to its browser (contract 3.14). On plain HTTP, which is for
-// localhost only, a cookie cannot have the prefix.
-func (h *Handler) preflightName() string {
-	if h.secure {
-		return "__Host-preflight"
-	}
-	return "preflight"
-}
+// preflightCookie is the cookie that binds a login by form post to its browser (contract 3.14).
+const preflightCookie = "preflight"
 
-// preflightCookie returns the cookie of a registered state. The provider's form post is a request from another site, so
-// the cookie is SameSite=None; browsers accept that from https only.
-func (h *Handler) preflightCookie(p service.Preflight) *http.Cookie {
-	c := &http.Cookie{
-		Name: h.preflightName(), Value: p.Binding, Path: "/", Expires: p.ExpiresAt, HttpOnly: true, Secure: h.secure, SameSite: http.SameSiteNoneMode,
-	}
+// preflight returns the cookie of a registered state. The provider's form post is a request from another site, so the
+// cookie is SameSite=None; browsers accept that from https only.
+func (h *Handler) preflight(p service.Preflight) *http.Cookie {
+	site := http.SameSiteNoneMode
 	if !h.secure {
-		c.SameSite = http.SameSiteLaxMode
+		site = http.SameSiteLaxMode
 	}
+	c := httpapi.HostCookie(preflightCookie, p.Binding, h.secure, site)
+	c.Expires = p.ExpiresAt
 	return c
 }
 
@@ -116,7 +110,7 @@ func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if c, err := r.Cookie(h.preflightName()); err == nil {
+	if c, err := r.Cookie(httpapi.HostCookieName(preflightCookie, h.secure)); err == nil {
 		in.Binding = c.Value
 	}
 	location, err := h.service.StoreExternal(r.Context(), h.external(r), in)

@@ -45,7 +45,7 @@ type Handler struct {
 	hosts       *hosts.Directory
 	events      httpapi.HandlerFunc
 	catalog     *i18n.Catalog
-	secure      bool // the public URL is https, so cookies are Secure
+	secure      bool // cookies are Secure
 	base        string
 	discovered  discoveryResponse
 	avatarBytes int
@@ -57,7 +57,7 @@ type Handler struct {
 func New(o Options) *Handler {
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
-		catalog: o.Catalog, secure: o.PublicURL.Scheme == "https", base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
+		catalog: o.Catalog, secure: httpapi.SecureCookies(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 	}
 }
