@@ -147,7 +147,7 @@ func (a *App) build(ctx context.Context) error {
 		return err
 	}
 	a.listener = database.NewListener(cmp.Or(a.config.ListenDatabaseURL, a.database.URL), a.log, time.Now)
-	a.listener.Prove(a.DB.Pool)
+	a.listener.SelfTest(a.DB.Pool)
 	if a.options.Serve {
 		a.listener.Connect(ctx)
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	pingEvery     = 300 * time.Millisecond
-	pingPatience  = 600 * time.Millisecond // timeout after which the connection is replaced
-	firstBackoff  = 100 * time.Millisecond
-	longestPause  = 2 * time.Second
-	farewellLimit = time.Second
-	proofPatience = 2 * time.Second
-	proofChannel  = "listener_proof"
+	pingEvery        = 300 * time.Millisecond
+	pingPatience     = 600 * time.Millisecond // timeout after which the connection is replaced
+	firstBackoff     = 100 * time.Millisecond
+	longestPause     = 2 * time.Second
+	farewellLimit    = time.Second
+	selfTestPatience = 2 * time.Second
+	selfTestChannel  = "listener_self_test"
 )
 
 // Listener receives notifications (LISTEN) on a connection of its own. It reconnects with back-off, and knows until when it has
@@ -32,14 +32,14 @@ type Listener struct {
 	log      *slog.Logger
 	now      func() time.Time
 	handlers []handler
-	proof    string                         // the last payload on proofChannel
-	prover   Querier                        // notifies proofChannel; nil: no check
+	received string                         // the last payload on selfTestChannel
+	tester   Querier                        // notifies selfTestChannel; nil: no check
 	first    func() (*pgconn.PgConn, error) // waits for the connection of Connect; nil once it is taken
 
-	mu        sync.Mutex
-	confirmed time.Time // start of the last completed round trip; zero while there is no connection
-	heard     time.Time // the same, kept when the connection is lost; at first the time of NewListener
-	trouble   error     // why the last connection failed or was lost
+	mu         sync.Mutex
+	confirmed  time.Time // start of the last completed round trip; zero while there is no connection
+	lastAnswer time.Time // the same, kept when the connection is lost; at first the time of NewListener
+	trouble    error     // why the last connection failed or was lost
 }
 
 type handler struct {
@@ -51,7 +51,7 @@ type handler struct {
 // NewListener returns a Listener for the database at url, which must be Postgres itself and not a pooler that shares sessions. now
 // must advance with real time, because ConfirmedWithin and Silence measure with it.
 func NewListener(url string, log *slog.Logger, now func() time.Time) *Listener {
-	return &Listener{url: url, log: log, now: now, heard: now(), trouble: errors.New("no answer yet")}
+	return &Listener{url: url, log: log, now: now, lastAnswer: now(), trouble: errors.New("no answer yet")}
 }
 
 // Handle subscribes to a channel. Call it before Run. After each connect, once LISTEN is in effect, onConnect loads what was missed;
@@ -61,24 +61,24 @@ func (l *Listener) Handle(channel string, onNotify func(payload string), onConne
 	l.handlers = append(l.handlers, handler{channel, onNotify, onConnect})
 }
 
-// Prove makes the Listener check each new connection: it counts only after it has received a notification that q sent. A connection
+// SelfTest makes the Listener check each new connection: it counts only after it has received a notification that q sent. A connection
 // to another database, or through a pooler that shares sessions, answers pings but never delivers a revocation. Call it before Run.
-func (l *Listener) Prove(q Querier) {
-	l.prover = q
-	l.Handle(proofChannel, func(payload string) { l.proof = payload }, nil)
+func (l *Listener) SelfTest(q Querier) {
+	l.tester = q
+	l.Handle(selfTestChannel, func(payload string) { l.received = payload }, nil)
 }
 
-func (l *Listener) prove(ctx context.Context, conn *pgconn.PgConn) error {
-	if l.prover == nil {
+func (l *Listener) selfTest(ctx context.Context, conn *pgconn.PgConn) error {
+	if l.tester == nil {
 		return nil
 	}
 	payload := rand.Text()
-	if err := Notify(ctx, l.prover, proofChannel, payload); err != nil {
+	if err := Notify(ctx, l.tester, selfTestChannel, payload); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, proofPatience)
+	ctx, cancel := context.WithTimeout(ctx, selfTestPatience)
 	defer cancel()
-	for l.proof != payload {
+	for l.received != payload {
 		if err := conn.WaitForNotification(ctx); err != nil {
 			return fmt.Errorf("this connection does not receive notifications: it leads to another database than CONSIGN_DATABASE_URL, or through a pooler: %w", err)
 		}
@@ -110,14 +110,14 @@ func (l *Listener) ConfirmedWithin(d time.Duration) bool {
 func (l *Listener) confirm(began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.confirmed, l.heard = began, began
+	l.confirmed, l.lastAnswer = began, began
 }
 
 // Silence returns the time since the last completed round trip began, on this or an earlier connection.
 func (l *Listener) Silence() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.now().Sub(l.heard)
+	return l.now().Sub(l.lastAnswer)
 }
 
 // Connect starts to connect in the background. Run takes the connection over. If Run is not called, Close closes it.
@@ -182,7 +182,7 @@ func (l *Listener) session(ctx context.Context, again bool) (connected bool, err
 			return false, fmt.Errorf("load %s after connecting: %w", h.channel, err)
 		}
 	}
-	if err := l.prove(ctx, conn); err != nil {
+	if err := l.selfTest(ctx, conn); err != nil {
 		return false, err
 	}
 	for {

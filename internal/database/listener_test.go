@@ -86,7 +86,7 @@ func TestListenerOfAnotherDatabase(t *testing.T) {
 	t.Cleanup(db.Close)
 	right, wrong := database.NewListener(here, discard(), time.Now), database.NewListener(pgtest.EmptyURL(t), discard(), time.Now)
 	for _, l := range []*database.Listener{right, wrong} {
-		l.Prove(db.Pool)
+		l.SelfTest(db.Pool)
 		run(t, l)
 	}
 	eventually(t, "confirmed", func() bool { return right.ConfirmedWithin(time.Second) })

@@ -24,9 +24,9 @@ func (s *Store) FederatedPerson(ctx context.Context, issuer, subject string) (id
 		SELECT uid FROM identity.persons WHERE federated_issuer = $1 AND federated_subject = $2 AND deleted_at IS NULL`, issuer, subject)
 }
 
-// ProveAddress records that the person's address was proved now, if it is the verified primary one (contract 3.4).
-func (s *Store) ProveAddress(ctx context.Context, p id.Person, address string, now time.Time) error {
-	_, err := database.Exec(ctx, s.q, "prove address", `
+// RenewVerification records that the person's address was verified now, if it is the verified primary one (contract 3.4).
+func (s *Store) RenewVerification(ctx context.Context, p id.Person, address string, now time.Time) error {
+	_, err := database.Exec(ctx, s.q, "renew verification", `
 		UPDATE identity.persons p SET email_proved_at = $3
 		FROM identity.addresses a
 		WHERE p.uid = $1 AND a.person = p.uid AND a.address = $2 AND a.is_primary AND a.verified_at IS NOT NULL`, p, address, now)

@@ -38,7 +38,7 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 		if err := tx.LockPerson(ctx, person); err != nil {
 			return id.Person{}, err
 		}
-		err = tx.ProveAddress(ctx, person, ext.Email, s.now())
+		err = tx.RenewVerification(ctx, person, ext.Email, s.now())
 	} else {
 		person, err = s.createFederated(ctx, tx, from, ext)
 	}

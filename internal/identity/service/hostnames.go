@@ -86,7 +86,7 @@ func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bo
 // changeHostnames applies the hostnames of a profile update. The organization is locked. It returns the claim that
 // still needs a TXT record, or the zero claim.
 // Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames, identity.ErrHostInUse.
-func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, proved identity.HostClaim) (identity.HostClaim, error) {
+func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, verified identity.HostClaim) (identity.HostClaim, error) {
 	current := o.Profile
 	for _, h := range want.keep {
 		if h != current.Hostname && !slices.Contains(current.InactiveHostnames, h) {
@@ -110,7 +110,7 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 		}
 	default:
 		var err error
-		if claim, err = s.takeHostname(ctx, tx, o, want.active, proved); err != nil {
+		if claim, err = s.takeHostname(ctx, tx, o, want.active, verified); err != nil {
 			return claim, err
 		}
 	}
@@ -129,7 +129,7 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 // takeHostname gives an organization a new hostname. A hostname outside of the base domain needs a TXT record: without
 // it the hostname becomes a claim.
 // Errors: identity.ErrHostnameRefused, identity.ErrHostInUse.
-func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, proved identity.HostClaim) (identity.HostClaim, error) {
+func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, verified identity.HostClaim) (identity.HostClaim, error) {
 	if err := s.checkHostnameAllowed(ctx, tx, o, host, false); err != nil {
 		return identity.HostClaim{}, err
 	}
@@ -142,7 +142,7 @@ func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identi
 	} else if taken {
 		return identity.HostClaim{}, identity.ErrHostInUse
 	}
-	if base == "" && proved.Host != host {
+	if base == "" && verified.Host != host {
 		return tx.ClaimHost(ctx, identity.HostClaim{Organization: o.UID, Host: host, Key: seal.NewKey()}, s.now())
 	}
 	return identity.HostClaim{}, s.activate(ctx, tx, o, host)
@@ -225,8 +225,8 @@ func (s *Service) baseDomain() string {
 	return s.settings.BaseDomain
 }
 
-// ProveHostnames activates claimed hostnames whose TXT record exists. It is the job HostnamesJob.
-func (s *Service) ProveHostnames(ctx context.Context) error {
+// VerifyHostnames activates claimed hostnames whose TXT record exists. It is the job HostnamesJob.
+func (s *Service) VerifyHostnames(ctx context.Context) error {
 	since := s.now().Add(-identity.HostClaimLifetime)
 	if err := s.store.DeleteHostClaims(ctx, since); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (s *Service) ProveHostnames(ctx context.Context) error {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return describe("prove hostnames", failed)
+	return describe("verify hostnames", failed)
 }
 
 // setHostname calls change with the hostnames and the organization locked, and announces the change to the members.

@@ -24,7 +24,7 @@ const addressesBatch = 100
 func (s *Service) registerJobs() {
 	s.jobs.Every(CleanJob, 10*time.Minute, s.Clean)
 	s.jobs.Every(AddressesJob, 5*time.Minute, s.RemoveAddresses)
-	s.jobs.Every(HostnamesJob, 5*time.Minute, s.ProveHostnames)
+	s.jobs.Every(HostnamesJob, 5*time.Minute, s.VerifyHostnames)
 	jobs.Register(s.jobs, s.workReset)
 	jobs.Register(s.jobs, s.workAnnounce)
 }

@@ -138,7 +138,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 	if err := checkOrganization(&p); err != nil {
 		return after, claim, err
 	}
-	proved, err := s.verifiedClaim(ctx, o, p.Hostname)
+	verified, err := s.verifiedClaim(ctx, o, p.Hostname)
 	if err != nil {
 		return after, claim, err
 	}
@@ -159,7 +159,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 		if err := tx.UpdateOrganizationProfile(ctx, o, p, s.now()); err != nil {
 			return err
 		}
-		if claim, err = s.changeHostnames(ctx, tx, before, hostnames{active: p.Hostname, keep: p.InactiveHostnames}, proved); err != nil {
+		if claim, err = s.changeHostnames(ctx, tx, before, hostnames{active: p.Hostname, keep: p.InactiveHostnames}, verified); err != nil {
 			return err
 		}
 		if after, err = tx.Organization(ctx, o); err != nil {

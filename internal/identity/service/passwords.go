@@ -25,13 +25,13 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 		if err != nil {
 			return after, err
 		}
-		proved := false
+		matched := false
 		if c.AuthKey != nil {
-			if proved, err = s.hasher.Compare(ctx, secret.Secret, *c.AuthKey); err != nil {
+			if matched, err = s.hasher.Compare(ctx, secret.Secret, *c.AuthKey); err != nil {
 				return after, err
 			}
 		}
-		if !proved && !caller.SetPassword {
+		if !matched && !caller.SetPassword {
 			return after, identity.ErrKeyChange
 		}
 		if hash == nil {
@@ -40,7 +40,7 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 			}
 		}
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-			if err := s.replaceHash(ctx, tx, caller, a, proved, secret.Secret, hash); err != nil {
+			if err := s.replaceHash(ctx, tx, caller, a, matched, secret.Secret, hash); err != nil {
 				return err
 			}
 			after, err = s.rename(ctx, tx, caller, a, c.Name)
@@ -53,14 +53,14 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 	return after, identity.ErrKeyChange.Because(errHashChanged)
 }
 
-// replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. Without proof
-// of the old password the session must be one that may set it.
+// replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. When the old
+// password did not match, the session must be one that may set it.
 // Errors: identity.ErrKeyChange, errHashChanged.
-func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, proved bool, old, hash []byte) error {
+func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, matched bool, old, hash []byte) error {
 	if err := tx.LockPerson(ctx, caller.Person); err != nil {
 		return err
 	}
-	if !proved {
+	if !matched {
 		may, err := tx.MaySetPassword(ctx, caller.Person, caller.Session, s.now())
 		if err != nil {
 			return err

@@ -19,24 +19,24 @@ type Access struct {
 	AsSender       bool        // the person sent it
 	Delivery       id.Delivery // zero: access as sender only
 	DeliveryOpened bool        // the delivery was opened before
-	Proven         bool        // recipientAuthentication is met or not required
+	Verified       bool        // recipientAuthentication is met or not required
 }
 
 // Locked reports whether the protection denies the person the content. For links, package service decides.
-func (a Access) Locked() bool { return locked(a.AsSender, a.Protection, a.Proven) }
+func (a Access) Locked() bool { return locked(a.AsSender, a.Protection, a.Verified) }
 
-func locked(asSender bool, p transfer.Protection, proven bool) bool {
-	return !asSender && (p == transfer.ProtectPassword || p == transfer.ProtectIdentity && !proven)
+func locked(asSender bool, p transfer.Protection, verified bool) bool {
+	return !asSender && (p == transfer.ProtectPassword || p == transfer.ProtectIdentity && !verified)
 }
 
 // personAccess selects an Access of person $1. The statement joins seenDelivery.
 const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at,
 	coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
-	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.proven, false) AS proven`
+	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.verified, false) AS verified`
 
 // linkAccess selects an Access by the link of delivery d.
 const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at, false AS as_sender, d.uid AS delivery,
-	d.accessed_at IS NOT NULL AS delivery_opened, true AS proven`
+	d.accessed_at IS NOT NULL AS delivery_opened, true AS verified`
 
 // byLink joins delivery d and transfer t by $1, the hash of the key in a link. $2 is the host, $3 the organization
 // that owns it, $4 the time. A link works on the home hosts of the transfer's parties and of the organization whose

@@ -61,7 +61,7 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 		n += r.Transfers
 		charges[i] = charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held}
 	}
-	return n, s.giveBack(ctx, charges)
+	return n, s.refund(ctx, charges)
 }
 
 // DeliveriesTo returns a transfer's deliveries to a person that the person has not hidden.

@@ -117,7 +117,7 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 	if err != nil {
 		return 0, err
 	}
-	return n, s.giveBack(ctx, charges)
+	return n, s.refund(ctx, charges)
 }
 
 // ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.

@@ -176,7 +176,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			},
 			"unconfirmed bytes":       func() error { _, err := s.Unconfirmed(ctx, p, "192.0.2.1"); return err },
 			"strangers' reservations": func() error { _, err := s.LockStrangers(ctx, p, "192.0.2.1", time.Now()); return err },
-			"recipient":               func() error { _, err := s.RecipientProven(ctx, id.Delivery{UUID: delivery}, p); return err },
+			"recipient":               func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)

@@ -21,7 +21,7 @@ type Linked struct {
 	SenderZone     string
 }
 
-// Access is the access that the link gives. The recipient is not proven.
+// Access is the access that the link gives. The recipient is not verified.
 func (l Linked) Access() Access {
 	return Access{
 		Transfer: l.UID, Reservation: l.Reservation, Protection: l.Protection, CreatedAt: l.CreatedAt,
@@ -40,10 +40,10 @@ func (s *Store) Linked(ctx context.Context, keyHash []byte, sc Scope) (Linked, e
 		LEFT JOIN directory.persons w ON w.person = t.owner`, keyHash, sc.Host, sc.HostOrganization, sc.Now)
 }
 
-// RecipientProven reports whether a person is the recipient of a delivery: the mailbox's owner, or a holder of the verified
+// RecipientVerified reports whether a person is the recipient of a delivery: the mailbox's owner, or a holder of the verified
 // address that it is for. For the link of a drop, every recipient of the transfer counts.
-func (s *Store) RecipientProven(ctx context.Context, d id.Delivery, p id.Person) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "prove recipient", nil, `
+func (s *Store) RecipientVerified(ctx context.Context, d id.Delivery, p id.Person) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "verify recipient", nil, `
 		SELECT EXISTS (
 			SELECT FROM transfer.deliveries d
 			JOIN transfer.transfers t ON t.uid = d.transfer

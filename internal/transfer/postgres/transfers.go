@@ -23,23 +23,23 @@ type SeenTransfer struct {
 	transfer.Transfer
 	AsSender     bool
 	Delivery     id.Delivery // of the person; zero: as the sender alone
-	Proven       bool        // the person holds the address of the delivery, as recipientAuthentication requires
+	Verified     bool        // the person holds the address of the delivery, as recipientAuthentication requires
 	Notify       bool        // the sender wants a notification of the first access
 	SenderLocale string
 	LeftOut      int // bytes of message and fields that a page leaves out; Contents returns them
 }
 
 // Locked reports whether the protection keeps the person from the content, also from what an ended transfer still has of it.
-func (t SeenTransfer) Locked() bool { return locked(t.AsSender, t.Protection, t.Proven) }
+func (t SeenTransfer) Locked() bool { return locked(t.AsSender, t.Protection, t.Verified) }
 
-// proven is true when person $1, a recipient by delivery d of transfer t, meets recipientAuthentication: the address is a
+// verified is true when person $1, a recipient by delivery d of transfer t, meets recipientAuthentication: the address is a
 // verified one of the person. The owner of a mailbox always does.
-const proven = `(t.protection <> 'recipientAuthentication' OR t.type = 'mailbox'
+const verified = `(t.protection <> 'recipientAuthentication' OR t.type = 'mailbox'
 	OR EXISTS (SELECT FROM directory.addresses a WHERE a.person = $1 AND a.address = lower(d.email) AND a.verified))`
 
 // seenDelivery joins a transfer t to the delivery d that makes person $1 one of its recipients.
 const seenDelivery = `LEFT JOIN LATERAL (
-		SELECT d.uid, d.accessed_at, ` + proven + ` AS proven
+		SELECT d.uid, d.accessed_at, ` + verified + ` AS verified
 		FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
 		ORDER BY 3 DESC, d.position LIMIT 1
 	) d ON true`
@@ -48,10 +48,10 @@ const (
 	// seenColumns are a SeenTransfer, with seenDelivery joined.
 	seenColumns = transferColumns + seenAs + `, 0 AS left_out`
 	seenAs      = `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
-	coalesce(d.proven, false) AS proven, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale`
+	coalesce(d.verified, false) AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale`
 
 	// noticeColumns are the columns of a SeenTransfer that a notification needs, without those about the person.
-	noticeColumns = `false AS proven, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale, 0 AS left_out`
+	noticeColumns = `false AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale, 0 AS left_out`
 
 	// pageColumns leave out message and fields of more than two kilobytes together: each of the two hundred transfers of a page
 	// may have a megabyte.
@@ -121,7 +121,7 @@ const (
 // them in file names). A recipient's search does not see what a protection hides. They are aggregates, because with EXISTS and
 // thousands of candidates the planner reads all transfers.
 const (
-	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + proven + `
+	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
 			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($6))), false)
 		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
 	foundSent = `(SELECT coalesce(bool_or(t.search LIKE lower(normalize($6)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize($6))), false)

@@ -89,7 +89,7 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 	if err != nil {
 		return err
 	}
-	return s.giveBack(ctx, charges)
+	return s.refund(ctx, charges)
 }
 
 // Window is the outcome of ReserveVolume: the writer's epoch, and what each volume held before, reservations included. Nil: the volume
@@ -137,7 +137,7 @@ func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month
 	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.objects SET reserved = reserved - $2 WHERE uid = $1`, u.UID, bytes); err != nil {
 		return err
 	}
-	return s.giveBack(ctx, []charge{{Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
+	return s.refund(ctx, []charge{{Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
 }
 
 // LockWriter locks an object and reports whether the writer of an epoch still has the lease.
@@ -177,7 +177,7 @@ type Progress struct {
 
 // SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
 // the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
-// it. It locks the stored volume, then the person's volume, then the organization's, as giveBack does. Postgres does not define the
+// it. It locks the stored volume, then the person's volume, then the organization's, as refund does. Postgres does not define the
 // order of data-modifying CTEs, so each part counts the rows of the part before it, which must be complete for that.
 func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
@@ -225,5 +225,5 @@ func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, e
 	if err != nil {
 		return 0, err
 	}
-	return len(charges), s.giveBack(ctx, charges)
+	return len(charges), s.refund(ctx, charges)
 }

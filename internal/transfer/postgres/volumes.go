@@ -18,15 +18,15 @@ type charge struct {
 	Held, Reserved     int64
 }
 
-// giveBack undoes charges. Every upload of an organization waits for these rows, so they are locked last in a transaction, and
+// refund undoes charges. Every upload of an organization waits for these rows, so they are locked last in a transaction, and
 // always in the same order: stored volumes, then volumes by month; within a month persons before organizations.
-func (s *Store) giveBack(ctx context.Context, charges []charge) error {
+func (s *Store) refund(ctx context.Context, charges []charge) error {
 	if len(charges) == 0 {
 		return nil
 	}
 	held := column(charges, func(c charge) int64 { return c.Held })
 	reserved := column(charges, func(c charge) int64 { return c.Reserved })
-	_, err := database.Exec(ctx, s.q, "give stored volumes back", `
+	_, err := database.Exec(ctx, s.q, "refund stored volumes", `
 		WITH t AS (
 			SELECT organization, sum(held) AS held, sum(reserved) AS reserved
 			FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS c (organization, held, reserved) WHERE held > 0 OR reserved > 0 GROUP BY organization
@@ -39,7 +39,7 @@ func (s *Store) giveBack(ctx context.Context, charges []charge) error {
 	if err != nil {
 		return err
 	}
-	_, err = database.Exec(ctx, s.q, "give volumes back", `
+	_, err = database.Exec(ctx, s.q, "refund volumes", `
 		WITH c AS (
 			SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::bigint[], $5::bigint[]) AS c (owner, organization, month, held, reserved)
 		), t AS (

@@ -172,8 +172,8 @@ func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, co
 	if c.Kind != token.KindAccess {
 		return transfer.ErrCode
 	}
-	proven, err := s.store.RecipientProven(ctx, l.Delivery, c.Person)
-	if err != nil || proven {
+	verified, err := s.store.RecipientVerified(ctx, l.Delivery, c.Person)
+	if err != nil || verified {
 		return err
 	}
 	return transfer.ErrCode.With("code: is required, since your account does not hold the recipient's address verified")

@@ -39,12 +39,12 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	if err := m.Rejection(); err != nil {
 		return Reserved{}, err
 	}
-	giveBack, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)
+	returnTokens, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)
 	if err != nil {
 		return Reserved{}, err
 	}
 	if err := s.insertStrangers(ctx, r); err != nil {
-		giveBack()
+		returnTokens()
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)

@@ -31,15 +31,15 @@ func transferLimit(o transfer.Owner) ratelimit.Limit {
 	return ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain}
 }
 
-// takeNewTransfer takes a token from the owner's own bucket of new transfers. giveBack returns it.
+// takeNewTransfer takes a token from the owner's own bucket of new transfers. returnTokens returns it.
 // Errors: transfer.ErrNewTransfers.
-func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (giveBack func(), err error) {
+func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (returnTokens func(), err error) {
 	return s.takeToken(ctx, newTransferBucket(transferLimit(o)), owner.String())
 }
 
 // takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
-// bucket of the mailbox. It takes both or none; giveBack returns them. Errors: transfer.ErrNewTransfers.
-func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (giveBack func(), err error) {
+// bucket of the mailbox. It takes both or none; returnTokens returns them. Errors: transfer.ErrNewTransfers.
+func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (returnTokens func(), err error) {
 	limit := transferLimit(o)
 	returnVisitors := func() {}
 	if client != "" {
@@ -58,8 +58,8 @@ func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o 
 // visitor returns the identifier of a client network at a mailbox.
 func visitor(owner id.Person, client string) string { return owner.String() + " " + client }
 
-// takeToken takes a token from a bucket. giveBack returns it. Errors: the bucket's refusal.
-func (s *Service) takeToken(ctx context.Context, b ratelimit.Bucket, identifier string) (giveBack func(), err error) {
+// takeToken takes a token from a bucket. returnTokens returns it. Errors: the bucket's refusal.
+func (s *Service) takeToken(ctx context.Context, b ratelimit.Bucket, identifier string) (returnTokens func(), err error) {
 	result, err := s.limiter.Take(ctx, b, identifier)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
 import { setLanguage } from "./shell.js";
-import { useProof } from "./stepup.js";
+import { useStepUp } from "./stepup.js";
 
 showOwn(() => {
   const { value: profile, error, reload } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
@@ -49,14 +49,14 @@ function Profile({ profile }) {
 
 function Addresses({ profile, onChange }) {
   const [sent, setSent] = useState("");
-  const { prove, dialog } = useProof();
+  const { stepUp, dialog } = useStepUp();
   const act = useAction(async (method, address, below = "") => {
-    await prove(method, `${identity}/profile/emails/${encodeURIComponent(address)}${below}`);
+    await stepUp(method, `${identity}/profile/emails/${encodeURIComponent(address)}${below}`);
     if (below === "/verify") setSent(address);
     else onChange();
   });
   const add = useAction(async ({ address }, form) => {
-    await prove("POST", `${identity}/profile/emails`, { address: address.trim() });
+    await stepUp("POST", `${identity}/profile/emails`, { address: address.trim() });
     form.reset();
     setSent(address.trim());
     onChange();
@@ -134,9 +134,9 @@ function Membership({ profile }) {
 
 function Leave() {
   const [asking, setAsking] = useState(false);
-  const { prove, dialog } = useProof();
+  const { stepUp, dialog } = useStepUp();
   const remove = useAction(async () => {
-    await prove("DELETE", `${identity}/profile`);
+    await stepUp("DELETE", `${identity}/profile`);
     await forget();
     location.assign("/");
   });

@@ -6,7 +6,7 @@ import { own } from "./api.js";
 import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
-import { useProof } from "./stepup.js";
+import { useStepUp } from "./stepup.js";
 
 /** Returns the labels of the text members of a profile. @returns {Record<string, string>} */
 const labels = () => ({
@@ -82,9 +82,9 @@ function Theme({ at }) {
 
 function Leave({ at, admin }) {
   const [asking, setAsking] = useState(/** @type {"" | "leave" | "delete"} */ (""));
-  const { prove, dialog } = useProof();
+  const { stepUp, dialog } = useStepUp();
   const act = useAction(async (what) => {
-    await (what === "delete" ? prove("DELETE", at) : own("POST", `${at}/leave`));
+    await (what === "delete" ? stepUp("DELETE", at) : own("POST", `${at}/leave`));
     location.assign("/account");
   });
   const questions = {

@@ -10,12 +10,12 @@ const needsKey = (error) => [IdentityCode.SESSION_NOT_YOUNG, IdentityCode.KEY_CH
 const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICATION_FAILED].includes(error?.code);
 
 /**
- * Returns `prove`, which sends a request like `own`. When the server wants the password or the second factor, it asks for
+ * Returns `stepUp`, which sends a request like `own`. When the server wants the password or the second factor, it asks for
  * them in `dialog` and repeats the request. It throws the server's refusal when the dialog is closed.
  */
-export function useProof() {
+export function useStepUp() {
   const [asked, ask] = useState(/** @type {any} */ (null));
-  const prove = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}) => {
+  const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}) => {
     try {
       return await own(method, url, Object.keys(json).length > 0 ? { json } : {});
     } catch (error) {
@@ -23,11 +23,11 @@ export function useProof() {
       return new Promise((resolve, reject) => ask({ method, url, json, refused: error, resolve, reject }));
     }
   };
-  return { prove, dialog: asked && html`<${Proof} ...${asked} onClose=${() => ask(null)} />` };
+  return { stepUp, dialog: asked && html`<${StepUpDialog} ...${asked} onClose=${() => ask(null)} />` };
 }
 
 /** Asks for the password, the second factor or both, until the request succeeds. */
-function Proof({ method, url, json, refused, resolve, reject, onClose }) {
+function StepUpDialog({ method, url, json, refused, resolve, reject, onClose }) {
   const dialog = useRef(/** @type {any} */ (null));
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
