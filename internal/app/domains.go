@@ -101,6 +101,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
+		DownloadBudget:      c.DownloadBudget,
 		UploadConfirmations: c.UploadConfirmationsDay,
 		Strangers: transfer.StrangerLimits{
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
@@ -171,6 +172,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	})
 	transferAPI := transferhandler.New(transferhandler.Options{
 		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
+		Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})

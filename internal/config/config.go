@@ -81,6 +81,7 @@ type Config struct {
 	PickupTokenLifetime      time.Duration `env:"PICKUP_TOKEN_LIFETIME" default:"1m" doc:"Time to pick up a parked session."`
 	DownloadTokenLifetime    time.Duration `env:"DOWNLOAD_TOKEN_LIFETIME" default:"1h" doc:"Lifetime of the download token of a transfer link."`
 	DownloadResumeLifetime   time.Duration `env:"DOWNLOAD_RESUME_LIFETIME" default:"1h" doc:"Time to continue a download started with a one-time key."`
+	DownloadBudget           int           `env:"DOWNLOAD_BUDGET" default:"2" min:"1" max:"1000" doc:"How many times the size of its download a one-time key sends in all."`
 	ReservationLifetime      time.Duration `env:"RESERVATION_LIFETIME" default:"48h" doc:"Lifetime of a reservation and its token."`
 	AnonymousSessionLifetime time.Duration `env:"ANONYMOUS_SESSION_LIFETIME" default:"1d" doc:"Lifetime of the cookie that distinguishes callers without a token for rate limits."`
 	VerificationKeyLifetime  time.Duration `env:"VERIFICATION_KEY_LIFETIME" default:"24h" doc:"Lifetime of a link that verifies an address."`

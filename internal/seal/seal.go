@@ -207,6 +207,12 @@ func NewKey() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+// IsKey reports whether s has the form of a key of NewKey.
+func IsKey(s string) bool {
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	return err == nil && len(raw) == newKeyBytes
+}
+
 // Hash returns the SHA-256 of a key of NewKey, the only form in which keys are stored. It is not for passwords.
 func Hash(key string) []byte {
 	sum := sha256.Sum256([]byte(key))

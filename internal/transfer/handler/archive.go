@@ -16,7 +16,7 @@ func (h *Handler) downloadArchive(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return presented(r, err)
 	}
-	a, err := h.service.OpenArchive(r.Context(), downloadAuth(r), uid)
+	a, err := h.service.OpenArchive(r.Context(), h.downloadAuth(r), uid)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (h *Handler) downloadArchive(w http.ResponseWriter, r *http.Request) error 
 
 // downloadLinkedArchive handles GET and HEAD /public/transfers/{key}/archive.
 func (h *Handler) downloadLinkedArchive(w http.ResponseWriter, r *http.Request) error {
-	a, err := h.service.OpenLinkedArchive(r.Context(), downloadAuth(r), httpapi.Param(r, "key"))
+	a, err := h.service.OpenLinkedArchive(r.Context(), h.downloadAuth(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (h *Handler) downloadObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return presented(r, err)
 	}
-	d, err := h.service.OpenDownload(r.Context(), downloadAuth(r), uid, object)
+	d, err := h.service.OpenDownload(r.Context(), h.downloadAuth(r), uid, object)
 	if err != nil {
 		return err
 	}
@@ -38,16 +38,11 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return presented(r, err)
 	}
-	d, err := h.service.OpenLinkedDownload(r.Context(), downloadAuth(r), httpapi.Param(r, "key"), object)
+	d, err := h.service.OpenLinkedDownload(r.Context(), h.downloadAuth(r), httpapi.Param(r, "key"), object)
 	if err != nil {
 		return err
 	}
 	return h.serveObject(w, r, d)
-}
-
-// downloadAuth returns the token of a download request and its one-time key.
-func downloadAuth(r *http.Request) service.DownloadAuth {
-	return service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk")}
 }
 
 // presented returns err for a request with a token or a one-time key. Errors: token.ErrMissing when it has neither.
@@ -92,7 +87,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	if spec := r.Header.Get("Range"); !strings.HasPrefix(spec, bytesUnit) || strings.Count(spec, ",") >= maxRanges {
 		r.Header.Del("Range")
 	}
-	first, ok := firstByte(r, c.etag, c.size)
+	extent, ok := extentOf(r, c.etag, c.size)
 	if !ok {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", c.size))
 		return transfer.ErrRange.With(fmt.Sprintf("Range: must lie within the %d bytes of the content", c.size))
@@ -100,9 +95,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	if c.size == 0 {
 		r.Header.Del("Range") // empty content has no range
 	}
+	body := &countedWriter{ResponseWriter: w}
 	if r.Method == http.MethodGet {
-		if err := h.service.BeginDownload(r.Context(), d, first); err != nil {
+		if err := h.service.BeginDownload(r.Context(), d, extent); err != nil {
 			return err
+		}
+		defer func() { h.service.EndDownload(r.Context(), d, extent, body.bytes) }()
+		if value := d.Cookie(); value != "" {
+			http.SetCookie(w, h.newDownloadCookie(value))
 		}
 	}
 	ctx, cancel := h.service.Watch(r.Context(), d)
@@ -115,7 +115,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	header.Set("Content-Disposition", attachment(c.name))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	// Without a modification time, http.ServeContent compares If-Range with the ETag only.
-	http.ServeContent(w, r, "", time.Time{}, d.Content)
+	http.ServeContent(body, r, "", time.Time{}, d.Content)
 	return nil
 }
 
@@ -129,15 +129,16 @@ func notModified(r *http.Request, etag string) bool {
 	return false
 }
 
-// firstByte returns the offset of the first byte that the request asks for. ok is false when no range overlaps the content
-// of size bytes (RFC 9110, section 14.2). Empty content ignores Range, and so does an If-Range with another ETag.
-func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) {
+// extentOf returns what the answer will send. ok is false when no range overlaps the content of size bytes (RFC 9110, section
+// 14.2). Empty content ignores Range, and so does an If-Range with another ETag.
+func extentOf(r *http.Request, etag string, size int64) (e service.Extent, ok bool) {
+	whole := service.Extent{Bytes: size, Size: size}
 	header := r.Header.Get("Range")
 	if header == "" {
-		return 0, true
+		return whole, true
 	}
 	if condition := r.Header.Get("If-Range"); condition != "" && condition != etag {
-		return 0, true
+		return whole, true
 	}
 	ranges := strings.TrimPrefix(header, bytesUnit)
 	first, sum, overlaps := size, int64(0), false
@@ -148,7 +149,7 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 		}
 		from, length, valid := partOf(part, size)
 		if !valid {
-			return 0, false
+			return whole, false
 		}
 		if from < size {
 			first, overlaps = min(first, from), true
@@ -156,9 +157,9 @@ func firstByte(r *http.Request, etag string, size int64) (first int64, ok bool) 
 		}
 	}
 	if sum > size { // http.ServeContent then sends the whole content
-		first = 0
+		return whole, true
 	}
-	return first, overlaps || size == 0
+	return service.Extent{First: first, Bytes: sum, Size: size}, overlaps || size == 0
 }
 
 // partOf parses one range of a Range header: first-last, first- or -length. It returns the offset and the length of the

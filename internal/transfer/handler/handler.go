@@ -27,6 +27,8 @@ type Options struct {
 	Catalog        *i18n.Catalog // chooses an uploader's language
 	Buckets        *httpapi.Buckets
 	BasePath       string          // of the transfer API, for Location headers
+	Secure         bool            // cookies are Secure
+	ResumeLifetime time.Duration   // how long a download started with a one-time key may continue
 	UploadBucket   ratelimit.Limit // attach, content PUT and HEAD, per reservation
 	DownloadBucket ratelimit.Limit // per session or delivery
 }
@@ -38,6 +40,8 @@ type Handler struct {
 	catalog  *i18n.Catalog
 	buckets  *httpapi.Buckets
 	base     string
+	secure   bool
+	resume   time.Duration
 	upload   httpapi.Bucketing
 	download httpapi.Bucketing
 
@@ -47,7 +51,7 @@ type Handler struct {
 // New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
-		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath,
+		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure, resume: o.ResumeLifetime,
 		upload: httpapi.PerSession("upload", o.UploadBucket), download: httpapi.PerSession("download", o.DownloadBucket),
 	}
 }

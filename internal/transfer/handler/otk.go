@@ -1,11 +1,14 @@
 package handler
 
 import (
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -87,4 +90,46 @@ func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request)
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, oneTimeKeyFrom(k))
+}
+
+// downloadCookie is the name of the cookie that binds a download with a one-time key to its browser (contract 4.17).
+const downloadCookie = "download"
+
+// newDownloadCookie returns the cookie of a browser. All its downloads share the value, so that parallel ones can each continue.
+// SameSite=Lax lets a page of another site open a download.
+func (h *Handler) newDownloadCookie(value string) *http.Cookie {
+	c := httpapi.HostCookie(downloadCookie, value, h.secure, http.SameSiteLaxMode)
+	c.MaxAge = int(h.resume / time.Second)
+	return c
+}
+
+// downloadAuth returns what authorizes a download request: its token, its one-time key, and the browser's cookie or a new one.
+func (h *Handler) downloadAuth(r *http.Request) service.DownloadAuth {
+	auth := service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk"), KeepsCookies: len(r.Header["Cookie"]) > 0}
+	if c, err := r.Cookie(httpapi.HostCookieName(downloadCookie, h.secure)); err == nil && seal.IsKey(c.Value) {
+		auth.Cookie = c.Value
+	} else if auth.OneTimeKey != "" {
+		auth.Cookie = seal.NewKey()
+	}
+	return auth
+}
+
+// countedWriter counts the bytes of an answer's body. ReadFrom keeps sendfile.
+type countedWriter struct {
+	http.ResponseWriter
+	bytes int64
+}
+
+// Write implements http.ResponseWriter.
+func (w *countedWriter) Write(p []byte) (int, error) {
+	n, err := w.ResponseWriter.Write(p)
+	w.bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom.
+func (w *countedWriter) ReadFrom(src io.Reader) (int64, error) {
+	n, err := io.Copy(w.ResponseWriter, src)
+	w.bytes += n
+	return n, err
 }

@@ -20,6 +20,13 @@ type OneTimeKey struct {
 	Epoch     int64
 	ExpiresAt time.Time // start of the download at the latest
 	StartedAt time.Time // zero: not yet
+	Browser             // that started the download
+}
+
+// Browser identifies the client of a download with a one-time key (contract 4.17).
+type Browser struct {
+	CookieHash []byte // SHA-256 of its cookie
+	Network    string // client network; empty: unknown, or the browser keeps cookies
 }
 
 // InsertOneTimeKey stores a new key.
@@ -36,14 +43,30 @@ func (s *Store) InsertOneTimeKey(ctx context.Context, k OneTimeKey, now time.Tim
 func (s *Store) OneTimeKey(ctx context.Context, hash []byte) (OneTimeKey, error) {
 	return database.One[OneTimeKey](ctx, s.q, "find one-time key", transfer.ErrNotFound, `
 		SELECT key_hash, transfer, object, delivery, person, session, coalesce(epoch, 0) AS epoch, expires_at,
-			coalesce(started_at, `+zeroTime+`) AS started_at
+			coalesce(started_at, `+zeroTime+`) AS started_at, cookie_hash, coalesce(client, '') AS network
 		FROM transfer.one_time_keys WHERE key_hash = $1`, hash)
 }
 
-// StartDownload consumes a key, and reports whether this call did: of parallel calls one succeeds.
-func (s *Store) StartDownload(ctx context.Context, hash []byte, now time.Time) (bool, error) {
-	n, err := database.Exec(ctx, s.q, "use one-time key", `UPDATE transfer.one_time_keys SET started_at = $2 WHERE key_hash = $1 AND started_at IS NULL AND expires_at > $2`, hash, now)
+// StartDownload consumes a key for an answer of that many bytes, and binds it to the browser. It reports whether this call did: of
+// parallel calls one succeeds.
+func (s *Store) StartDownload(ctx context.Context, hash []byte, b Browser, bytes int64, now time.Time) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "use one-time key", `
+		UPDATE transfer.one_time_keys SET started_at = $2, cookie_hash = $3, client = $4, sent = $5
+		WHERE key_hash = $1 AND started_at IS NULL AND expires_at > $2`, hash, now, b.CookieHash, database.Null(b.Network), bytes)
 	return n == 1, err
+}
+
+// ContinueDownload adds the bytes of an answer to those that a started key has sent, and reports whether they are within the budget.
+func (s *Store) ContinueDownload(ctx context.Context, hash []byte, bytes, budget int64) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "continue download",
+		`UPDATE transfer.one_time_keys SET sent = sent + $2 WHERE key_hash = $1 AND sent + $2 <= $3`, hash, bytes, budget)
+	return n == 1, err
+}
+
+// ReturnUnsent takes bytes of an answer that ended early off those that a key has sent.
+func (s *Store) ReturnUnsent(ctx context.Context, hash []byte, bytes int64) error {
+	_, err := database.Exec(ctx, s.q, "return unsent bytes", `UPDATE transfer.one_time_keys SET sent = greatest(sent - $2, 0) WHERE key_hash = $1`, hash, bytes)
+	return err
 }
 
 // HasObject reports whether an object is one of a reservation's.

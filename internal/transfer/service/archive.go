@@ -36,7 +36,7 @@ func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Trans
 	if err := unlocked(access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, c, key, access)
+	return s.archive(ctx, auth, c, key, access)
 }
 
 // OpenLinkedArchive is OpenArchive for the holder of a delivery's link.
@@ -52,16 +52,16 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	if err := sameDelivery(c, key, access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, c, key, access)
+	return s.archive(ctx, auth, c, key, access)
 }
 
-func (s *Service) archive(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
+func (s *Service) archive(ctx context.Context, auth DownloadAuth, c token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
 	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt)
 	if err != nil {
 		return Archive{}, err
 	}
 	return Archive{Transfer: access.Transfer, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
-		caller: c, access: access, key: key,
+		auth: auth, caller: c, access: access, key: key,
 		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) },
 	}}}, nil
 }

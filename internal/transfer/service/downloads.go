@@ -16,8 +16,17 @@ import (
 
 // DownloadAuth is the authorization of a download request: a token, or a one-time key instead.
 type DownloadAuth struct {
-	Caller     token.Caller
-	OneTimeKey string // used only when Caller is anonymous
+	Caller       token.Caller
+	OneTimeKey   string // used only when Caller is anonymous
+	Cookie       string // the browser's download cookie, or the one that the answer sets
+	KeepsCookies bool   // the request has a cookie, of any name
+}
+
+// Extent is what an answer sends of a download.
+type Extent struct {
+	First int64 // offset of its first byte
+	Bytes int64 // how many
+	Size  int64 // bytes of the whole download
 }
 
 // Download is an object opened for reading.
@@ -30,10 +39,19 @@ type Download struct {
 
 // start is what BeginDownload needs.
 type start struct {
+	auth   DownloadAuth
 	caller token.Caller
 	access postgres.Access
 	key    *postgres.OneTimeKey // nil: there is a token
 	count  func(ctx context.Context) error
+}
+
+// Cookie returns the value of the download cookie that the answer sets, "" when no one-time key opened the download.
+func (d Download) Cookie() string {
+	if d.start.key == nil {
+		return ""
+	}
+	return d.start.auth.Cookie
 }
 
 // OpenDownload opens an object of a transfer that the caller sent or received. The caller of OpenDownload closes Content.
@@ -54,7 +72,7 @@ func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Tran
 	if err := unlocked(found.Access); err != nil {
 		return Download{}, err
 	}
-	return s.download(ctx, c, key, found)
+	return s.download(ctx, auth, c, key, found)
 }
 
 // OpenLinkedDownload is OpenDownload for the holder of a delivery's link.
@@ -70,7 +88,7 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 	if err := sameDelivery(c, key, found.Access); err != nil {
 		return Download{}, err
 	}
-	return s.download(ctx, c, key, found)
+	return s.download(ctx, auth, c, key, found)
 }
 
 // unlocked returns nil when the person may see the content. Errors: transfer.ErrLocked.
@@ -96,30 +114,30 @@ func sameDelivery(c token.Caller, key *postgres.OneTimeKey, access postgres.Acce
 	return transfer.ErrNotFound
 }
 
-func (s *Service) download(ctx context.Context, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
+func (s *Service) download(ctx context.Context, auth DownloadAuth, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
 	content, err := s.content.Open(ctx, found.UID, found.IntendedSize)
 	if err != nil {
 		return Download{}, err
 	}
 	return Download{Object: found.Object, Content: content, start: start{
-		caller: c, access: found.Access, key: key,
+		auth: auth, caller: c, access: found.Access, key: key,
 		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
 
-// BeginDownload records that a download sends bytes from byte first on. It consumes a one-time key: of parallel starts one
-// succeeds, and after it the key only continues at a later byte. A download counts when it starts at byte 0. The first
-// download by a recipient is the transfer's first access. Downloads by the sender are not recorded.
+// BeginDownload records that an answer sends an extent of a download. It consumes a one-time key: of parallel starts one succeeds,
+// and after it the key only continues at a later byte, within its budget. The caller then calls EndDownload. A download counts when
+// it starts at byte 0. The first download by a recipient is the transfer's first access. Downloads by the sender are not recorded.
 // Errors: transfer.ErrOneTimeKey.
-func (s *Service) BeginDownload(ctx context.Context, d Download, first int64) error {
-	return s.begin(ctx, d.start, first)
+func (s *Service) BeginDownload(ctx context.Context, d Download, e Extent) error {
+	return s.begin(ctx, d.start, e)
 }
 
-func (s *Service) begin(ctx context.Context, d start, first int64) error {
-	starts := first == 0
+func (s *Service) begin(ctx context.Context, d start, e Extent) error {
+	starts := e.First == 0
 	if d.key != nil {
 		var err error
-		if starts, err = s.useKey(ctx, *d.key, first); err != nil {
+		if starts, err = s.useKey(ctx, d, e); err != nil {
 			return err
 		}
 	}

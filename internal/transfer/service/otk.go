@@ -1,11 +1,13 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -76,7 +78,7 @@ func (s *Service) identify(ctx context.Context, auth DownloadAuth, o id.Object) 
 		return auth.Caller, nil, token.ErrMissing
 	}
 	k, err := s.store.OneTimeKey(ctx, seal.Hash(auth.OneTimeKey))
-	if errors.Is(err, transfer.ErrNotFound) || err == nil && (k.Object != o || !s.alive(k)) {
+	if errors.Is(err, transfer.ErrNotFound) || err == nil && (k.Object != o || !s.alive(k) || !k.StartedAt.IsZero() && !auth.sameBrowser(k)) {
 		return auth.Caller, nil, transfer.ErrOneTimeKey
 	}
 	if err != nil {
@@ -104,17 +106,72 @@ func (s *Service) alive(k postgres.OneTimeKey) bool {
 	return s.now().Before(k.StartedAt.Add(s.resumeLifetime))
 }
 
-// useKey consumes a key for a download from byte first on, and reports whether that starts the download. After the start,
-// only a later byte is allowed. Errors: transfer.ErrOneTimeKey.
-func (s *Service) useKey(ctx context.Context, k postgres.OneTimeKey, first int64) (starts bool, err error) {
-	if k.StartedAt.IsZero() {
-		starts, err = s.store.StartDownload(ctx, k.KeyHash, s.now())
+// sameBrowser reports whether the request comes from the browser that started a key's download: it presents the cookie of the
+// start or, if the start brought no cookie at all, comes from the same client network (contract 4.17).
+func (a DownloadAuth) sameBrowser(k postgres.OneTimeKey) bool {
+	if bytes.Equal(k.CookieHash, seal.Hash(a.Cookie)) {
+		return true
+	}
+	network := a.network()
+	return network != "" && network == k.Network
+}
+
+// network returns the client network, "" when the address is unknown.
+func (a DownloadAuth) network() string {
+	if !a.Caller.Client.Address.IsValid() {
+		return ""
+	}
+	return ratelimit.AddressKey(a.Caller.Client.Address)
+}
+
+// browser returns what the key of a download is bound to.
+func (a DownloadAuth) browser() postgres.Browser {
+	b := postgres.Browser{CookieHash: seal.Hash(a.Cookie)}
+	if !a.KeepsCookies {
+		b.Network = a.network()
+	}
+	return b
+}
+
+// useKey consumes a key for an answer with the given extent, and reports whether that starts the download. After the start, only
+// answers that begin at a later byte are allowed, until their bytes exceed the budget. Errors: transfer.ErrOneTimeKey.
+func (s *Service) useKey(ctx context.Context, d start, e Extent) (starts bool, err error) {
+	if d.key.StartedAt.IsZero() {
+		starts, err = s.store.StartDownload(ctx, d.key.KeyHash, d.auth.browser(), e.Bytes, s.now())
 		if err != nil || starts {
 			return starts, err
 		}
+		// A parallel request has started the download since the key was read.
+		k, err := s.store.OneTimeKey(ctx, d.key.KeyHash)
+		if err != nil && !errors.Is(err, transfer.ErrNotFound) {
+			return false, err
+		}
+		if err != nil || !d.auth.sameBrowser(k) {
+			return false, transfer.ErrOneTimeKey
+		}
 	}
-	if first == 0 {
+	if e.First == 0 {
 		return false, transfer.ErrOneTimeKey
 	}
-	return false, nil
+	within, err := s.store.ContinueDownload(ctx, d.key.KeyHash, e.Bytes, s.downloadBudget*e.Size)
+	if err == nil && !within {
+		err = transfer.ErrOneTimeKey.With("otk: has sent as many bytes as it may; request a new one")
+	}
+	return false, err
+}
+
+// endDownloadWithin bounds the statement of EndDownload, which runs after the request has ended.
+const endDownloadWithin = 10 * time.Second
+
+// EndDownload records how many bytes of an answer were sent. What an interruption kept from being sent does not count towards the
+// budget of a one-time key.
+func (s *Service) EndDownload(ctx context.Context, d Download, e Extent, sent int64) {
+	if d.start.key == nil || sent >= e.Bytes {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDownloadWithin)
+	defer cancel()
+	if err := s.store.ReturnUnsent(ctx, d.start.key.KeyHash, e.Bytes-sent); err != nil {
+		s.log.Warn("unsent bytes of a download still count towards its one-time key", "error", err)
+	}
 }

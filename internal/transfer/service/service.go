@@ -67,6 +67,7 @@ type Options struct {
 	ReservationLifetime time.Duration
 	ExpiryWarning       time.Duration // notice before a transfer expires
 	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
+	DownloadBudget      int           // times the size of a download that a one-time key sends in all
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
 	Strangers           transfer.StrangerLimits
@@ -93,6 +94,7 @@ type Service struct {
 	reservationLifetime time.Duration
 	expiryWarning       time.Duration
 	resumeLifetime      time.Duration
+	downloadBudget      int64
 	recordAge           time.Duration
 	uploadConfirmations int
 	strangers           transfer.StrangerLimits
@@ -111,7 +113,7 @@ func New(o Options) *Service {
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
-		resumeLifetime: o.ResumeLifetime, recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations, strangers: o.Strangers,
+		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations, strangers: o.Strangers,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

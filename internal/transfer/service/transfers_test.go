@@ -187,7 +187,7 @@ func TestDeletingATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Content.Close()
-	if err := w.BeginDownload(t.Context(), d, 0); err != nil {
+	if err := w.BeginDownload(t.Context(), d, service.Extent{Bytes: 3, Size: 3}); err != nil {
 		t.Fatal(err)
 	}
 	seen, err := w.seen(owner, done.UID)
