@@ -1,8 +1,8 @@
 //go:build bench
 
 // Command bench measures Consign beside the limits of the machine: the built binary on an embedded Postgres with fsync, and bare
-// reference programs that do the same work with nothing but net/http, pgx, golang-jwt and x/crypto. The two take turns, so that what
-// else the machine does hits both; only ratios and processor time a request mean anything. Run it with make bench.
+// reference programs that do the same work with nothing but net/http, Consign's SQL statements, golang-jwt and x/crypto. The two take
+// turns, so that what else the machine does hits both; only ratios and processor time a request mean anything. Run it with make bench.
 package main
 
 import (

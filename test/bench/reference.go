@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -24,12 +25,13 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/consign-dev/consign/internal/database"
 )
 
-// A reference is a program that does one thing with the least there is to it: net/http without a router, a log, limits or checks
-// beyond those of the work itself. It runs as a process of its own, so that its processor time can be told apart.
+// A reference is a program that does one thing with the least there is to it: Consign's own SQL statements behind net/http, without a
+// router, a log, limits or checks beyond those of the work itself. It runs as a process of its own, so that its processor time can be told apart.
 
 // referenceOptions are what the bench tells a reference.
 type referenceOptions struct {
@@ -83,32 +85,44 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 	case "files":
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, o.dir) }), nil
 	}
-	config, err := pgxpool.ParseConfig(o.database)
+	db, err := database.New(ctx, o.database, connections)
 	if err != nil {
 		return nil, err
 	}
-	config.MaxConns = 16
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	if err := db.Pool.Ping(ctx); err != nil {
 		return nil, err
 	}
-	if err := pool.Ping(ctx); err != nil {
+	if mode == "tokens" {
+		return newTokens(db)
+	}
+	boxes, err := newMailboxes(ctx, db)
+	if err != nil {
 		return nil, err
 	}
 	switch mode {
-	case "row":
-		return selectRow(pool), nil
 	case "mailbox":
-		return selectMailbox(pool), nil
-	case "insert":
-		return insertReservation(pool, nil), nil
+		return http.HandlerFunc(boxes.get), nil
+	case "reserve":
+		return boxes.reserve(nil), nil
 	case "sign":
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		return insertReservation(pool, key), err
-	case "tokens":
-		return newTokens(pool)
+		return boxes.reserve(key), err
 	}
 	return nil, fmt.Errorf("no reference is called %q", mode)
+}
+
+// answer writes v, or a 500.
+func answer(w http.ResponseWriter, v any, err error) {
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(v)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(raw)
 }
 
 // doNothing answers with so many bytes.

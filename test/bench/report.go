@@ -127,8 +127,8 @@ func (r *report) end(w io.Writer) {
 
 const intro = `# Benchmarks
 
-Made by ` + "`make bench`" + `. It runs Consign on an embedded Postgres in turns with *bare* reference programs, which do the same work with net/http, pgx, golang-jwt
-and x/crypto alone. Client, servers and Postgres share one machine. Only the ratios to bare, and the server's processor time, carry over to other machines. Requests use
+Made by ` + "`make bench`" + `. It runs Consign on an embedded Postgres in turns with *bare* reference programs, which do the same work with net/http, Consign's own SQL
+statements, golang-jwt and x/crypto alone. Client, servers and Postgres share one machine. Only the ratios to bare, and the server's processor time, carry over to other machines. Requests use
 %d keep-alive connections; logins use as many as passwords are compared at once.
 
 %s.
