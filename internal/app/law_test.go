@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -47,6 +48,45 @@ func TestImportLawForbids(t *testing.T) {
 	} {
 		if forbidden(pair[0], pair[1]) == "" {
 			t.Errorf("%s may import %s", pair[0], pair[1])
+		}
+	}
+}
+
+// TestSecretsAreRandom: only packages that spread retries and number requests use math/rand. Every key, token, code and salt
+// comes from crypto/rand.
+func TestSecretsAreRandom(t *testing.T) {
+	t.Parallel()
+	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "internal/blob/blobtest", "internal/blob/powercut")
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, "math/rand") && !harmless[p.path()] {
+				t.Errorf("%s imports %s: use crypto/rand, or say here why its numbers are no secret", p.path(), imported)
+			}
+		}
+	}
+}
+
+// TestModulesAreVerified: each module comes from the proxy with the checksum of go.sum; none is replaced by another source.
+func TestModulesAreVerified(t *testing.T) {
+	t.Parallel()
+	mod, sum := readText(t, "go.mod"), readText(t, "go.sum")
+	if strings.Contains(mod, "\nreplace ") || strings.Contains(mod, "\nreplace(") {
+		t.Error("go.mod replaces a module")
+	}
+	required := regexp.MustCompile(`(?m)^(?:require )?\t?([\w./~-]+\.[\w./~-]+) (v\S+)`).FindAllStringSubmatch(mod, -1)
+	if len(required) < 10 {
+		t.Fatalf("go.mod requires %d modules: the pattern no longer fits", len(required))
+	}
+	for _, r := range required {
+		if !strings.Contains(sum, r[1]+" "+r[2]+"/go.mod h1:") {
+			t.Errorf("go.sum has no checksum of %s %s", r[1], r[2])
+		}
+	}
+	for _, file := range []string{"Makefile", "Dockerfile", ".ci/run"} {
+		for _, name := range []string{"GONOSUMDB", "GONOSUMCHECK", "GOINSECURE", "GOPRIVATE", "GONOPROXY", "-insecure", "GOSUMDB=off"} {
+			if strings.Contains(readText(t, file), name) {
+				t.Errorf("%s sets %s", file, name)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -106,6 +107,37 @@ func TestAccessLines(t *testing.T) {
 			t.Errorf("the log holds %q", secret)
 		}
 	}
+}
+
+// TestLogLinesCannotBeForged: line feeds and quotes from a client stay inside the value of a log line.
+func TestLogLinesCannotBeForged(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited())
+	const forged = `{"level":"ERROR","msg":"forged"}`
+	stranger := s.Stranger()
+	ids := map[string]bool{}
+	for _, r := range []*testkit.Response{
+		stranger.Get("/%0a" + url.PathEscape(forged) + "%0d%0a"),
+		stranger.Get(s.Transfer + "/public/mailbox/%0a" + url.PathEscape(forged)),
+		stranger.With("X-Request-Id", forged).Get(s.Transfer + "/environment"),
+		stranger.With("X-Forwarded-For", "1.2.3.4, \t"+forged).Get(s.Transfer + "/environment"),
+		stranger.With("User-Agent", "\t"+forged).Get(s.Transfer + "/environment"),
+		stranger.Post(s.Identity+"/auth/login", map[string]any{"email": "\n" + forged, "type": "bcrypt", "key": "\n" + forged}),
+	} {
+		ids[r.Header.Get("X-Request-Id")] = true
+	}
+	eventually(t, "each request has its line", func() bool {
+		found := 0
+		for _, l := range logLines(t, s) {
+			if l.Msg == "forged" {
+				t.Fatal("a client wrote a log line")
+			}
+			if ids[l.RequestID] && l.Msg == "request" {
+				found++
+			}
+		}
+		return found == len(ids)
+	})
 }
 
 // TestRequestOfMails: the log of a mail names the request that caused it, also when another job ran in between.
