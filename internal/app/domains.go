@@ -107,7 +107,8 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
 			MaxFiles: int32(c.StrangerMaxFiles),
 		},
-		Now: a.now, Log: a.log,
+		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
+		Now:        a.now, Log: a.log,
 	})
 	return nil
 }

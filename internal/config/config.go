@@ -90,6 +90,7 @@ type Config struct {
 	InvitationLifetime       time.Duration `env:"INVITATION_LIFETIME" default:"14d" doc:"Lifetime of an invitation to an organization."`
 	UnverifiedEmailLifetime  time.Duration `env:"UNVERIFIED_EMAIL_LIFETIME" default:"7d" doc:"Time until an unverified address is removed."`
 	YoungSession             time.Duration `env:"YOUNG_SESSION" default:"15m" doc:"Maximum age of a login that may register authenticators, change addresses, and delete the account or the organization without a password."`
+	YoungAccount             time.Duration `env:"YOUNG_ACCOUNT" default:"7d" doc:"Age below which an account has fewer recipients a day."`
 	RecentEmail              time.Duration `env:"RECENT_EMAIL" default:"180d" doc:"Maximum age of the primary address's verification for registering authenticators."`
 	ResetAddressAge          time.Duration `env:"RESET_ADDRESS_AGE" default:"7d" doc:"Time for which a secondary address must have been verified before it can reset the password."`
 	SigningKeyLifetime       time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" doc:"Time for which a key signs tokens."`
@@ -118,6 +119,8 @@ type Config struct {
 	NewTransferBucket            Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
 	UploadVolumeGB               int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
 	UploadConfirmationsDay       int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
+	RecipientsDay                int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
+	YoungRecipientsDay           int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
 	AvailableTTL                 []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`
 	DefaultTTL                   int    `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
 	AvatarMaxBytes               int    `env:"AVATAR_MAX_BYTES" default:"10485760" min:"1024" max:"1073741824" doc:"Maximum size of an uploaded picture, in bytes."`

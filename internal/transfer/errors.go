@@ -75,6 +75,9 @@ var (
 	// ErrClientUnconfirmed: the client network holds as many unconfirmed bytes at the mailbox as it may.
 	ErrClientUnconfirmed = fault.New(403072, "unfinished transfers of your network to this mailbox hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
 
+	// ErrMessageToMany: a transfer without objects has more than one recipient.
+	ErrMessageToMany = fault.New(403073, "recipients: a message or fields without a file go to one recipient only; attach a file, or leave one recipient")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.
@@ -102,6 +105,8 @@ var (
 	ErrReservationUploads = fault.New(429013, "too many parallel uploads to this reservation; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
 	// ErrClientUploads: the client network has as many parallel uploads as it may have.
 	ErrClientUploads = fault.New(429014, "too many parallel uploads from your network; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
+	// ErrTooManyRecipientsToday: the account's transfers have as many recipients today as they may have.
+	ErrTooManyRecipientsToday = fault.New(429015)
 	// ErrTooManyCodes: the daily number of codes for the link is used up.
 	ErrTooManyCodes = fault.New(429004, "ten codes were mailed for this link today; try again tomorrow")
 

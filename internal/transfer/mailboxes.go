@@ -38,6 +38,7 @@ type Account struct {
 	TimeZone     string          `db:"owner_time_zone"`
 	Roles        []string        `db:"owner_roles"`
 	Organization id.Organization `db:"owner_organization"` // zero: none
+	CreatedAt    time.Time       `db:"owner_created_at"`
 
 	UploadLimit      int64 // bytes a month; negative: none
 	UploadHeld       int64

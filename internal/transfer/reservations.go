@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -39,6 +41,23 @@ type Reservation struct {
 
 // Open reports whether the reservation is not confirmed yet.
 func (r Reservation) Open() bool { return r.Transfer.IsZero() }
+
+// HasText reports whether the message or a value of the fields is more than white space.
+func (r Reservation) HasText() bool {
+	if strings.TrimSpace(r.Message) != "" {
+		return true
+	}
+	var fields map[string]string
+	if json.Unmarshal(r.Fields, &fields) != nil { // none
+		return false
+	}
+	for _, value := range fields {
+		if strings.TrimSpace(value) != "" {
+			return true
+		}
+	}
+	return false
+}
 
 // Recipient is a recipient of a reservation.
 type Recipient struct {

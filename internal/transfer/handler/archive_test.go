@@ -75,7 +75,7 @@ func TestArchive(t *testing.T) {
 	}
 	s.SignUp("eve@example.com").Get(x.path + "/archive").WantError(transfer.ErrNotFound)
 	s.Stranger().Get(x.path + "/archive").WantError(token.ErrMissing)
-	nothing := deliver(ann, object{"recipients": []object{to("bob@example.com")}})
+	nothing := deliver(ann, object{"message": "Hello.", "recipients": []object{to("bob@example.com")}})
 	if empty := bob.Get(nothing.path + "/archive").Want(http.StatusOK); len(empty.Body) != 22 {
 		t.Errorf("%d bytes", len(empty.Body))
 	}

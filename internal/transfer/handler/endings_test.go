@@ -287,7 +287,7 @@ func TestExpiryWarnings(t *testing.T) {
 	open := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.org")
 	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
-	deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
+	deliver(ann, object{"ttl": 1, "message": "Hello.", "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
 	s.Clock.Advance(5*24*time.Hour - time.Second)
 	run(t, s, service.WarnExpiringJob)
 	s.Clock.Advance(time.Second)

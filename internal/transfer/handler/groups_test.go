@@ -283,7 +283,7 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	if got := at.Get(s.Transfer + "/mailboxgroups").Want(http.StatusOK); got.String("mailboxgroups.0.vanityLink") != "office" {
 		t.Errorf("%s", got.Body)
 	}
-	made := at.Post(s.Transfer+"/reservations", object{"recipients": []object{to("eve@example.com")}}).Want(http.StatusCreated)
+	made := at.Post(s.Transfer+"/reservations", object{"message": "Hello.", "recipients": []object{to("eve@example.com")}}).Want(http.StatusCreated)
 	if !strings.HasPrefix(made.Header.Get("Location"), "http://files.acme.test:") {
 		t.Errorf("Location %s", made.Header.Get("Location"))
 	}

@@ -252,7 +252,7 @@ func TestCodesAreLimited(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	s.Clock.Advance(24*time.Hour - s.Clock.Now().Sub(s.Clock.Now().Truncate(24*time.Hour))) // a day begins
 	ann.Refresh()
-	deliver(ann, object{"protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
+	deliver(ann, object{"message": "Hello.", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
 	link := linkTo(s, "bob@example.org")
 	nobody := s.Stranger()
 	var last string
@@ -278,7 +278,7 @@ func TestCodeWorksOnce(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	deliver(ann, object{"protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
+	deliver(ann, object{"message": "Hello.", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
 	link := linkTo(s, "bob@example.org")
 	s.Stranger().Post(link+"/code", nil).Want(http.StatusNoContent)
 	right := code(s, "bob@example.org", 1)

@@ -239,6 +239,7 @@ func TestPatchingOnesOwnReservation(t *testing.T) {
 	d.Patch(d.path, object{"protection": "password"}).WantError(fault.ErrInvalid) // the former password is forgotten
 	d.Patch(d.path, object{"protection": "password", "password": "new one"}).Want(http.StatusOK)
 	d.Patch(d.path, object{"password": "another"}).Want(http.StatusOK)
+	d.send("a", []byte("hello"))
 	d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
 	d.Patch(d.path, object{"password": "too late"}).WantError(transfer.ErrConfirmed)
 	s.SignUp("eve@example.com").Patch(d.path, object{"password": "not hers"}).WantError(transfer.ErrNotFound)

@@ -75,6 +75,15 @@ func (s *Store) TransferOfReservation(ctx context.Context, r id.Reservation) (Se
 	return SeenTransfer{Transfer: t, AsSender: true}, err
 }
 
+// CountRecipients adds n recipients to a person's count of a day (UTC), and reports whether the sum is within limit. Otherwise it
+// changes nothing.
+func (s *Store) CountRecipients(ctx context.Context, p id.Person, day time.Time, n, limit int) (bool, error) {
+	counted, err := database.Exec(ctx, s.q, "count recipients", `
+		INSERT INTO transfer.daily_recipients AS c (person, day, recipients) SELECT $1, $2, $3::integer WHERE $3 <= $4::integer
+		ON CONFLICT ON CONSTRAINT daily_recipients_pkey DO UPDATE SET recipients = c.recipients + $3 WHERE c.recipients + $3 <= $4`, p, day, n, limit)
+	return counted == 1, err
+}
+
 // CountUploadConfirmation counts a mail to an uploader's address on a day and reports whether it is within limit.
 func (s *Store) CountUploadConfirmation(ctx context.Context, email string, day time.Time, limit int) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "count upload confirmation", `

@@ -15,6 +15,7 @@ import (
 const (
 	accountColumns = `coalesce(p.name, '') AS owner_name, coalesce(p.email, '') AS owner_email, coalesce(p.locale, '') AS owner_locale,
 	coalesce(p.time_zone, '') AS owner_time_zone, p.roles AS owner_roles, p.organization AS owner_organization,
+	p.created_at AS owner_created_at,
 	coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $2::bigint ELSE -1 END) AS upload_limit,
 	coalesce(pv.held, 0) AS upload_held, coalesce(pv.reserved, 0) AS upload_reserved, coalesce(ov.held, 0) AS organization_held`
 	accountTables = `directory.persons p` + accountJoins

@@ -19,7 +19,8 @@ import (
 
 // Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
 // transfer.ErrConfirmed with the transfer's uid.
-// Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
+// transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday.
 func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
 	var first []transfer.Object // first objects; usually all, so that most database errors come before the answer begins
@@ -32,8 +33,11 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 		if err := s.checkConfirmable(ctx, tx, r); err != nil {
 			return err
 		}
-		if r.Kind == transfer.KindP2P { // recipients may have created accounts since
-			if err := findRecipients(ctx, tx, r.Recipients); err != nil {
+		if r.Kind == transfer.KindP2P {
+			if err := findRecipients(ctx, tx, r.Recipients); err != nil { // recipients may have created accounts since
+				return err
+			}
+			if err := s.countRecipients(ctx, tx, r); err != nil {
 				return err
 			}
 		}
@@ -64,7 +68,8 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 	return t, s.streamObjects(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
 }
 
-// checkConfirmable checks the conditions of a confirm. Errors: transfer.ErrUnconfirmable with all details.
+// checkConfirmable checks the conditions of a confirm.
+// Errors: transfer.ErrUnconfirmable with all details, transfer.ErrMessageToMany.
 func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
 	var missing []string
 	if r.Kind == transfer.KindMailbox {
@@ -75,6 +80,10 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 			missing = append(missing, "anonEmail: is required")
 		}
 		missing = append(missing, transfer.ValidateFields(r.FieldsSchema, r.Fields)...)
+	}
+	mailOnly := r.Kind == transfer.KindP2P && r.ObjectCount == 0 // its mail is all that recipients get
+	if mailOnly && !r.HasText() {
+		missing = append(missing, "objects: at least one is required, or for a single recipient a message or fields")
 	}
 	if r.Protection == transfer.ProtectPassword && r.PasswordHash == "" {
 		missing = append(missing, "password: is required for the protection password")
@@ -92,7 +101,23 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	if len(missing) > 0 {
 		return transfer.ErrUnconfirmable.With(missing...)
 	}
+	if mailOnly && len(r.Recipients) > 1 {
+		return transfer.ErrMessageToMany
+	}
 	return nil
+}
+
+// countRecipients adds the recipients of a reservation to those of its owner today. Errors: transfer.ErrTooManyRecipientsToday.
+func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
+	now, n := s.now(), len(r.Recipients)
+	limit := s.recipients.On(now, r.Facts.Account)
+	within, err := tx.CountRecipients(ctx, r.Owner, now.UTC().Truncate(day), n, limit)
+	if err != nil || within {
+		return err
+	}
+	return transfer.ErrTooManyRecipientsToday.
+		With(fmt.Sprintf("recipients: your transfers may have %d recipients a day", limit)).
+		WithRetryAfter(s.recipients.Wait(now, r.Facts.Account, n))
 }
 
 // firstVersion is the version of a new delivery's key.

@@ -68,7 +68,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: c.Person, Creator: c.Person, Sender: c.Person,
 		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
 		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
-		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit),
+		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
 		CreatedAt: sc.Now, ExpiresAt: sc.Now.Add(s.reservationLifetime),
 	}
 	if in.Protection != nil && *in.Protection == string(transfer.ProtectPassword) && in.Password == nil {

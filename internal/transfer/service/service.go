@@ -18,6 +18,7 @@
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).
 //  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden or is revoked.
+//     Then the sender's count of recipients (CountRecipients).
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
 //  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations. Every
 //     upload of the organization needs them, so they are locked after everything that takes long.
@@ -71,6 +72,7 @@ type Options struct {
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
 	Strangers           transfer.StrangerLimits
+	Recipients          transfer.RecipientLimits
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -98,6 +100,7 @@ type Service struct {
 	recordAge           time.Duration
 	uploadConfirmations int
 	strangers           transfer.StrangerLimits
+	recipients          transfer.RecipientLimits
 
 	now func() time.Time
 	log *slog.Logger
@@ -113,7 +116,8 @@ func New(o Options) *Service {
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
-		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations, strangers: o.Strangers,
+		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
+		strangers: o.Strangers, recipients: o.Recipients,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

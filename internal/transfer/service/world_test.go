@@ -150,7 +150,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
 		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
-		UploadConfirmations: 10, Strangers: strangers, Now: w.now, Log: log,
+		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.now, Log: log,
 	}
 	for _, apply := range change {
 		apply(&o)
