@@ -41,7 +41,7 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 	a.revocations.OnKnown(a.metrics.RevocationKnown)
 	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
 	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
-	a.issuer.Inform(a.verifier)
+	a.issuer.Preload(a.verifier)
 }
 
 // buildMail creates the job runner and the mailer, which sends by SMTP or, without an SMTP server, writes files.

@@ -16,8 +16,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
-// TestConfusion sends every kind of token to routes for every kind: exactly the right one gets in.
-func TestConfusion(t *testing.T) {
+// TestTokenKinds sends every kind of token to routes for every kind. A route accepts its own kind only.
+func TestTokenKinds(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	needs := map[Kind]Auth{
@@ -43,7 +43,7 @@ func TestConfusion(t *testing.T) {
 	}
 }
 
-// request makes one with the Authorization header and the cookie acct given; empty: without.
+// request returns a request with an Authorization header and the cookie acct. Empty: without.
 func request(t *testing.T, authorization, cookie string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -61,9 +61,9 @@ func TestAuthenticate(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	access := r.issue(t, KindAccess, claimsOf(KindAccess))
-	level0, lacking, signup := claimsOf(KindAccess), claimsOf(KindAccess), claimsOf(KindID)
-	level0.AuthLevel, lacking.FactorRequired, signup.AuthLevel = 0, true, 0
-	unverifiedRaw, lackingRaw, signupRaw := r.issue(t, KindAccess, level0), r.issue(t, KindAccess, lacking), r.issue(t, KindID, signup)
+	level0, noFactor, signup := claimsOf(KindAccess), claimsOf(KindAccess), claimsOf(KindID)
+	level0.AuthLevel, noFactor.FactorRequired, signup.AuthLevel = 0, true, 0
+	unverifiedRaw, noFactorRaw, signupRaw := r.issue(t, KindAccess, level0), r.issue(t, KindAccess, noFactor), r.issue(t, KindID, signup)
 	reservation := r.issue(t, KindReservation, claimsOf(KindReservation))
 	for name, tc := range map[string]struct {
 		auth           Auth
@@ -71,43 +71,43 @@ func TestAuthenticate(t *testing.T) {
 		want           error
 		kind           Kind
 	}{
-		"none, nothing":             {None, "", "", nil, ""},
-		"none, nonsense":            {None, "Bearer x", "", nil, ""},
-		"none, token":               {None, "Bearer " + access, "", nil, ""},
+		"none, no token":            {None, "", "", nil, ""},
+		"none, malformed token":     {None, "Bearer x", "", nil, ""},
+		"none, valid token":         {None, "Bearer " + access, "", nil, ""},
 		"access":                    {NeedAccess, "Bearer " + access, "", nil, KindAccess},
 		"scheme in any case":        {NeedAccess, "bearer  " + access, "", nil, KindAccess},
-		"nothing":                   {NeedAccess, "", "", ErrMissing, ""},
+		"no token":                  {NeedAccess, "", "", ErrMissing, ""},
 		"other scheme":              {NeedAccess, "Basic " + access, "", ErrInvalid, ""},
 		"no scheme":                 {NeedAccess, access, "", ErrInvalid, ""},
 		"scheme alone":              {NeedAccess, "Bearer", "", ErrInvalid, ""},
-		"optional, nothing":         {NeedAccess.Optional(), "", "", nil, ""},
-		"optional, nonsense":        {NeedAccess.Optional(), "Bearer x", "", ErrInvalid, ""},
+		"optional, no token":        {NeedAccess.Optional(), "", "", nil, ""},
+		"optional, malformed":       {NeedAccess.Optional(), "Bearer x", "", ErrInvalid, ""},
 		"others ignored, other":     {NeedReservation.IgnoreOthers(), "Bearer " + access, "", nil, ""},
-		"others ignored, nonsense":  {NeedReservation.IgnoreOthers(), "Bearer x", "", ErrInvalid, ""},
+		"others ignored, malformed": {NeedReservation.IgnoreOthers(), "Bearer x", "", ErrInvalid, ""},
 		"others ignored, right one": {NeedReservation.IgnoreOthers(), "Bearer " + reservation, "", nil, KindReservation},
-		"either, first":             {AnyOf(NeedAccess, NeedReservation), "Bearer " + access, "", nil, KindAccess},
-		"either, second":            {AnyOf(NeedAccess, NeedReservation), "Bearer " + reservation, "", nil, KindReservation},
-		"cookie not taken":          {NeedAccess, "", access, ErrMissing, ""},
+		"any of two, first":         {AnyOf(NeedAccess, NeedReservation), "Bearer " + access, "", nil, KindAccess},
+		"any of two, second":        {AnyOf(NeedAccess, NeedReservation), "Bearer " + reservation, "", nil, KindReservation},
+		"cookie not accepted":       {NeedAccess, "", access, ErrMissing, ""},
 		"cookie":                    {NeedAccess.WithCookie(), "", access, nil, KindAccess},
 		"header wins":               {NeedAccess.WithCookie(), "Bearer x", access, ErrInvalid, ""},
-		"cookie nonsense":           {NeedAccess.WithCookie(), "", "x", ErrInvalid, ""},
+		"malformed cookie":          {NeedAccess.WithCookie(), "", "x", ErrInvalid, ""},
 		"unverified":                {NeedAccess, "Bearer " + unverifiedRaw, "", ErrUnverified, KindAccess},
-		"unverified may":            {NeedAccess.Unverified(), "Bearer " + unverifiedRaw, "", nil, KindAccess},
+		"unverified allowed":        {NeedAccess.Unverified(), "Bearer " + unverifiedRaw, "", nil, KindAccess},
 		"unverified optional":       {NeedAccess.Optional(), "Bearer " + unverifiedRaw, "", ErrUnverified, KindAccess},
 		"signup token":              {NeedID, "Bearer " + signupRaw, "", nil, KindID},
-		"signup token, not here":    {NeedID.Verified(), "Bearer " + signupRaw, "", ErrUnverified, KindID},
-		"no factor":                 {NeedAccess, "Bearer " + lackingRaw, "", ErrFactorRequired, KindAccess},
-		"no factor, level may":      {NeedAccess.Unverified(), "Bearer " + lackingRaw, "", ErrFactorRequired, KindAccess},
-		"no factor may":             {NeedAccess.WithoutFactor(), "Bearer " + lackingRaw, "", nil, KindAccess},
+		"signup token, verified":    {NeedID.Verified(), "Bearer " + signupRaw, "", ErrUnverified, KindID},
+		"no factor":                 {NeedAccess, "Bearer " + noFactorRaw, "", ErrFactorRequired, KindAccess},
+		"no factor, unverified":     {NeedAccess.Unverified(), "Bearer " + noFactorRaw, "", ErrFactorRequired, KindAccess},
+		"no factor allowed":         {NeedAccess.WithoutFactor(), "Bearer " + noFactorRaw, "", nil, KindAccess},
 		"reservation has no level":  {NeedReservation, "Bearer " + reservation, "", nil, KindReservation},
-		"kind is known all the way": {NeedAccess, "Bearer " + reservation, "", ErrKind, KindReservation},
+		"other kind":                {NeedAccess, "Bearer " + reservation, "", ErrKind, KindReservation},
 	} {
 		c, err := r.verifier.Authenticate(request(t, tc.header, tc.cookie), tc.auth)
 		if !errors.Is(err, tc.want) || err != nil && tc.want == nil || c.Kind != tc.kind {
 			t.Errorf("%s: Authenticate = %q, %v; want %q, %v", name, c.Kind, err, tc.kind, tc.want)
 		}
 		if c.Client.UserAgent != "curl" {
-			t.Errorf("%s: the facts of the request are lost", name)
+			t.Errorf("%s: the caller's Client is lost", name)
 		}
 	}
 	two := request(t, "Bearer "+access, "")
@@ -157,7 +157,7 @@ func TestCallerInContext(t *testing.T) {
 	}
 }
 
-func TestCallerHidesItsToken(t *testing.T) {
+func TestCallerDoesNotLogItsToken(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))

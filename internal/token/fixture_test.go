@@ -42,7 +42,7 @@ func testSealer(t testing.TB, secret byte, previous ...byte) *seal.Sealer {
 	return s
 }
 
-// replica is one server's worth of this package.
+// replica holds the parts of this package that one server has.
 type replica struct {
 	db          *database.DB
 	ring        *KeyRing
@@ -58,7 +58,7 @@ type replicaOptions struct {
 	now       func() time.Time
 }
 
-// newReplica starts a server's worth on the database at url.
+// newReplica starts a replica on the database at url.
 func newReplica(t testing.TB, url string, o replicaOptions) *replica {
 	t.Helper()
 	ctx := t.Context()
@@ -93,7 +93,7 @@ func newReplica(t testing.TB, url string, o replicaOptions) *replica {
 	return r
 }
 
-// start runs something long-running until the test ends.
+// start runs run in the background until the test ends.
 func start(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -108,7 +108,7 @@ func start(t testing.TB, run func(context.Context) error) {
 	})
 }
 
-// eventually polls until ok holds and returns how long that took.
+// eventually polls until ok returns true. It returns the time that took.
 func eventually(t testing.TB, limit time.Duration, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -140,7 +140,7 @@ func (r *replica) publish(t testing.TB, entries ...Revocation) {
 	}
 }
 
-// claimsOf returns claims that suit a kind.
+// claimsOf returns valid claims for a token of kind k.
 func claimsOf(k Kind) Claims {
 	switch k {
 	case KindReservation:

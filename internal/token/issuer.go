@@ -17,7 +17,7 @@ type Issuer struct {
 	namespace string
 	lifetimes Lifetimes
 	now       func() time.Time
-	informed  *Verifier // see Inform; nil: none
+	preloaded *Verifier // see Preload; nil: none
 }
 
 // NewIssuer returns an Issuer. issuerURL is the iss claim: PUBLIC_URL with identity's base path, the same on every host.
@@ -26,13 +26,13 @@ func NewIssuer(ring *KeyRing, issuerURL, namespace string, lifetimes Lifetimes, 
 	return &Issuer{ring: ring, issuer: issuerURL, namespace: namespace, lifetimes: lifetimes, now: now}
 }
 
-// Inform adds the tokens that i signs to the cache of v, so that their first use on this replica needs no verification.
-// v must have the issuer's ring, URL and namespace; Inform panics otherwise. Call it before the first Issue.
-func (i *Issuer) Inform(v *Verifier) {
+// Preload adds the tokens that i signs to the cache of v, so that their first use on this replica needs no verification.
+// v must have the issuer's ring, URL and namespace; Preload panics otherwise. Call it before the first Issue.
+func (i *Issuer) Preload(v *Verifier) {
 	if v.ring != i.ring || v.issuer != i.issuer || v.namespace != i.namespace {
 		panic("token: the verifier belongs to another issuer")
 	}
-	i.informed = v
+	i.preloaded = v
 }
 
 // Lifetimes returns how long tokens are valid unless their Claims set ExpiresAt.
@@ -76,9 +76,9 @@ func (i *Issuer) Issue(ctx context.Context, kind Kind, c Claims) (raw string, er
 	if raw, err = t.SignedString(k.private); err != nil {
 		return "", fmt.Errorf("sign %s token: %w", kind, err)
 	}
-	if i.informed != nil && kind != KindUID && c.isText() { // a uid token may not be used for years
+	if i.preloaded != nil && kind != KindUID && c.isText() { // a uid token may not be used for years
 		caller.Raw = raw
-		i.informed.know(caller, generation)
+		i.preloaded.addToCache(caller, generation)
 	}
 	return raw, nil
 }

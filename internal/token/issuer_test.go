@@ -11,13 +11,13 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
-// TestInformedVerifier: what a verifier is told of a token that was signed here is what it would have read from it.
-func TestInformedVerifier(t *testing.T) {
+// TestPreload: the caller that the issuer puts into the verifier's cache is the one that verification returns.
+func TestPreload(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
-	r.issuer.Inform(r.verifier)
-	stranger := NewVerifier(r.ring, testIssuer, testNamespace, r.revocations, clk.Now)
+	r.issuer.Preload(r.verifier)
+	uncached := NewVerifier(r.ring, testIssuer, testNamespace, r.revocations, clk.Now)
 	now := clk.Now()
 	berlin := time.FixedZone("CET", 3600)
 	for name, claims := range map[string]Claims{
@@ -27,24 +27,24 @@ func TestInformedVerifier(t *testing.T) {
 			Email: `"Ann" <&>\u2028` + "\u2028@\ufffd.example\x01", EmailVerified: true, Locale: "de_DE", ZoneInfo: "Europe/Berlin", Epoch: 1<<53 - 1,
 			SetPassword: true, FactorRequired: true, Authenticators: []string{"totp"}, Nonce: "client \\ state", State: "form state",
 		},
-		"little": {State: "s"},
-		"empty":  {State: "s", Roles: []string{}, Authenticators: []string{}},
+		"minimal": {State: "s"},
+		"empty":   {State: "s", Roles: []string{}, Authenticators: []string{}},
 	} {
 		claims.Person, claims.Session = id.New[id.Person](), id.New[id.Session]()
 		claims.Reservation, claims.Delivery = id.New[id.Reservation](), id.New[id.Delivery]()
 		for _, k := range []Kind{KindID, KindMFA, KindAccess, KindPickup, KindPreflight, KindReservation, KindDownload} {
 			raw := r.issue(t, k, claims)
-			told, ok := r.verifier.cache.get(raw, r.ring.generation.Load())
+			cached, ok := r.verifier.cache.get(raw, r.ring.generation.Load())
 			if !ok {
-				t.Errorf("%s %s: not known", name, k)
+				t.Errorf("%s %s: not in the cache", name, k)
 				continue
 			}
-			read, err := stranger.Verify(t.Context(), raw)
+			verified, err := uncached.Verify(t.Context(), raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(read, told, cmp.Comparer(sameClient)); diff != "" {
-				t.Errorf("%s %s (-read +told):\n%s", name, k, diff)
+			if diff := cmp.Diff(verified, cached, cmp.Comparer(sameClient)); diff != "" {
+				t.Errorf("%s %s (-verified +cached):\n%s", name, k, diff)
 			}
 			if got, err := r.verifier.Verify(t.Context(), raw); err != nil || got.Raw != raw {
 				t.Errorf("%s %s: %v", name, k, err)
@@ -52,25 +52,21 @@ func TestInformedVerifier(t *testing.T) {
 		}
 	}
 
-	known := func(raw string) bool {
-		_, ok := r.verifier.cache.get(raw, r.ring.generation.Load())
-		return ok
-	}
-	someone := id.New[id.Person]()
+	person := id.New[id.Person]()
 	session := id.New[id.Session]()
 	for name, raw := range map[string]string{
-		"of years":      r.issue(t, KindUID, Claims{Person: someone}),
-		"not text":      r.issue(t, KindPickup, Claims{Person: someone, Session: session, Nonce: "\xff"}),
-		"not yet valid": r.issue(t, KindAccess, Claims{Person: someone, Session: session, IssuedAt: now.Add(31 * time.Second)}),
+		"that lives for years": r.issue(t, KindUID, Claims{Person: person}),
+		"with invalid UTF-8":   r.issue(t, KindPickup, Claims{Person: person, Session: session, Nonce: "\xff"}),
+		"not yet valid":        r.issue(t, KindAccess, Claims{Person: person, Session: session, IssuedAt: now.Add(31 * time.Second)}),
 	} {
-		if known(raw) {
-			t.Errorf("the token %s is known", name)
+		if _, ok := r.verifier.cache.get(raw, r.ring.generation.Load()); ok {
+			t.Errorf("a token %s is in the cache", name)
 		}
 	}
 
 	roles := []string{"Organization.Admin"}
-	raw := r.issue(t, KindAccess, Claims{Person: someone, Session: session, Roles: roles})
-	roles[0] = "changed by the one who asked for the token"
+	raw := r.issue(t, KindAccess, Claims{Person: person, Session: session, Roles: roles})
+	roles[0] = "changed by the caller of Issue"
 	if c, err := r.verifier.Verify(t.Context(), raw); err != nil || !c.Has("Organization.Admin") {
 		t.Errorf("roles %q, %v", c.Roles, err)
 	}
@@ -89,8 +85,8 @@ func TestInformedVerifier(t *testing.T) {
 	}
 }
 
-// TestInformsItsOwn: a verifier of another issuer would believe what is not meant for it.
-func TestInformsItsOwn(t *testing.T) {
+// TestPreloadForeignVerifier: a verifier of another issuer would accept tokens that are not meant for it.
+func TestPreloadForeignVerifier(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	for name, v := range map[string]*Verifier{
@@ -101,10 +97,10 @@ func TestInformsItsOwn(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("informs a verifier of another %s", name)
+					t.Errorf("Preload accepts a verifier of another %s", name)
 				}
 			}()
-			r.issuer.Inform(v)
+			r.issuer.Preload(v)
 		}()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
-// endsOf waits until the replica refuses raw as ended and returns how long that took.
-func endsOf(t *testing.T, r *replica, raw string) time.Duration {
+// untilEnded waits until the replica refuses raw with ErrEnded. It returns the time that took.
+func untilEnded(t *testing.T, r *replica, raw string) time.Duration {
 	t.Helper()
 	return eventually(t, 5*time.Second, func() bool {
 		_, err := r.verifier.Verify(t.Context(), raw)
@@ -22,6 +22,7 @@ func endsOf(t *testing.T, r *replica, raw string) time.Duration {
 	})
 }
 
+// accepts checks that the replica accepts raw.
 func (r *replica) accepts(t *testing.T, raw string) {
 	t.Helper()
 	if _, err := r.verifier.Verify(t.Context(), raw); err != nil {
@@ -43,13 +44,13 @@ func TestRevocationReachesReplicas(t *testing.T) {
 	}
 
 	a.publish(t, Revocation{Session: c.Session})
-	for name, r := range map[string]*replica{"there": b, "here": a} {
-		if took := endsOf(t, r, raw); took > 500*time.Millisecond {
-			t.Errorf("%s it took %s", name, took)
+	for name, r := range map[string]*replica{"the other replica": b, "the publishing replica": a} {
+		if took := untilEnded(t, r, raw); took > 500*time.Millisecond {
+			t.Errorf("%s needed %s", name, took)
 		}
 		r.accepts(t, other)
-		r.accepts(t, reservation) // logout leaves it
-		r.accepts(t, idToken)     // identity asks its row
+		r.accepts(t, reservation) // a logout does not end it
+		r.accepts(t, idToken)     // identity checks the session's row
 	}
 }
 
@@ -64,14 +65,14 @@ func TestEpoch(t *testing.T) {
 	}
 	older, old, current := issue(3), issue(4), issue(5)
 	r.publish(t, Revocation{Person: c.Person, Epoch: 5})
-	endsOf(t, r, old)
-	endsOf(t, r, older)
+	untilEnded(t, r, old)
+	untilEnded(t, r, older)
 	r.accepts(t, current)
 	r.publish(t, Revocation{Person: c.Person, Epoch: 4}) // published late: the lowest valid epoch never falls
 	marker := claimsOf(KindAccess)
 	r.publish(t, Revocation{Session: marker.Session})
-	endsOf(t, r, r.issue(t, KindAccess, marker)) // notifications keep their order, so the one before has arrived
-	endsOf(t, r, old)
+	untilEnded(t, r, r.issue(t, KindAccess, marker)) // notifications keep their order, so the earlier one has arrived
+	untilEnded(t, r, old)
 	r.accepts(t, current)
 }
 
@@ -93,7 +94,7 @@ func TestRevocationJoinsTheTransaction(t *testing.T) {
 	}
 	marker := claimsOf(KindAccess)
 	r.publish(t, Revocation{Session: marker.Session})
-	endsOf(t, r, r.issue(t, KindAccess, marker))
+	untilEnded(t, r, r.issue(t, KindAccess, marker))
 	r.accepts(t, raw)
 }
 
@@ -119,7 +120,7 @@ func TestPublishMany(t *testing.T) {
 	}
 }
 
-// TestRevocationBeforeStart checks that a replica that starts later knows what was revoked, from memory alone.
+// TestRevocationBeforeStart: a replica that starts later loads earlier revocations into memory.
 func TestRevocationBeforeStart(t *testing.T) {
 	t.Parallel()
 	url := testURL(t)
@@ -131,12 +132,13 @@ func TestRevocationBeforeStart(t *testing.T) {
 	defer b.revocations.mu.RUnlock()
 	if !b.revocations.holds(c.Session, id.Person{}, 0) || !b.revocations.holds(id.Session{}, c.Person, 8) ||
 		b.revocations.holds(id.Session{}, c.Person, 9) {
-		t.Error("a confirmed replica does not hold what was published before it started")
+		t.Error("the replica lacks revocations that were published before it started")
 	}
 }
 
-// TestRevocationWhileCutOff cuts a replica's listener in two ways and revokes right then.
-func TestRevocationWhileCutOff(t *testing.T) {
+// TestRevocationWithoutListener: a replica whose listener is cut off, or hangs, checks the database and so learns of a
+// revocation within a second.
+func TestRevocationWithoutListener(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(r *relay, off bool){"closed": (*relay).Cut, "silent": (*relay).Freeze} {
 		t.Run(name, func(t *testing.T) {
@@ -163,11 +165,11 @@ func TestRevocationWhileCutOff(t *testing.T) {
 			cut(relay, true)
 			began := time.Now()
 			a.publish(t, Revocation{Session: session.Session}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
-			endsOf(t, b, raws[0])
-			endsOf(t, b, raws[1])
+			untilEnded(t, b, raws[0])
+			untilEnded(t, b, raws[1])
 			within(t, ended)
 			took := time.Since(began)
-			t.Logf("revocation reached the replica that is cut off in %s", took)
+			t.Logf("revocation reached the replica in %s", took)
 			if took > time.Second {
 				t.Errorf("it took %s", took)
 			}
@@ -181,21 +183,21 @@ func TestRevocationWhileCutOff(t *testing.T) {
 			b.revocations.mu.RLock()
 			defer b.revocations.mu.RUnlock()
 			if !b.revocations.holds(session.Session, id.Person{}, 0) {
-				t.Error("what was missed was not loaded")
+				t.Error("the reconnected listener did not load the missed revocation")
 			}
 		})
 	}
 }
 
-// TestNobodyKnows checks that without listener and database no access token passes.
-func TestNobodyKnows(t *testing.T) {
+// TestNoRevocationSource: without listener and database no access token is accepted.
+func TestNoRevocationSource(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	raw, reservation := r.issue(t, KindAccess, claimsOf(KindAccess)), r.issue(t, KindReservation, claimsOf(KindReservation))
 	r.accepts(t, raw)
 	r.db.Close()
 	if _, err := r.verifier.Verify(t.Context(), raw); err == nil || errors.Is(err, ErrEnded) || errors.Is(err, ErrInvalid) {
-		t.Errorf("Verify = %v, want an error of ours", err)
+		t.Errorf("Verify = %v, want the database's error", err)
 	}
 	r.accepts(t, reservation)
 }
@@ -213,24 +215,24 @@ func TestWatch(t *testing.T) {
 	later.Session, later.Epoch = id.New[id.Session](), claims.Epoch+1
 	bySession, cancel1 := r.revocations.Watch(caller)
 	again, cancel2 := r.revocations.Watch(caller)
-	kept, cancel3 := r.revocations.Watch(later)
-	gone, cancel4 := r.revocations.Watch(caller)
+	byLaterEpoch, cancel3 := r.revocations.Watch(later)
+	cancelled, cancel4 := r.revocations.Watch(caller)
 	cancel4()
 	r.publish(t, Revocation{Session: caller.Session})
 	within(t, bySession)
 	within(t, again)
-	atOnce, cancel5 := r.revocations.Watch(caller)
-	within(t, atOnce)
+	alreadyEnded, cancel5 := r.revocations.Watch(caller)
+	within(t, alreadyEnded)
 
 	other := caller
 	other.Session = id.New[id.Session]()
 	byEpoch, cancel6 := r.revocations.Watch(other)
 	r.publish(t, Revocation{Person: caller.Person, Epoch: claims.Epoch + 1})
 	within(t, byEpoch)
-	for name, ch := range map[string]<-chan struct{}{"a later epoch": kept, "one that was cancelled": gone} {
+	for name, ch := range map[string]<-chan struct{}{"a watcher of a later epoch": byLaterEpoch, "a cancelled watcher": cancelled} {
 		select {
 		case <-ch:
-			t.Errorf("%s was ended", name)
+			t.Errorf("%s was notified", name)
 		default:
 		}
 	}
@@ -241,20 +243,21 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d lists of watchers are left", n)
 	}
 	if ch, cancel := r.revocations.Watch(Caller{Kind: KindReservation}); ch != nil || cancel == nil {
-		t.Error("a reservation token is watched")
+		t.Error("Watch of a reservation token returned a channel")
 	}
 }
 
+// within fails the test when ch is not closed within a second.
 func within(t *testing.T, ch <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-ch:
 	case <-time.After(time.Second):
-		t.Error("not ended within a second")
+		t.Error("the watcher was not notified within a second")
 	}
 }
 
-func TestCleanForgets(t *testing.T) {
+func TestCleanRevocations(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	url := testURL(t)
@@ -276,13 +279,13 @@ func TestCleanForgets(t *testing.T) {
 		return fmt.Sprint(rows, len(r.revocations.sessions), len(r.revocations.persons))
 	}
 	eventually(t, time.Second, func() bool { return left() == "2 1 1" })
-	clk.Advance(revocationLeeway + 2*time.Second) // memory keeps whole seconds
+	clk.Advance(revocationLeeway + 2*time.Second) // times in memory are rounded to seconds
 	if got := left(); got != "1 0 1" {
-		t.Errorf("rows, sessions, persons after the first's time: %s", got)
+		t.Errorf("rows, sessions, persons after the first expired: %s", got)
 	}
 	clk.Advance(time.Hour)
 	if got := left(); got != "0 0 0" {
-		t.Errorf("rows, sessions, persons after both: %s", got)
+		t.Errorf("rows, sessions, persons after both expired: %s", got)
 	}
 }
 

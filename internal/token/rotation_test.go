@@ -1,17 +1,12 @@
 package token
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
@@ -26,14 +21,14 @@ func TestPlan(t *testing.T) {
 		keys []Key
 		want step
 	}{
-		"none at all":           {nil, step{from: now.Add(-clockSkew)}},
-		"one that is young":     {[]Key{key("a", -time.Hour, 48*time.Hour)}, step{}},
-		"one about to end":      {[]Key{key("a", -time.Hour, 70*time.Minute)}, step{from: now.Add(70 * time.Minute)}},
-		"the job came late":     {[]Key{key("a", -time.Hour, 20*time.Minute)}, step{from: now.Add(time.Hour), extend: "a"}},
-		"successor is there":    {[]Key{key("a", -time.Hour, 20*time.Minute), key("b", 20*time.Minute, 48*time.Hour)}, step{}},
-		"only a successor":      {[]Key{key("b", 20*time.Minute, 48*time.Hour)}, step{from: now.Add(-clockSkew)}},
-		"both about to end":     {[]Key{key("a", -time.Hour, 10*time.Minute), key("b", 10*time.Minute, time.Hour)}, step{from: now.Add(time.Hour)}},
-		"begins in this moment": {[]Key{key("a", 0, 48*time.Hour)}, step{}},
+		"no key":                 {nil, step{from: now.Add(-clockSkew)}},
+		"a young key":            {[]Key{key("a", -time.Hour, 48*time.Hour)}, step{}},
+		"a key about to end":     {[]Key{key("a", -time.Hour, 70*time.Minute)}, step{from: now.Add(70 * time.Minute)}},
+		"the job runs late":      {[]Key{key("a", -time.Hour, 20*time.Minute)}, step{from: now.Add(time.Hour), extend: "a"}},
+		"a successor exists":     {[]Key{key("a", -time.Hour, 20*time.Minute), key("b", 20*time.Minute, 48*time.Hour)}, step{}},
+		"only a pending key":     {[]Key{key("b", 20*time.Minute, 48*time.Hour)}, step{from: now.Add(-clockSkew)}},
+		"both keys about to end": {[]Key{key("a", -time.Hour, 10*time.Minute), key("b", 10*time.Minute, time.Hour)}, step{from: now.Add(time.Hour)}},
+		"a key that begins now":  {[]Key{key("a", 0, 48*time.Hour)}, step{}},
 	} {
 		if got := p.plan(tc.keys, now); got != tc.want {
 			t.Errorf("%s: plan = %+v, want %+v", name, got, tc.want)
@@ -41,8 +36,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestRotation lets months pass on two replicas without notifications. At every step the first issues; the second, which
-// learns of new keys only from tokens, must accept all that live.
+// TestRotation lets 40 hours pass on two replicas without notifications, with keys that live 8 hours. At every step the
+// first replica issues a token. The second learns of new keys only from tokens and must accept every token that has not expired.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
@@ -53,8 +48,8 @@ func TestRotation(t *testing.T) {
 
 	published := map[string]time.Time{}
 	signed := map[string]bool{}
-	var living []string
-	for range 4 * 40 { // 40 hours by quarters
+	var valid []string
+	for range 4 * 40 { // 40 hours in steps of 15 minutes
 		if err := a.ring.Ensure(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -71,11 +66,11 @@ func TestRotation(t *testing.T) {
 			t.Errorf("key %s signs %s after it was published", kid, clk.Now().Sub(published[kid]))
 		}
 		signed[kid] = true
-		living = append(living, raw)
-		if len(living) > 8 { // 8 quarters are two hours
-			living = living[1:]
+		valid = append(valid, raw)
+		if len(valid) > 8 { // older ones have expired: 8 steps are two hours
+			valid = valid[1:]
 		}
-		for _, raw := range living {
+		for _, raw := range valid {
 			if _, err := b.verifier.Verify(t.Context(), raw); err != nil {
 				t.Fatalf("at %s: %v", clk.Now(), err)
 			}
@@ -95,15 +90,15 @@ func TestRotation(t *testing.T) {
 			session++
 		}
 		if k.SignsUntil.Before(clk.Now().Add(-2*time.Hour)) && k.private != nil {
-			t.Errorf("the private part of %s is still there", k.KID)
+			t.Errorf("the private key of %s is not deleted", k.KID)
 		}
 	}
 	if session > 3 {
-		t.Errorf("%d session keys are left, expired ones should be deleted", session)
+		t.Errorf("%d session keys are left, want at most 3: expired keys are deleted", session)
 	}
 }
 
-// TestRotationUnderLoad lets keys of half a second follow each other on two replicas that issue for each other.
+// TestRotationUnderLoad rotates keys that live half a second on two replicas, each of which verifies the other's tokens.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := testURL(t)
@@ -146,17 +141,19 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-func TestStandstill(t *testing.T) {
+// TestNoRotation: a replica keeps signing with an overdue key when the rotation job does not run.
+func TestNoRotation(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
-	clk.Advance(365 * 24 * time.Hour) // no job ran
+	clk.Advance(365 * 24 * time.Hour)
 	if _, err := r.verifier.Verify(t.Context(), r.issue(t, KindID, claimsOf(KindID))); err != nil {
 		t.Errorf("after a year: %v", err)
 	}
 }
 
-func TestFirstStartOfMany(t *testing.T) {
+// TestParallelFirstStart: of many replicas that start on an empty table, one creates the keys.
+func TestParallelFirstStart(t *testing.T) {
 	t.Parallel()
 	url := testURL(t)
 	r := newReplica(t, url, replicaOptions{})
@@ -178,12 +175,12 @@ func TestFirstStartOfMany(t *testing.T) {
 	wg.Wait()
 	keys, err := r.ring.List(t.Context())
 	if err != nil || len(keys) != len(purposes) {
-		t.Errorf("%d keys were made, %v", len(keys), err)
+		t.Errorf("%d keys were created, %v", len(keys), err)
 	}
 }
 
-// TestEnsureAgain: with nothing to do it waits for no other writer.
-func TestEnsureAgain(t *testing.T) {
+// TestEnsureTakesNoLock: Ensure does not wait for a lock on the table when there is nothing to do.
+func TestEnsureTakesNoLock(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	err := r.db.InTx(t.Context(), func(tx database.Tx) error {
@@ -199,7 +196,7 @@ func TestEnsureAgain(t *testing.T) {
 	}
 }
 
-func TestRotateByHand(t *testing.T) {
+func TestRotate(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
@@ -209,7 +206,7 @@ func TestRotateByHand(t *testing.T) {
 		t.Fatalf("Rotate = %+v, %v", k, err)
 	}
 	if n := len(r.ring.JWKS().Keys); n != 3 {
-		t.Errorf("%d keys are published, want the two first and the new", n)
+		t.Errorf("%d keys are published, want the first two and the new one", n)
 	}
 	clk.Advance(time.Hour - time.Second)
 	if got := r.ring.current(purposeSession).KID; got != before {
@@ -218,227 +215,5 @@ func TestRotateByHand(t *testing.T) {
 	clk.Advance(time.Second)
 	if got := r.ring.current(purposeSession).KID; got != k.KID {
 		t.Error("the new key does not sign after its lead")
-	}
-}
-
-func TestJWKS(t *testing.T) {
-	t.Parallel()
-	clk := clock.New()
-	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
-	for _, k := range r.ring.JWKS().Keys {
-		if k.KTY != "EC" || k.CRV != "P-256" || k.Use != "sig" || k.Alg != "ES256" || len(k.X) != 43 || len(k.Y) != 43 || len(k.KID) != 32 {
-			t.Errorf("key %+v", k)
-		}
-	}
-	clk.Advance(30*24*time.Hour + testPolicy.LongestToken + clockSkew - time.Second)
-	if n := len(r.ring.JWKS().Keys); n != 2 {
-		t.Errorf("%d keys are published while tokens live, want 2", n)
-	}
-	clk.Advance(time.Second)
-	if n := len(r.ring.JWKS().Keys); n != 1 { // that of uid tokens stays
-		t.Errorf("%d keys are published after the last token, want 1", n)
-	}
-}
-
-func TestPrivatePartsAreSealed(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, testURL(t), replicaOptions{})
-	key := r.ring.current(purposeSession)
-	private, err := key.private.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stored []byte
-	err = r.db.Pool.QueryRow(t.Context(), `SELECT private_key FROM signing_keys WHERE kid = $1`, key.KID).Scan(&stored)
-	if err != nil || bytes.Contains(stored, private) {
-		t.Errorf("the private key lies open in the database (%v)", err)
-	}
-	// Another row's private part does not open, so nobody with write access to the table can swap keys unnoticed.
-	if _, err := r.ring.openPrivate("another kid", stored); !errors.Is(err, seal.ErrOpen) {
-		t.Errorf("a private part opens in another row: %v", err)
-	}
-}
-
-func TestReseal(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, testURL(t), replicaOptions{})
-	raw := r.issue(t, KindReservation, claimsOf(KindReservation))
-	ring := func(s *seal.Sealer) *KeyRing { return NewKeyRing(r.db, s, testPolicy, time.Now, r.ring.log) }
-
-	if err := ring(testSealer(t, 2)).Ensure(t.Context()); err == nil {
-		t.Error("a server with another secret key starts as if nothing were wrong")
-	}
-	if _, err := ring(testSealer(t, 2)).Reseal(t.Context()); err == nil {
-		t.Error("Reseal without the previous secret key succeeds")
-	}
-	if _, err := ring(testSealer(t, 2)).Rotate(t.Context()); err == nil {
-		t.Error("Rotate with another secret key succeeds")
-	}
-	if err := r.ring.Ensure(t.Context()); err != nil {
-		t.Errorf("after that the servers do not start: %v", err)
-	}
-	during := ring(testSealer(t, 2, 1))
-	if err := during.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := during.Reseal(t.Context()); n != 2 || err != nil {
-		t.Fatalf("Reseal = %d, %v", n, err)
-	}
-	after := ring(testSealer(t, 2))
-	if err := after.Ensure(t.Context()); err != nil {
-		t.Fatalf("after Reseal the new secret key alone: %v", err)
-	}
-	v := NewVerifier(after, testIssuer, testNamespace, r.revocations, time.Now)
-	if _, err := v.Verify(t.Context(), raw); err != nil {
-		t.Errorf("a token from before: %v", err)
-	}
-	if after.current(purposeSession).KID != r.ring.current(purposeSession).KID {
-		t.Error("Reseal changed the key that signs")
-	}
-	if err := ring(testSealer(t, 1)).Ensure(t.Context()); err == nil {
-		t.Error("the old secret key still opens")
-	}
-}
-
-// TestLostSecret shows the way out when the secret key is gone: revoke what does not open.
-func TestLostSecret(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, testURL(t), replicaOptions{})
-	ring := NewKeyRing(r.db, testSealer(t, 9), testPolicy, time.Now, r.ring.log)
-	keys, err := ring.List(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range keys {
-		if err := ring.Revoke(t.Context(), k.KID); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := ring.Ensure(t.Context()); err != nil {
-		t.Errorf("after revoking all: %v", err)
-	}
-	if ring.current(purposeSession) == nil || ring.current(purposeUID) == nil {
-		t.Error("no key can sign")
-	}
-}
-
-func TestRevokeKey(t *testing.T) {
-	t.Parallel()
-	url := testURL(t)
-	a := newReplica(t, url, replicaOptions{listenURL: url})
-	b := newReplica(t, url, replicaOptions{listenURL: url})
-	raw := a.issue(t, KindReservation, claimsOf(KindReservation))
-	for range 2 { // cached from now on
-		if _, err := b.verifier.Verify(t.Context(), raw); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.ring.Revoke(t.Context(), "0123456789abcdef"); !errors.Is(err, ErrUnknownKey) {
-		t.Errorf("Revoke of an unknown key: %v", err)
-	}
-	kid := a.ring.current(purposeSession).KID
-	if err := a.ring.Revoke(t.Context(), kid); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.verifier.Verify(t.Context(), raw); !errors.Is(err, ErrInvalid) {
-		t.Errorf("where it was revoked: %v", err)
-	}
-	eventually(t, time.Second, func() bool {
-		_, err := b.verifier.Verify(t.Context(), raw)
-		return errors.Is(err, ErrInvalid)
-	})
-	for _, r := range []*replica{a, b} {
-		for _, k := range r.ring.JWKS().Keys {
-			if k.KID == kid {
-				t.Error("the revoked key is still published")
-			}
-		}
-		fresh := r.issue(t, KindReservation, claimsOf(KindReservation))
-		for _, other := range []*replica{a, b} {
-			if _, err := other.verifier.Verify(t.Context(), fresh); err != nil {
-				t.Errorf("a token of the key that took over: %v", err)
-			}
-		}
-	}
-	if err := b.ring.Revoke(t.Context(), kid); err != nil {
-		t.Errorf("revoking twice: %v", err)
-	}
-}
-
-func TestRevokeKeyWhileCutOff(t *testing.T) {
-	t.Parallel()
-	url := testURL(t)
-	relay, through := newRelay(t, url)
-	a := newReplica(t, url, replicaOptions{})
-	b := newReplica(t, url, replicaOptions{listenURL: through})
-	raw := a.issue(t, KindReservation, claimsOf(KindReservation))
-	if _, err := b.verifier.Verify(t.Context(), raw); err != nil {
-		t.Fatal(err)
-	}
-	relay.Freeze(true)
-	if err := a.ring.Revoke(t.Context(), a.ring.current(purposeSession).KID); err != nil {
-		t.Fatal(err)
-	}
-	took := eventually(t, 3*time.Second, func() bool {
-		_, err := b.verifier.Verify(t.Context(), raw)
-		return errors.Is(err, ErrInvalid)
-	})
-	if took > time.Second {
-		t.Errorf("the revocation took %s", took)
-	}
-	if _, err := a.verifier.Verify(t.Context(), b.issue(t, KindReservation, claimsOf(KindReservation))); err != nil {
-		t.Errorf("the replica that is cut off signs with the revoked key: %v", err)
-	}
-}
-
-// TestUnknownKID counts reloads by the keys' moments of loading.
-func TestUnknownKID(t *testing.T) {
-	t.Parallel()
-	clk := clock.New()
-	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
-	loads := func(kids ...string) int {
-		n, last := 0, r.ring.loadedAt.Load()
-		for _, kid := range kids {
-			if _, err := r.ring.verifier(t.Context(), kid, purposeSession); !errors.Is(err, ErrInvalid) {
-				t.Errorf("verifier(%s): %v", kid, err)
-			}
-			if at := r.ring.loadedAt.Load(); at != last {
-				n, last = n+1, at
-			}
-		}
-		return n
-	}
-	if n := loads("a", "b", "a", "c"); n != 1 {
-		t.Errorf("four unknown kids cost %d loads, want 1", n)
-	}
-	clk.Advance(unknownPause - time.Millisecond)
-	if n := loads("d"); n != 0 {
-		t.Errorf("another within 5 s cost %d loads", n)
-	}
-	clk.Advance(time.Millisecond)
-	if n := loads("e", "f"); n != 1 {
-		t.Errorf("two after 5 s cost %d loads, want 1", n)
-	}
-	r.db.Close()
-	clk.Advance(unknownPause)
-	for range 2 { // the second within the pause must not take the token for wrong either
-		if _, err := r.ring.verifier(t.Context(), "g", purposeSession); err == nil || errors.Is(err, ErrInvalid) {
-			t.Errorf("without a database an unknown kid is %v, want an error of ours", err)
-		}
-	}
-}
-
-func TestKeyStates(t *testing.T) {
-	t.Parallel()
-	now := clock.New().Now()
-	k := Key{SignsFrom: now, SignsUntil: now.Add(time.Hour), PublishedUntil: now.Add(2 * time.Hour)}
-	var got []string
-	for _, d := range []time.Duration{-time.Second, 0, time.Hour, 2 * time.Hour} {
-		got = append(got, k.State(now.Add(d)))
-	}
-	k.RevokedAt = &now
-	got = append(got, k.State(now))
-	if diff := cmp.Diff([]string{"pending", "signing", "published", "expired", "revoked"}, got); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -72,8 +72,8 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Caller, error) {
 	return c, nil
 }
 
-// know caches the caller of a token that this replica signed with a key of that generation of the ring.
-func (v *Verifier) know(c Caller, generation uint64) {
+// addToCache caches the caller of a token that this replica signed with a key of that generation of the ring.
+func (v *Verifier) addToCache(c Caller, generation uint64) {
 	if !c.IssuedAt.After(v.now().Add(futureLeeway)) { // as in parse
 		c.Roles, c.Authenticators = slices.Clone(c.Roles), slices.Clone(c.Authenticators)
 		v.cache.put(c, generation)

@@ -20,7 +20,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
-func TestEachKind(t *testing.T) {
+// TestKinds: each kind of token has the documented claims and lifetime, and verifies to the right Caller.
+func TestKinds(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
@@ -121,7 +122,7 @@ func decode(t *testing.T, raw string, part int) map[string]any {
 	return m
 }
 
-func TestNobodysOrganization(t *testing.T) {
+func TestNoOrganization(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	raw := r.issue(t, KindAccess, Claims{Person: id.New[id.Person](), Session: id.New[id.Session]()})
@@ -132,9 +133,9 @@ func TestNobodysOrganization(t *testing.T) {
 	if diff := cmp.Diff([]any{}, claims["roles"]); diff != "" {
 		t.Errorf("roles:\n%s", diff)
 	}
-	for name, absent := range map[string]string{"setPassword": "setPassword", "factorRequired": "factorRequired"} {
-		if _, ok := claims[absent]; ok {
-			t.Errorf("%s is there without need", name)
+	for _, name := range []string{"setPassword", "factorRequired"} {
+		if _, ok := claims[name]; ok {
+			t.Errorf("the claim %s is present, want none", name)
 		}
 	}
 	c, err := r.verifier.Verify(t.Context(), raw)
@@ -143,7 +144,7 @@ func TestNobodysOrganization(t *testing.T) {
 	}
 }
 
-func TestLives(t *testing.T) {
+func TestLifetimes(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
@@ -153,15 +154,15 @@ func TestLives(t *testing.T) {
 	if err != nil || !c.ExpiresAt.Equal(clk.Now().Add(time.Hour)) {
 		t.Errorf("signup token: %v, %v", c.ExpiresAt, err)
 	}
-	carried := claimsOf(KindID)
-	carried.ExpiresAt = clk.Now().Add(11*24*time.Hour + 700*time.Millisecond)
-	c, err = r.verifier.Verify(t.Context(), r.issue(t, KindID, carried))
+	explicit := claimsOf(KindID)
+	explicit.ExpiresAt = clk.Now().Add(11*24*time.Hour + 700*time.Millisecond)
+	c, err = r.verifier.Verify(t.Context(), r.issue(t, KindID, explicit))
 	if err != nil || !c.ExpiresAt.Equal(clk.Now().Add(11*24*time.Hour)) {
-		t.Errorf("carried expiry: %v, %v", c.ExpiresAt, err)
+		t.Errorf("explicit expiry: %v, %v", c.ExpiresAt, err)
 	}
 }
 
-func TestIssueRefusesNonsense(t *testing.T) {
+func TestIssueInvalidClaims(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	noSession := claimsOf(KindAccess)
@@ -174,8 +175,8 @@ func TestIssueRefusesNonsense(t *testing.T) {
 		"unknown kind":             {"delay", claimsOf(KindID)},
 		"access without session":   {KindAccess, noSession},
 		"access without person":    {KindAccess, Claims{Session: id.New[id.Session]()}},
-		"reservation without one":  {KindReservation, claimsOf(KindID)},
-		"download without one":     {KindDownload, claimsOf(KindID)},
+		"reservation without uid":  {KindReservation, claimsOf(KindID)},
+		"download without uid":     {KindDownload, claimsOf(KindID)},
 		"preflight without state":  {KindPreflight, claimsOf(KindID)},
 		"uid token without person": {KindUID, Claims{}},
 	} {
@@ -185,7 +186,7 @@ func TestIssueRefusesNonsense(t *testing.T) {
 	}
 }
 
-// forge signs claims that Issue would not.
+// forge signs claims that Issue refuses.
 func forge(t *testing.T, method jwt.SigningMethod, key any, kid string, p *payload) string {
 	t.Helper()
 	tok := jwt.NewWithClaims(method, p)
@@ -199,7 +200,7 @@ func forge(t *testing.T, method jwt.SigningMethod, key any, kid string, p *paylo
 	return raw
 }
 
-// es384 signs with a P-256 key under the name of the next larger algorithm, whose signature is padded to its size.
+// es384 signs with a P-256 key but states alg ES384. The signature is padded to the size of ES384.
 func es384(t *testing.T, key *ecdsa.PrivateKey, kid string, p *payload) string {
 	t.Helper()
 	claims, err := json.Marshal(p)
@@ -225,7 +226,7 @@ func TestVerifyRefuses(t *testing.T) {
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
 	now := clk.Now()
 	key, uidKey := r.ring.current(purposeSession), r.ring.current(purposeUID)
-	stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,49 +257,49 @@ func TestVerifyRefuses(t *testing.T) {
 		raw  string
 		want error
 	}{
-		"empty":            {"", ErrInvalid},
-		"words":            {"not a token", ErrInvalid},
-		"two parts":        {parts[0] + "." + parts[1], ErrInvalid},
-		"no signature":     {parts[0] + "." + parts[1] + ".", ErrInvalid},
-		"four parts":       {good + ".x", ErrInvalid},
-		"padded":           {good + "==", ErrInvalid},
-		"huge":             {good + strings.Repeat("A", maxToken), ErrInvalid},
-		"null claims":      {parts[0] + "." + b64([]byte("null")) + "." + parts[2], ErrInvalid},
-		"alg none":         {forge(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, key.KID, with(KindAccess, nil)), ErrInvalid},
-		"alg unknown":      {b64([]byte(`{"alg":"XX999","kid":"`+key.KID+`"}`)) + "." + parts[1] + "." + parts[2], ErrInvalid},
-		"alg missing":      {b64([]byte(`{"kid":"`+key.KID+`"}`)) + "." + parts[1] + "." + parts[2], ErrInvalid},
-		"HS256, point":     {forge(t, jwt.SigningMethodHS256, point, key.KID, with(KindAccess, nil)), ErrInvalid},
-		"HS256, kid":       {forge(t, jwt.SigningMethodHS256, []byte(key.KID), key.KID, with(KindAccess, nil)), ErrInvalid},
-		"ES384":            {es384(t, key.private, key.KID, with(KindAccess, nil)), ErrInvalid},
-		"no kid":           {forge(t, jwt.SigningMethodES256, key.private, "", with(KindAccess, nil)), ErrInvalid},
-		"foreign kid":      {forge(t, jwt.SigningMethodES256, stranger, "0123456789abcdef", with(KindAccess, nil)), ErrInvalid},
-		"foreign key":      {forge(t, jwt.SigningMethodES256, stranger, key.KID, with(KindAccess, nil)), ErrInvalid},
-		"tampered claims":  {parts[0] + "." + b64(admin) + "." + parts[2], ErrInvalid},
-		"tampered sign":    {good[:len(good)-4] + "AAAA", ErrInvalid},
-		"uid key":          {forge(t, jwt.SigningMethodES256, uidKey.private, uidKey.KID, with(KindAccess, nil)), ErrInvalid},
-		"uid token, key":   {sign(with(KindUID, nil)), ErrInvalid},
-		"expired":          {sign(with(KindAccess, func(p *payload) { p.ExpiresAt = date(now) })), ErrExpired},
-		"no exp":           {sign(with(KindAccess, func(p *payload) { p.ExpiresAt = nil })), ErrInvalid},
-		"no iat":           {sign(with(KindAccess, func(p *payload) { p.IssuedAt = nil })), ErrInvalid},
-		"future":           {sign(with(KindAccess, func(p *payload) { p.IssuedAt = date(now.Add(31 * time.Second)) })), ErrInvalid},
-		"wrong iss":        {sign(with(KindAccess, func(p *payload) { p.Issuer = "https://evil.test/id/v3" })), ErrInvalid},
-		"no iss":           {sign(with(KindAccess, func(p *payload) { p.Issuer = "" })), ErrInvalid},
-		"wrong aud":        {sign(with(KindAccess, func(p *payload) { p.Audience = []string{"drive"} })), ErrInvalid},
-		"aud of another":   {sign(with(KindAccess, func(p *payload) { p.Audience = []string{"id"} })), ErrInvalid},
-		"too wide aud":     {sign(with(KindID, func(p *payload) { p.Audience = []string{"id", "transfer"} })), ErrInvalid},
-		"no aud":           {sign(with(KindAccess, func(p *payload) { p.Audience = nil })), ErrInvalid},
-		"wrong scope":      {sign(with(KindAccess, func(p *payload) { p.Scope = "delay" })), ErrInvalid},
-		"no scope":         {sign(with(KindAccess, func(p *payload) { p.Scope = "" })), ErrInvalid},
-		"scope of another": {sign(with(KindMFA, func(p *payload) { p.Scope = KindID })), ErrInvalid},
-		"no jti":           {sign(with(KindAccess, func(p *payload) { p.JTI = "" })), ErrInvalid},
-		"no sub":           {sign(with(KindAccess, func(p *payload) { p.Subject = "" })), ErrInvalid},
-		"no sid":           {sign(with(KindAccess, func(p *payload) { p.Session = "" })), ErrInvalid},
-		"no epoch":         {sign(with(KindAccess, func(p *payload) { p.Epoch = nil })), ErrInvalid},
-		"no authLevel":     {sign(with(KindID, func(p *payload) { p.AuthLevel = nil })), ErrInvalid},
-		"other version":    {sign(with(KindID, func(p *payload) { p.Version = "2.0" })), ErrInvalid},
-		"other namespace":  {sign(with(KindID, func(p *payload) { p.orgClaim = "https://evil.test/org_id" })), ErrInvalid},
+		"empty":              {"", ErrInvalid},
+		"not a token":        {"not a token", ErrInvalid},
+		"two parts":          {parts[0] + "." + parts[1], ErrInvalid},
+		"no signature":       {parts[0] + "." + parts[1] + ".", ErrInvalid},
+		"four parts":         {good + ".x", ErrInvalid},
+		"base64 padding":     {good + "==", ErrInvalid},
+		"too long":           {good + strings.Repeat("A", maxToken), ErrInvalid},
+		"null claims":        {parts[0] + "." + b64([]byte("null")) + "." + parts[2], ErrInvalid},
+		"alg none":           {forge(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, key.KID, with(KindAccess, nil)), ErrInvalid},
+		"alg unknown":        {b64([]byte(`{"alg":"XX999","kid":"`+key.KID+`"}`)) + "." + parts[1] + "." + parts[2], ErrInvalid},
+		"alg missing":        {b64([]byte(`{"kid":"`+key.KID+`"}`)) + "." + parts[1] + "." + parts[2], ErrInvalid},
+		"HS256, point":       {forge(t, jwt.SigningMethodHS256, point, key.KID, with(KindAccess, nil)), ErrInvalid},
+		"HS256, kid":         {forge(t, jwt.SigningMethodHS256, []byte(key.KID), key.KID, with(KindAccess, nil)), ErrInvalid},
+		"ES384":              {es384(t, key.private, key.KID, with(KindAccess, nil)), ErrInvalid},
+		"no kid":             {forge(t, jwt.SigningMethodES256, key.private, "", with(KindAccess, nil)), ErrInvalid},
+		"foreign kid":        {forge(t, jwt.SigningMethodES256, foreign, "0123456789abcdef", with(KindAccess, nil)), ErrInvalid},
+		"foreign key":        {forge(t, jwt.SigningMethodES256, foreign, key.KID, with(KindAccess, nil)), ErrInvalid},
+		"tampered claims":    {parts[0] + "." + b64(admin) + "." + parts[2], ErrInvalid},
+		"tampered signature": {good[:len(good)-4] + "AAAA", ErrInvalid},
+		"uid key":            {forge(t, jwt.SigningMethodES256, uidKey.private, uidKey.KID, with(KindAccess, nil)), ErrInvalid},
+		"uid token, key":     {sign(with(KindUID, nil)), ErrInvalid},
+		"expired":            {sign(with(KindAccess, func(p *payload) { p.ExpiresAt = date(now) })), ErrExpired},
+		"no exp":             {sign(with(KindAccess, func(p *payload) { p.ExpiresAt = nil })), ErrInvalid},
+		"no iat":             {sign(with(KindAccess, func(p *payload) { p.IssuedAt = nil })), ErrInvalid},
+		"future":             {sign(with(KindAccess, func(p *payload) { p.IssuedAt = date(now.Add(31 * time.Second)) })), ErrInvalid},
+		"wrong iss":          {sign(with(KindAccess, func(p *payload) { p.Issuer = "https://evil.test/id/v3" })), ErrInvalid},
+		"no iss":             {sign(with(KindAccess, func(p *payload) { p.Issuer = "" })), ErrInvalid},
+		"wrong aud":          {sign(with(KindAccess, func(p *payload) { p.Audience = []string{"drive"} })), ErrInvalid},
+		"aud of another":     {sign(with(KindAccess, func(p *payload) { p.Audience = []string{"id"} })), ErrInvalid},
+		"too wide aud":       {sign(with(KindID, func(p *payload) { p.Audience = []string{"id", "transfer"} })), ErrInvalid},
+		"no aud":             {sign(with(KindAccess, func(p *payload) { p.Audience = nil })), ErrInvalid},
+		"wrong scope":        {sign(with(KindAccess, func(p *payload) { p.Scope = "delay" })), ErrInvalid},
+		"no scope":           {sign(with(KindAccess, func(p *payload) { p.Scope = "" })), ErrInvalid},
+		"scope of another":   {sign(with(KindMFA, func(p *payload) { p.Scope = KindID })), ErrInvalid},
+		"no jti":             {sign(with(KindAccess, func(p *payload) { p.JTI = "" })), ErrInvalid},
+		"no sub":             {sign(with(KindAccess, func(p *payload) { p.Subject = "" })), ErrInvalid},
+		"no sid":             {sign(with(KindAccess, func(p *payload) { p.Session = "" })), ErrInvalid},
+		"no epoch":           {sign(with(KindAccess, func(p *payload) { p.Epoch = nil })), ErrInvalid},
+		"no authLevel":       {sign(with(KindID, func(p *payload) { p.AuthLevel = nil })), ErrInvalid},
+		"other version":      {sign(with(KindID, func(p *payload) { p.Version = "2.0" })), ErrInvalid},
+		"other namespace":    {sign(with(KindID, func(p *payload) { p.orgClaim = "https://evil.test/org_id" })), ErrInvalid},
 	} {
-		for range 2 { // a refusal must not be forgotten by the cache
+		for range 2 { // the cache must not turn a refusal into a success
 			if c, err := r.verifier.Verify(t.Context(), tc.raw); !errors.Is(err, tc.want) {
 				t.Errorf("%s: Verify = %+v, %v; want %v", name, c, err, tc.want)
 			}
@@ -313,7 +314,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-func TestExpiryOfCached(t *testing.T) {
+func TestExpiryOfCachedToken(t *testing.T) {
 	t.Parallel()
 	clk := clock.New()
 	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now})
@@ -323,11 +324,11 @@ func TestExpiryOfCached(t *testing.T) {
 	}
 	clk.Advance(10*time.Minute - time.Second)
 	if _, err := r.verifier.Verify(t.Context(), raw); err != nil {
-		t.Errorf("a second before its end: %v", err)
+		t.Errorf("a second before it expires: %v", err)
 	}
 	clk.Advance(time.Second)
 	if _, err := r.verifier.Verify(t.Context(), raw); !errors.Is(err, ErrExpired) {
-		t.Errorf("at its end: %v", err)
+		t.Errorf("when it expires: %v", err)
 	}
 }
 
@@ -338,26 +339,26 @@ func TestCacheIsBounded(t *testing.T) {
 		v.put(Caller{Raw: id.New[id.Token]().String()}, 0)
 	}
 	if n := len(v.young) + len(v.old); n > 2*cacheSize {
-		t.Errorf("the cache holds %d", n)
+		t.Errorf("the cache holds %d entries, want at most %d", n, 2*cacheSize)
 	}
-	v.put(Caller{Raw: "asked for"}, 0)
+	v.put(Caller{Raw: "in use"}, 0)
 	for range 5 * cacheSize {
 		v.put(Caller{Raw: id.New[id.Token]().String()}, 0)
-		if _, ok := v.get("asked for", 0); !ok {
-			t.Fatal("the cache forgot what is asked for")
+		if _, ok := v.get("in use", 0); !ok {
+			t.Fatal("the cache evicted an entry in use")
 		}
 	}
-	if _, ok := v.get("asked for", 1); ok {
-		t.Error("an entry outlived its generation")
+	if _, ok := v.get("in use", 1); ok {
+		t.Error("an entry of an old generation is served")
 	}
 	v.put(Caller{Raw: "new"}, 1)
 	v.put(Caller{Raw: "late"}, 0)
 	if _, ok := v.get("late", 1); ok || len(v.young)+len(v.old) != 1 {
-		t.Error("an entry of the last generation got in")
+		t.Error("an entry of an old generation was stored")
 	}
 }
 
-// BenchmarkVerify measures what each authenticated request pays once its token is known; the target is a microsecond.
+// BenchmarkVerify measures the cost of a known token, which each authenticated request pays. The target is 1 µs.
 func BenchmarkVerify(b *testing.B) {
 	url := testURL(b)
 	r := newReplica(b, url, replicaOptions{listenURL: url})
