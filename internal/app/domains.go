@@ -136,7 +136,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
-			SessionIdle: c.SessionIdle, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge,
+			SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge,
 			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(), ExternalBinding: c.OIDCBinding,
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
@@ -164,7 +164,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
 		Events: a.feed.Handler(), Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
-		AvatarBytes: c.AvatarMaxBytes,
+		AvatarBytes: c.AvatarMaxBytes, Sealer: sealer, Device: c.DeviceLifetime,
 		Installation: identityhandler.Installation{
 			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
 			SupportContact: c.SupportContact, TransferBasePath: c.TransferBasePath, DriveURL: c.BaseURLDrive, OnPremises: c.OnPremises,

@@ -75,6 +75,7 @@ type Config struct {
 	AccessTokenLifetime      time.Duration `group:"Lifetimes" env:"ACCESS_TOKEN_LIFETIME" default:"10m" doc:"Lifetime of an access token."`
 	IDTokenLifetime          time.Duration `env:"ID_TOKEN_LIFETIME" default:"30d" doc:"Lifetime of an ID token, and so of a login session."`
 	SessionIdle              time.Duration `env:"SESSION_IDLE" default:"30d" min:"1h" doc:"Time after which an unused login session ends."`
+	DeviceLifetime           time.Duration `env:"DEVICE_LIFETIME" default:"365d" doc:"Time after its last sign-in for which a browser is known."`
 	SignupTokenLifetime      time.Duration `env:"SIGNUP_TOKEN_LIFETIME" default:"1h" doc:"Lifetime of the ID token of a signup whose address is not verified."`
 	MFATokenLifetime         time.Duration `env:"MFA_TOKEN_LIFETIME" default:"5m" doc:"Time for the second factor."`
 	PreflightTokenLifetime   time.Duration `env:"PREFLIGHT_TOKEN_LIFETIME" default:"10m" doc:"Time for a federated login."`

@@ -127,6 +127,12 @@ func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket rat
 	return cmp.Or(err, b.limiter.Return(ctx, bucket, identifier))
 }
 
+// Admit takes a token from identifier's bucket and reports whether one fit. It writes nothing.
+func (b *Buckets) Admit(ctx context.Context, bucket ratelimit.Bucket, identifier string) (bool, error) {
+	result, err := b.limiter.Take(ctx, bucket, identifier)
+	return result.Allowed, err
+}
+
 func restore(h http.Header, name string, values []string) {
 	if values == nil {
 		delete(h, name)

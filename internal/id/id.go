@@ -19,6 +19,7 @@ type (
 	session      struct{}
 	token        struct{}
 	auth         struct{}
+	device       struct{}
 	reservation  struct{}
 	object       struct{}
 	transfer     struct{}
@@ -39,6 +40,8 @@ type (
 	Token = ID[token]
 	// Authenticator names a credential of a person.
 	Authenticator = ID[auth]
+	// Device names a browser in which a person has signed in.
+	Device = ID[device]
 	// Reservation names a reservation: a transfer before its confirmation.
 	Reservation = ID[reservation]
 	// Object names one file.

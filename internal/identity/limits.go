@@ -6,6 +6,8 @@ import "time"
 const (
 	// MaxAddresses is how many addresses a person may have (contract 3.6).
 	MaxAddresses = 10
+	// MaxDevices is how many persons a device cookie remembers (contract 3.22).
+	MaxDevices = 5
 	// MaxUserAgent is how many bytes of a User-Agent header a session keeps.
 	MaxUserAgent = 255
 	// MaxState is how many characters the state of a parked token may have.

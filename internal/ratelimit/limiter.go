@@ -26,6 +26,7 @@ const (
 	ByAddress By = "address" // the client's network: see Network
 	ByPerson  By = "person"
 	ByEmail   By = "email address"
+	ByDevice  By = "device"
 	ByLink    By = "link"
 	ByOwner   By = "mailbox owner"
 	ByVisitor By = "mailbox owner and client address"

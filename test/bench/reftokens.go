@@ -136,7 +136,7 @@ func (t tokens) begin(ctx context.Context, address string) (handedOut, error) {
 	if err != nil {
 		return handedOut{}, err
 	}
-	return t.handOut(issued, issued.JTI)
+	return t.handOut(issued.Issued, issued.JTI)
 }
 
 // access verifies, looks whether the token is still good and what there is to say of the person, and signs.

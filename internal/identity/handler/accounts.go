@@ -34,9 +34,9 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if account.Locale == "" {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
-	var raw string
+	var signedIn service.SignedIn
 	signUp := func() (mailed bool, err error) {
-		raw, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
+		signedIn, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 		return err == nil, err
 	}
 	address, err := service.NormalizeAddress("address", in.Address)
@@ -48,7 +48,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }
 
 type addressRequest struct {

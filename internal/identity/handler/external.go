@@ -13,7 +13,9 @@ import (
 
 // external returns the client of an external login. A new person gets the browser's locale.
 func (h *Handler) external(r *http.Request) service.External {
-	return service.External{Client: httpapi.Client(r.Context()), Locale: h.catalog.Match(r.Header.Get("Accept-Language"))}
+	return service.External{
+		Client: httpapi.Client(r.Context()), Locale: h.catalog.Match(r.Header.Get("Accept-Language")), Devices: h.devicesOf(r),
+	}
 }
 
 type implicitRequest struct {
@@ -26,11 +28,11 @@ func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	raw, err := h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
+	signedIn, err := h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth/implicit")
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }
 
 type codeRequest struct {
@@ -50,11 +52,11 @@ func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	raw, err := h.service.LoginCode(r.Context(), h.external(r), in.domain())
+	signedIn, err := h.service.LoginCode(r.Context(), h.external(r), in.domain())
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth/code")
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }
 
 type preflightRequest struct {
@@ -129,11 +131,11 @@ func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	raw, err := h.service.ClaimExternal(r.Context(), caller(r), orEmpty(claim))
+	signedIn, err := h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State, orEmpty(claim))
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth")
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }
 
 // logOutExternal handles GET /oidc/auth/logout. The provider loads it in a hidden frame (OpenID Connect Front-Channel

@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	BasePath    string // of the identity API, for Location and Link headers
 	IssuerURL   string // the iss claim of tokens
 	AvatarBytes int    // size limit of an uploaded picture
+	Sealer      *seal.Sealer
+	Device      time.Duration // life of the device cookie
 
 	Installation Installation // shown by GET /environment
 }
@@ -49,21 +52,26 @@ type Handler struct {
 	base        string
 	discovered  discoveryResponse
 	avatarBytes int
+	devices     devices
 
 	installation Installation
 }
 
 // New returns a Handler.
 func New(o Options) *Handler {
+	secure := httpapi.SecureCookies(o.PublicURL)
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
-		catalog: o.Catalog, secure: httpapi.SecureCookies(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
+		catalog: o.Catalog, secure: secure, base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
+		devices: devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
 	}
 }
 
 // The buckets of the section "Limits" and of contract 1.7 and 7.
-//   - login: all logins with one email address.
+//   - login: all logins with one email address, but not from known devices.
+//   - login-device: logins of one person from one known device.
+//   - device-lookup: lookups of the person for a device cookie.
 //   - failed-login: failed logins from one client address, for any account.
 //   - second-factor: second factors of one person, besides login.
 //   - verification, confirmation, reset: mails of these calls.
@@ -73,6 +81,8 @@ func New(o Options) *Handler {
 //   - credential: guesses at the caller's own authenticators.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
+	deviceBucket       = ratelimit.Bucket{Name: "login-device", Limit: loginBucket.Limit, By: ratelimit.ByDevice, Essential: true}
+	deviceLookupBucket = ratelimit.Bucket{Name: "device-lookup", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByDevice}
 	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress}
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}

@@ -30,9 +30,9 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 
 // resetPassword handles POST /auth/reset/{key}.
 func (h *Handler) resetPassword(w http.ResponseWriter, r *http.Request) error {
-	raw, err := h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+	signedIn, err := h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }

@@ -25,9 +25,10 @@ func (in credentialsRequest) domain() service.Credentials {
 	return service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
 }
 
-// logIn handles POST /auth/login. A failed login takes a token of the client address's failed-login bucket. This limits
-// guesses at many accounts, and it limits password comparisons, which are slow. Logins that waited 10 s for the semaphore
-// of the comparisons and failed count too.
+// logIn handles POST /auth/login. A login that fails or is refused takes a token of the client address's failed-login
+// bucket. This limits guesses at many accounts, and it limits password comparisons, which are slow. Logins that waited
+// 10 s for the semaphore of the comparisons and failed count too. A known device is limited by its own bucket only, so
+// that nobody behind the same address can shut it out (contract 3.22).
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in credentialsRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -37,33 +38,47 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err := credentials.Check(); err != nil {
 		return err
 	}
-	var raw string
+	credentials.Devices = h.devicesOf(r)
+	device, err := h.knownDevice(r, credentials.Email, credentials.Devices)
+	if err != nil {
+		return err
+	}
+	var signedIn service.SignedIn
 	client := httpapi.Client(r.Context())
-	err := h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, func() (failed bool, err error) {
-		if credentials.MFA, err = h.admit(w, r, credentials); err != nil {
-			return false, err
+	login := func() (failed bool, err error) {
+		if credentials.MFA, err = h.admit(w, r, credentials, device); err != nil {
+			return true, err
 		}
-		raw, err = h.service.Login(r.Context(), client, credentials)
+		signedIn, err = h.service.Login(r.Context(), client, credentials)
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
-	})
+	}
+	if device.IsZero() {
+		err = h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, login)
+	} else {
+		_, err = login()
+	}
 	if err != nil {
 		return h.setHomeHost(w, err, "/auth/login")
 	}
-	return respondToken(w, raw)
+	return h.respondSignedIn(w, r, signedIn)
 }
 
-// admit takes the tokens of a login: one of the email address's bucket and, for a second factor, one of the person's.
-// It returns the caller of the mfa token, nil without one.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials) (*token.Caller, error) {
-	if err := h.buckets.Take(w, r.Context(), loginBucket, credentials.Email, httpapi.Identity); err != nil {
+// admit takes the tokens of a login: one of the known device's bucket, or one of the email address's and, for a second
+// factor, one of the person's. It returns the caller of the mfa token, nil without one.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials, device id.Device) (*token.Caller, error) {
+	bucket, identifier := loginBucket, credentials.Email
+	if !device.IsZero() {
+		bucket, identifier = deviceBucket, device.String()
+	}
+	if err := h.buckets.Take(w, r.Context(), bucket, identifier, httpapi.Identity); err != nil {
 		return nil, err
 	}
 	if credentials.Type == credential.TypeBcrypt {
 		return nil, nil
 	}
 	caller, err := h.mfa(r)
-	if err != nil || caller == nil {
-		return nil, err
+	if err != nil || caller == nil || !device.IsZero() {
+		return caller, err
 	}
 	// Codes are short. The bucket of the person keeps ten addresses from allowing ten times as many guesses.
 	return caller, h.buckets.TakeQuietly(w, r.Context(), factorBucket, caller.Person.String(), httpapi.Identity)

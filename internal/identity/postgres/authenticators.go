@@ -142,19 +142,22 @@ func (s *Store) RenameAuthenticator(ctx context.Context, p id.Person, a id.Authe
 }
 
 // ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. It also deletes
-// the person's reset keys, and no session may set the password without the old one any more. Call it with the person
-// locked.
+// the person's reset keys and forgets the devices, and no session may set the password without the old one any more. Call
+// it with the person locked.
 func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator, old, hash []byte, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "change hash", `
-		WITH keys AS (
+		WITH changed AS (
+			UPDATE identity.authenticators SET secret = $4, updated_at = $5
+			WHERE person = $1 AND uid = $2 AND type = 'bcrypt' AND secret = $3
+			RETURNING person
+		), keys AS (
 			DELETE FROM identity.reset_keys WHERE person = $1
 		), tokens AS (
 			UPDATE identity.id_tokens SET set_password_until = NULL WHERE person = $1 AND set_password_until IS NOT NULL
 		), parked AS (
 			UPDATE identity.parked_tokens SET set_password_until = NULL WHERE person = $1 AND set_password_until IS NOT NULL
 		)
-		UPDATE identity.authenticators SET secret = $4, updated_at = $5
-		WHERE person = $1 AND uid = $2 AND type = 'bcrypt' AND secret = $3`, p, a, old, hash, now)
+		UPDATE identity.persons p SET device_epoch = device_epoch + 1 FROM changed WHERE p.uid = changed.person`, p, a, old, hash, now)
 	return n > 0, err
 }
 

@@ -46,16 +46,17 @@ func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time
 		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
-// TakeResetKey consumes a reset key and deletes the person's other reset keys. If the key was mailed to the primary
-// address, that address counts as proved. Call it with the person locked. Errors: identity.ErrKeyNotFound.
+// TakeResetKey consumes a reset key, deletes the person's other reset keys and forgets the devices. If the key was mailed
+// to the primary address, that address counts as proved. Call it with the person locked. Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
 	return database.Changed(ctx, s.q, "take reset key", identity.ErrKeyNotFound, `
 		WITH taken AS (
 			SELECT address FROM identity.reset_keys WHERE person = $1 AND key_hash = $2
-		), proved AS (
-			UPDATE identity.persons p SET email_proved_at = $3
-			FROM taken JOIN identity.addresses a ON a.person = $1 AND a.address = taken.address
-			WHERE p.uid = $1 AND a.is_primary AND a.verified_at IS NOT NULL
+		), changed AS (
+			UPDATE identity.persons p SET device_epoch = p.device_epoch + 1,
+			       email_proved_at = CASE WHEN a.is_primary AND a.verified_at IS NOT NULL THEN $3 ELSE p.email_proved_at END
+			FROM taken LEFT JOIN identity.addresses a ON a.person = $1 AND a.address = taken.address
+			WHERE p.uid = $1
 		)
 		DELETE FROM identity.reset_keys WHERE person = $1 AND EXISTS (SELECT FROM taken)`, p, hash, now)
 }

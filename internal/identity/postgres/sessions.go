@@ -13,6 +13,7 @@ import (
 type Login struct {
 	Person       id.Person
 	Epoch        int64
+	DeviceEpoch  int64
 	Hash         []byte // nil: the person has no password
 	Factors      []string
 	Organization id.Organization // owner of the person's home host
@@ -23,7 +24,7 @@ type Login struct {
 // it. Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
-		SELECT p.uid AS person, p.epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
+		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
 		       ARRAY(SELECT f.type FROM identity.authenticators f
 		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
 		FROM identity.addresses a
@@ -90,14 +91,20 @@ type NewSession struct {
 	Login            bool      // counts as a login in the profile
 }
 
+// Begun is the first ID token of a session with the person's device epoch.
+type Begun struct {
+	Issued
+	DeviceEpoch int64
+}
+
 // BeginSession stores the first ID token of a session and the time of the login. Errors: identity.ErrPersonNotFound,
 // also when the epoch has changed.
-func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) {
-	return database.One[Issued](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
+func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
+	return database.One[Begun](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
 		WITH person AS (
 			UPDATE identity.persons SET last_login_at = CASE WHEN $14::boolean THEN $5 ELSE last_login_at END
 			WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL
-			RETURNING uid
+			RETURNING uid, device_epoch
 		), t AS (
 			INSERT INTO identity.id_tokens
 			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
@@ -106,7 +113,8 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Issued, error) 
 			FROM person JOIN identity.claims c ON c.person = person.uid
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
 		)
-		SELECT `+issuedColumns+` FROM t JOIN identity.claims c ON c.person = t.person`,
+		SELECT `+issuedColumns+`, person.device_epoch
+		FROM t JOIN identity.claims c ON c.person = t.person JOIN person ON person.uid = t.person`,
 		n.Person, n.Epoch, n.JTI, n.SID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
 		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)
 }

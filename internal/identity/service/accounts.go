@@ -83,23 +83,23 @@ func location(name string) *time.Location {
 // SignUp registers a person, queues the mail that verifies the address, and returns the ID token of a session with
 // authLevel 0.
 // Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
-func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idToken string, err error) {
+func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (SignedIn, error) {
 	if err := a.check(); err != nil {
-		return "", err
+		return SignedIn{}, err
 	}
 	hash, err := s.hasher.Hash(ctx, a.Password)
 	if err != nil {
-		return "", err
+		return SignedIn{}, err
 	}
 	if a.Locale == "" {
 		a.Locale = i18n.Default
 	}
 	if a.TimeZone == "" {
 		if a.TimeZone, err = s.store.TimeZone(ctx, c.Host.Organization); err != nil {
-			return "", err
+			return SignedIn{}, err
 		}
 	}
-	var issued postgres.Issued
+	var session begun
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
 		if err := s.claimAddress(ctx, tx, a.Address, now); err != nil {
@@ -109,7 +109,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idT
 		if err != nil {
 			return err
 		}
-		if issued, err = s.beginSession(ctx, tx, c, newSession{person: person, epoch: 1, level: identity.LevelUnverified}); err != nil {
+		if session, err = s.beginSession(ctx, tx, c, newSession{person: person, epoch: 1, level: identity.LevelUnverified}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, audit.Entry{Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: c})
@@ -118,9 +118,9 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (idT
 		err = identity.ErrSignupAddressInUse.Because(err)
 	}
 	if err != nil {
-		return "", describe("sign up", err)
+		return SignedIn{}, describe("sign up", err)
 	}
-	return s.idToken(ctx, issued)
+	return s.signedIn(ctx, session)
 }
 
 // insertUnverified stores a new person with an unverified address. If ask is set it queues the mail that verifies it.

@@ -55,11 +55,11 @@ func TestSecondFactor(t *testing.T) {
 	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
 	fromReset, err := k.ResetPassword(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
 	must(t, err)
-	if c := k.caller(fromReset); c.Kind != token.KindMFA || !c.SetPassword {
+	if c := k.caller(fromReset.Token); c.Kind != token.KindMFA || !c.SetPassword {
 		t.Fatalf("a reset with a second factor returns %+v", c)
 	}
 	k.advance(30 * time.Second)
-	full, err := k.login("ann@example.com", "totp", code(), fromReset)
+	full, err := k.login("ann@example.com", "totp", code(), fromReset.Token)
 	must(t, err)
 	if !k.access(full).SetPassword {
 		t.Error("the second step loses setPassword")

@@ -32,21 +32,22 @@ var externalMemberRoles = []string{identity.RoleTransferUse}
 
 // External is the request of a login at a provider.
 type External struct {
-	Client token.Client
-	Locale string // locale of a new person
+	Client  token.Client
+	Locale  string // locale of a new person
+	Devices []identity.Device
 }
 
 // LoginImplicit takes an ID token that a client got from a provider. Each token is accepted once, at most
 // identity.ImplicitTokenAge after it was issued.
 // Errors: fault.ErrInvalid, identity.ErrExternalToken, identity.ErrExternalEmail, identity.ErrExternalAddressInUse,
 // identity.ErrExternalMember, identity.ErrExternalUnreachable, *identity.WrongHost, which leaves the token unused.
-func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) (idToken string, err error) {
+func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) (SignedIn, error) {
 	if raw == "" {
-		return "", identity.ErrExternalToken.With("token: is required")
+		return SignedIn{}, identity.ErrExternalToken.With("token: is required")
 	}
 	ext, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: identity.ImplicitTokenAge})
 	if err != nil {
-		return "", s.externalError(ctx, err)
+		return SignedIn{}, s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, ext, true)
 }
@@ -59,7 +60,7 @@ type Code struct {
 
 // LoginCode exchanges an authorization code at its provider.
 // Errors: those of LoginImplicit, identity.ErrExternalCode, identity.ErrExternalProvider.
-func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToken string, err error) {
+func (s *Service) LoginCode(ctx context.Context, from External, in Code) (SignedIn, error) {
 	var problems fault.Problems
 	for _, m := range []struct{ member, value string }{{"code", in.Code}, {"issuer", in.Issuer}, {"clientId", in.ClientID}} {
 		if m.value == "" {
@@ -67,19 +68,19 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (idToke
 		}
 	}
 	if err := problems.Err(); err != nil {
-		return "", err
+		return SignedIn{}, err
 	}
 	ext, err := s.external.Exchange(ctx, in.Issuer, in.ClientID, in.Code, in.Verifier, s.settings.ProviderRedirect)
 	if err != nil {
-		return "", s.externalError(ctx, err)
+		return SignedIn{}, s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, ext, false)
 }
 
 // loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that
 // was accepted before.
-func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (string, error) {
-	var issued postgres.Issued
+func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (SignedIn, error) {
+	var session begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if once {
 			if err := acceptOnce(ctx, tx, ext); err != nil {
@@ -90,13 +91,13 @@ func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Ide
 		if err != nil {
 			return err
 		}
-		issued, err = s.beginExternal(ctx, tx, from.Client, postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID})
+		session, err = s.beginExternal(ctx, tx, from, postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID})
 		return err
 	})
 	if err != nil {
-		return "", describe("log in at external provider", retryIfDeleted(err))
+		return SignedIn{}, describe("log in at external provider", retryIfDeleted(err))
 	}
-	return s.idToken(ctx, issued)
+	return s.signedIn(ctx, session)
 }
 
 // acceptOnce stores the fingerprint of a token until the token expires.
@@ -107,25 +108,26 @@ func acceptOnce(ctx context.Context, tx *postgres.Store, ext oidc.Identity) erro
 
 // beginExternal begins a session on the person's home host.
 // Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound.
-func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, c token.Client, l postgres.ExternalLogin) (issued postgres.Issued, err error) {
+func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from External, l postgres.ExternalLogin) (begun, error) {
 	home, err := tx.Home(ctx, l.Person)
 	if err != nil {
-		return issued, err
+		return begun{}, err
 	}
-	if home.Organization != c.Host.Organization {
-		return issued, &identity.WrongHost{Host: home.Host}
+	if home.Organization != from.Client.Host.Organization {
+		return begun{}, &identity.WrongHost{Host: home.Host}
 	}
 	epoch, err := tx.Epoch(ctx, l.Person)
 	if err != nil {
-		return issued, err
+		return begun{}, err
 	}
-	issued, err = s.beginSession(ctx, tx, c, newSession{
+	session, err := s.beginSession(ctx, tx, from.Client, newSession{
 		person: l.Person, epoch: epoch, level: identity.LevelOne, login: true, federated: true, externalSID: l.ExternalSID,
+		devices: from.Devices,
 	})
 	if err != nil {
-		return issued, err
+		return begun{}, err
 	}
-	return issued, s.recordLogin(ctx, tx, c, issued, externalFactor)
+	return session, s.recordLogin(ctx, tx, from.Client, session, externalFactor)
 }
 
 // retryIfDeleted maps identity.ErrPersonNotFound to fault.ErrConflict: the person was deleted, or its rights changed,
@@ -298,27 +300,28 @@ func withParameter(location, name, value string) (string, error) {
 }
 
 // ClaimExternal exchanges a preflight token for the ID token of the person who logged in, once and within
-// identity.ExternalClaimTime of the form post. claim is the parameter of the redirect, empty without one.
+// identity.ExternalClaimTime of the form post. state is that of the preflight token, claim the parameter of the redirect,
+// empty without one.
 // Errors: identity.ErrExternalPending, identity.ErrExternalClaimed; identity.ErrExternalClaim and *identity.WrongHost,
 // after which the login can still be claimed.
-func (s *Service) ClaimExternal(ctx context.Context, caller token.Caller, claim string) (idToken string, err error) {
-	var issued postgres.Issued
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+func (s *Service) ClaimExternal(ctx context.Context, from External, state, claim string) (SignedIn, error) {
+	var session begun
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
-		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(caller.State), seal.Hash(claim), now, now.Add(-identity.ExternalClaimTime))
+		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(state), seal.Hash(claim), now, now.Add(-identity.ExternalClaimTime))
 		if err != nil {
 			return err
 		}
-		issued, err = s.beginExternal(ctx, tx, caller.Client, l)
+		session, err = s.beginExternal(ctx, tx, from, l)
 		return err
 	})
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		err = identity.ErrExternalPending.Because(err)
 	}
 	if err != nil {
-		return "", describe("claim external login", err)
+		return SignedIn{}, describe("claim external login", err)
 	}
-	return s.idToken(ctx, issued)
+	return s.signedIn(ctx, session)
 }
 
 // LogoutExternal ends every session that belongs to a provider's session (front-channel logout). With an issuer it ends

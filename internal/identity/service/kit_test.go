@@ -144,7 +144,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	settings := service.Settings{
 		NewTransfers: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)},
 		PublicURL:    public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
-		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
+		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, Device: 365 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
 	}
 	for _, c := range change {
 		c(&settings)
@@ -202,9 +202,9 @@ func (k *kit) access(idToken string) token.Caller {
 // signUp registers a person and returns the signup token.
 func (k *kit) signUp(address string) string {
 	k.t.Helper()
-	raw, err := k.SignUp(k.t.Context(), k.client(), service.NewAccount{Address: address, Password: password, Name: "Ann"})
+	signedIn, err := k.SignUp(k.t.Context(), k.client(), service.NewAccount{Address: address, Password: password, Name: "Ann"})
 	must(k.t, err)
-	return raw
+	return signedIn.Token
 }
 
 // person registers a person, confirms the address and returns the ID token.
@@ -223,7 +223,8 @@ func (k *kit) login(address, kind, key string, mfa string) (string, error) {
 		c.MFA = &caller
 	}
 	must(k.t, c.Check())
-	return k.Login(k.t.Context(), k.client(), c)
+	signedIn, err := k.Login(k.t.Context(), k.client(), c)
+	return signedIn.Token, err
 }
 
 // totp stores a verified TOTP authenticator and returns its secret.

@@ -88,10 +88,11 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
 // which the password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5).
 // Errors: identity.ErrKeyNotFound.
-func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (raw string, err error) {
-	var issued *postgres.Issued
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		raw, issued = "", nil
+func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (SignedIn, error) {
+	var session *begun
+	var raw string
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		raw, session = "", nil
 		hash, now := seal.Hash(key), s.now()
 		person, err := tx.PersonOfResetKey(ctx, hash, now)
 		if err != nil {
@@ -122,17 +123,17 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 			raw, err = s.mfaToken(ctx, tx, person, epoch, factors, true)
 			return err
 		}
-		t, err := s.beginSession(ctx, tx, c, newSession{
+		b, err := s.beginSession(ctx, tx, c, newSession{
 			person: person, epoch: epoch, level: identity.LevelOne, login: true, setPasswordUntil: s.now().Add(s.settings.SetPassword),
 		})
-		issued = &t
+		session = &b
 		return err
 	})
 	if errors.Is(err, identity.ErrPersonNotFound) {
-		return "", identity.ErrKeyNotFound
+		return SignedIn{}, identity.ErrKeyNotFound
 	}
-	if err != nil || issued == nil {
-		return raw, describe("reset password", err)
+	if err != nil || session == nil {
+		return SignedIn{Token: raw}, describe("reset password", err)
 	}
-	return s.idToken(ctx, *issued)
+	return s.signedIn(ctx, *session)
 }

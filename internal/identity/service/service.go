@@ -73,6 +73,7 @@ type Settings struct {
 	UnverifiedEmail   time.Duration   // how long an address may stay unverified
 	SetPassword       time.Duration   // how long after a reset the password can be set without the old one
 	SessionIdle       time.Duration   // how long an ID token may stay unused
+	Device            time.Duration   // how long after its last sign-in a device is known
 	YoungSession      time.Duration   // greatest age of a login that may change what the account depends on
 	RecentEmail       time.Duration   // greatest age of the verification of the primary address for that
 	ResetAddressAge   time.Duration   // how long a secondary address must have been verified to reset the password

@@ -203,14 +203,14 @@ func TestResetRace(t *testing.T) {
 	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
 	first, second := k.key("ann@example.com", "/reset/", 1), k.key("ann@example.com", "/reset/", 2)
 	won := race(t, parallel, func() error {
-		raw, err := k.ResetPassword(t.Context(), k.client(), first)
+		signedIn, err := k.ResetPassword(t.Context(), k.client(), first)
 		if err == nil {
-			c := k.access(raw)
+			c := k.access(signedIn.Token)
 			if !c.SetPassword || c.AuthLevel != 1 {
 				t.Errorf("the session of a reset is %+v", c)
 			}
 			k.advance(16 * time.Minute)
-			if k.access(raw).SetPassword {
+			if k.access(signedIn.Token).SetPassword {
 				t.Error("setPassword does not expire")
 			}
 		}

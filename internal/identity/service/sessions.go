@@ -21,7 +21,9 @@ type Credentials struct {
 	Email string
 	Type  string // bcrypt, totp or recovery
 	Key   string
-	MFA   *token.Caller // second step: the mfa token of the first step; nil: none, or an invalid one
+
+	MFA     *token.Caller     // second step: the mfa token of the first step; nil: none, or an invalid one
+	Devices []identity.Device // of the device cookie
 }
 
 // Check validates credentials and normalizes the address, which is the key of the login bucket.
@@ -53,10 +55,10 @@ func (c *Credentials) Check() error {
 }
 
 // Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The handler
-// has taken a token from the login bucket.
+// has taken a token from the login bucket of the address or of the device.
 // Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at another organization's host, and in the
 // second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
-func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (raw string, err error) {
+func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
 	if in.Type != credential.TypeBcrypt {
 		return s.loginFactor(ctx, c, in)
 	}
@@ -65,52 +67,55 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (ra
 	for try := range tries {
 		login, err := s.store.Login(ctx, in.Email)
 		if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
-			return "", err
+			return SignedIn{}, err
 		}
 		if try == 0 || !bytes.Equal(login.Hash, compared) {
 			// An unknown address costs a comparison, too, so that the duration does not reveal it.
 			ok, err := s.hasher.Compare(ctx, login.Hash, in.Key)
 			if err != nil {
-				return "", err
+				return SignedIn{}, err
 			}
 			if !ok {
-				return "", identity.ErrCredentials
+				return SignedIn{}, identity.ErrCredentials
 			}
 			compared = login.Hash
 		}
 		if login.Organization != c.Host.Organization {
-			return "", &identity.WrongHost{Host: login.Host}
+			return SignedIn{}, &identity.WrongHost{Host: login.Host}
 		}
-		raw, err := s.loginAfterPassword(ctx, c, login)
+		signedIn, err := s.loginAfterPassword(ctx, c, login, in.Devices)
 		if errors.Is(err, identity.ErrPersonNotFound) {
 			continue
 		}
 		if err == nil && s.hasher.Outdated(login.Hash) {
 			s.rehash(ctx, login, in.Key)
 		}
-		return raw, describe("log in", err)
+		return signedIn, describe("log in", err)
 	}
-	return "", identity.ErrCredentials
+	return SignedIn{}, identity.ErrCredentials
 }
 
 // loginAfterPassword returns an mfa token for a person with TOTP, and else the ID token of a new session.
 // Errors: identity.ErrPersonNotFound when the person's epoch has changed since login was read.
-func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login) (string, error) {
+func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login, devices []identity.Device) (SignedIn, error) {
 	if slices.Contains(login.Factors, credential.TypeTOTP) {
-		return s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
+		raw, err := s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
+		return SignedIn{Token: raw}, err
 	}
-	var issued postgres.Issued
+	var session begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
-		issued, err = s.beginSession(ctx, tx, c, newSession{person: login.Person, epoch: login.Epoch, level: identity.LevelOne, login: true})
+		session, err = s.beginSession(ctx, tx, c, newSession{
+			person: login.Person, epoch: login.Epoch, level: identity.LevelOne, login: true, devices: devices,
+		})
 		if err != nil {
 			return err
 		}
-		return s.recordLogin(ctx, tx, c, issued, credential.TypeBcrypt)
+		return s.recordLogin(ctx, tx, c, session, credential.TypeBcrypt)
 	})
 	if err != nil {
-		return "", err
+		return SignedIn{}, err
 	}
-	return s.idToken(ctx, issued)
+	return s.signedIn(ctx, session)
 }
 
 // mfaToken stores a pending login and returns its signed mfa token.
@@ -138,31 +143,31 @@ func (s *Service) rehash(ctx context.Context, login postgres.Login, password str
 }
 
 // loginFactor is the second step of a login. After a wrong code the mfa token stays valid.
-func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credentials) (string, error) {
+func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
 	if in.MFA == nil || in.MFA.Kind != token.KindMFA {
-		return "", identity.ErrMFAToken
+		return SignedIn{}, identity.ErrMFAToken
 	}
 	person := in.MFA.Person
 	if pending, err := s.store.IsPending(ctx, person, in.MFA.JTI, s.now()); err != nil {
-		return "", err
+		return SignedIn{}, err
 	} else if !pending {
-		return "", identity.ErrMFAToken
+		return SignedIn{}, identity.ErrMFAToken
 	}
 	login, err := s.store.Login(ctx, in.Email)
 	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
-		return "", err
+		return SignedIn{}, err
 	}
 	if err != nil || login.Person != person {
-		return "", identity.ErrCredentials // the mfa token is another person's (contract 7)
+		return SignedIn{}, identity.ErrCredentials // the mfa token is another person's (contract 7)
 	}
 	if login.Organization != c.Host.Organization {
-		return "", &identity.WrongHost{Host: login.Host}
+		return SignedIn{}, &identity.WrongHost{Host: login.Host}
 	}
 	use, err := s.checkFactor(ctx, s.store, person, in.Type, in.Key)
 	if err != nil {
-		return "", err
+		return SignedIn{}, err
 	}
-	var issued postgres.Issued
+	var session begun
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, person); err != nil {
 			return err
@@ -178,19 +183,19 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 		if err != nil {
 			return err
 		}
-		n := newSession{person: person, epoch: epoch, level: identity.LevelTwo, login: true}
+		n := newSession{person: person, epoch: epoch, level: identity.LevelTwo, login: true, devices: in.Devices}
 		if setPassword {
 			n.setPasswordUntil = s.now().Add(s.settings.SetPassword)
 		}
-		if issued, err = s.beginSession(ctx, tx, c, n); err != nil {
+		if session, err = s.beginSession(ctx, tx, c, n); err != nil {
 			return err
 		}
-		return s.recordLogin(ctx, tx, c, issued, in.Type)
+		return s.recordLogin(ctx, tx, c, session, in.Type)
 	})
 	if err != nil {
-		return "", describe("log in with second factor", err)
+		return SignedIn{}, describe("log in with second factor", err)
 	}
-	return s.idToken(ctx, issued)
+	return s.signedIn(ctx, session)
 }
 
 // checkFactor compares a code with a person's authenticator. use consumes the code; run it in the transaction of the
@@ -225,21 +230,35 @@ type newSession struct {
 	setPasswordUntil time.Time
 	federated        bool   // the login was at an external provider
 	externalSID      string // the provider's session identifier; may be empty
+	devices          []identity.Device
 }
 
-func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.Client, n newSession) (postgres.Issued, error) {
+func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.Client, n newSession) (begun, error) {
 	now, life := s.now(), s.issuer.Lifetimes()
-	return tx.BeginSession(ctx, postgres.NewSession{
+	b, err := tx.BeginSession(ctx, postgres.NewSession{
 		Person: n.person, Epoch: n.epoch, JTI: id.New[id.Token](), SID: id.New[id.Session](), AuthLevel: n.level, Now: now,
 		ExpiresAt: now.Add(life.ID), SignupExpiresAt: now.Add(life.Signup), UserAgent: userAgent(c), IP: address(c),
 		SetPasswordUntil: n.setPasswordUntil, Login: n.login, Federated: n.federated, ExternalSID: n.externalSID,
 	})
+	if err != nil {
+		return begun{}, err
+	}
+	d, known := s.knownDevice(n.devices, n.person, b.DeviceEpoch)
+	if !known {
+		d = identity.Device{UID: id.New[id.Device](), Person: n.person, Epoch: b.DeviceEpoch}
+	}
+	d.At = now
+	return begun{Issued: b.Issued, device: d, knownDevice: known}, nil
 }
 
-func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.Client, t postgres.Issued, factor string) error {
+func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.Client, b begun, factor string) error {
+	device := "new"
+	if b.knownDevice {
+		device = "known"
+	}
 	return s.record(ctx, tx, audit.Entry{
-		Actor: t.Person, Action: "session.login", Object: t.SID.String(), Target: t.Person, Organization: t.Organization, Client: c,
-		Details: map[string]string{"factor": factor},
+		Actor: b.Person, Action: "session.login", Object: b.SID.String(), Target: b.Person, Organization: b.Organization, Client: c,
+		Details: map[string]string{"factor": factor, "device": device},
 	})
 }
 
