@@ -107,6 +107,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
 			MaxFiles: int32(c.StrangerMaxFiles),
 		},
+		Links:      transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
 		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
 		Now:        a.now, Log: a.log,
 	})

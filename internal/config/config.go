@@ -100,6 +100,7 @@ type Config struct {
 	AuditRetention           time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept."`
 	TransferRetention        time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
 	ExpiryWarning            time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
+	LinkQuarantine           time.Duration `env:"LINK_QUARANTINE" default:"90d" doc:"Time for which only its former owner may take a vanity link that a mailbox or group has released."`
 	OrphanAge                time.Duration `env:"ORPHAN_AGE" default:"7d" min:"1h" doc:"Minimum age of stored bytes without a row before they are swept."`
 
 	UploadWindowMB               int    `env:"UPLOAD_WINDOW_MB" default:"64" min:"1" max:"100000" doc:"Volume that an upload reserves ahead of what has arrived, in MB."`
@@ -126,6 +127,8 @@ type Config struct {
 	DefaultTTL                   int    `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
 	AvatarMaxBytes               int    `env:"AVATAR_MAX_BYTES" default:"10485760" min:"1024" max:"1073741824" doc:"Maximum size of an uploaded picture, in bytes."`
 	AvatarMaxPixels              int    `env:"AVATAR_MAX_PIXELS" default:"50000000" min:"1024" max:"1000000000" doc:"Maximum number of pixels of an uploaded picture."`
+
+	ReservedLinks []string `env:"RESERVED_LINKS" default:"abuse,account,accounts,admin,administrator,api,auth,billing,contact,help,helpdesk,hostmaster,login,mail,mailer-daemon,nobody,no-reply,noc,official,operator,password,payment,postmaster,privacy,root,security,service,signin,signup,staff,support,system,webmaster,www" doc:"Vanity links that nobody may take, apart from consign mailbox create. Dots, hyphens and underscores in them do not matter. A value replaces the whole list."`
 }
 
 // Bucket is a leaky bucket as a setting: capacity in tokens, drain rate in tokens per second. The text form is "600,10/s", or

@@ -63,6 +63,8 @@ var (
 	ErrLocked = fault.New(403046, "the transfer is protected by a password; open it with the link in the mail")
 	// ErrNoCode: no code can be mailed for this link.
 	ErrNoCode = fault.New(403047)
+	// ErrLinkReserved: the operator does not give the vanity link to anybody.
+	ErrLinkReserved = fault.New(403048, "vanityLink: is reserved; choose another one")
 	// ErrPriority: the adminunit does not enable priorities.
 	ErrPriority = fault.New(403050, "priority: is not enabled")
 	// ErrProtection: the protection is lower than the adminunit's level.
@@ -91,6 +93,9 @@ var (
 	ErrOvertaken = fault.New(409012, "a newer request writes this object; read the offset with HEAD before you continue")
 	// ErrVanityLink: another mailbox or group has the vanity link.
 	ErrVanityLink = fault.New(409013, "vanityLink: is taken")
+
+	// ErrLinkQuarantined: somebody else has released the vanity link not long ago.
+	ErrLinkQuarantined = fault.New(409014, "vanityLink: belonged to somebody else until recently and is not free yet")
 
 	// ErrRange: the range is outside the object. See RangeError.
 	ErrRange = fault.ErrBadRange

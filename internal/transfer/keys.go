@@ -36,6 +36,23 @@ func ParseVanityLink(s string) (link string, ok bool) {
 	return link, isVanityLink(link)
 }
 
+// ReservedLinks are the vanity links that nobody may take, without separators.
+type ReservedLinks map[string]bool
+
+var linkSeparators = strings.NewReplacer(".", "", "-", "", "_", "")
+
+// NewReservedLinks returns the set of words. Case and separators do not matter: the word no-reply also reserves noreply and No.Reply.
+func NewReservedLinks(words []string) ReservedLinks {
+	r := make(ReservedLinks, len(words))
+	for _, w := range words {
+		r[linkSeparators.Replace(foldASCII(w))] = true
+	}
+	return r
+}
+
+// Contains reports whether a vanity link in lower case is reserved.
+func (r ReservedLinks) Contains(link string) bool { return r[linkSeparators.Replace(link)] }
+
 // uidForm returns the lower-case form of a UUID of 36 characters.
 func uidForm(s string) (string, bool) {
 	if len(s) != 36 {

@@ -143,37 +143,11 @@ func (s *Store) SetGroupMailboxes(ctx context.Context, g transfer.MailboxGroup, 
 		JOIN directory.persons p ON p.person = m.person AND p.organization = $2`, g.UID, g.Organization, mailboxes)
 }
 
-// SetGroupVanityLink gives a group the link on the host of that organization, in place of its former one. An empty link only
-// removes the former one. Errors: transfer.ErrVanityLink when a mailbox or group of that host has the link.
-func (s *Store) SetGroupVanityLink(ctx context.Context, g id.Group, host id.Organization, link string) error {
-	if link == "" {
-		_, err := database.Exec(ctx, s.q, "delete vanity link", `DELETE FROM transfer.vanity_links WHERE mailbox_group = $1`, g)
-		return err
-	}
-	_, err := database.Exec(ctx, s.q, "set vanity link", `
-		INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, $2, $3)
-		ON CONFLICT ON CONSTRAINT vanity_links_group_key DO UPDATE
-		SET host_organization = excluded.host_organization, link = excluded.link`, host, link, g)
-	return err
-}
-
-// DeleteGroup deletes an organization's group with its vanity link. Errors: transfer.ErrNotFound.
-func (s *Store) DeleteGroup(ctx context.Context, o id.Organization, uid id.Group) error {
-	return database.Changed(ctx, s.q, "delete mailbox group", transfer.ErrNotFound, `DELETE FROM transfer.mailbox_groups WHERE uid = $1 AND organization = $2`, uid, o)
-}
-
-// MoveGroupLinks moves the vanity links of an organization's groups to the host of an organization. It deletes links that are taken
-// there.
-func (s *Store) MoveGroupLinks(ctx context.Context, o, host id.Organization) error {
-	_, err := database.Exec(ctx, s.q, "move vanity links of groups", `
-		WITH astray AS (
-			SELECT v.host_organization, v.link, EXISTS (SELECT FROM transfer.vanity_links x WHERE x.host_organization = $2 AND x.link = v.link) AS taken
-			FROM transfer.vanity_links v JOIN transfer.mailbox_groups g ON g.uid = v.mailbox_group
-			WHERE g.organization = $1 AND v.host_organization <> $2
-		), cleared AS (
-			DELETE FROM transfer.vanity_links v USING astray a WHERE a.taken AND v.host_organization = a.host_organization AND v.link = a.link
-		)
-		UPDATE transfer.vanity_links v SET host_organization = $2 FROM astray a
-		WHERE NOT a.taken AND v.host_organization = a.host_organization AND v.link = a.link`, o, host)
-	return err
+// DeleteGroup deletes an organization's group and releases its vanity link. Errors: transfer.ErrNotFound.
+func (s *Store) DeleteGroup(ctx context.Context, o id.Organization, uid id.Group, now time.Time) error {
+	return database.Changed(ctx, s.q, "delete mailbox group", transfer.ErrNotFound, `
+		WITH gone AS (
+			SELECT uid FROM transfer.mailbox_groups WHERE uid = $1 AND organization = $3
+		), released AS (`+releaseLinks+`WHERE v.mailbox_group IN (SELECT uid FROM gone))
+		DELETE FROM transfer.mailbox_groups g USING gone WHERE g.uid = gone.uid`, uid, now, o)
 }

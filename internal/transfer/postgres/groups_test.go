@@ -73,7 +73,7 @@ func TestGroupIsStoredWhileAMailboxOfItGoes(t *testing.T) {
 	if _, err := hold.Exec(t.Context(), `SELECT FROM transfer.mailbox_group_members WHERE mailbox_group = $1 FOR UPDATE`, sales.UID); err != nil {
 		t.Fatal(err)
 	}
-	deleted := try(func(s *Store) error { return s.DeleteMailbox(t.Context(), bob) })
+	deleted := try(func(s *Store) error { return s.DeleteMailbox(t.Context(), bob, time.Now()) })
 	blocked(1)
 	stored := try(func(s *Store) error {
 		n, err := s.SetGroupMailboxes(t.Context(), support, []id.Person{bob})

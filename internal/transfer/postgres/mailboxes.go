@@ -109,38 +109,11 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now)
 }
 
-// SetVanityLink gives a mailbox the link on the host of that organization, in place of its former one. An empty link only
-// removes the former one. Errors: transfer.ErrVanityLink when a mailbox or group of that host has the link.
-func (s *Store) SetVanityLink(ctx context.Context, mailbox id.Person, host id.Organization, link string) error {
-	if link == "" {
-		_, err := database.Exec(ctx, s.q, "delete vanity link", `DELETE FROM transfer.vanity_links WHERE mailbox = $1`, mailbox)
-		return err
-	}
-	_, err := database.Exec(ctx, s.q, "set vanity link", `
-		INSERT INTO transfer.vanity_links (host_organization, link, mailbox) VALUES ($1, $2, $3)
-		ON CONFLICT ON CONSTRAINT vanity_links_mailbox_key DO UPDATE
-		SET host_organization = excluded.host_organization, link = excluded.link`, host, link, mailbox)
-	return err
-}
-
-// MoveVanityLink moves a mailbox's link to the host of that organization.
-// Errors: transfer.ErrVanityLink when the link is taken there; then ClearVanityLink removes it.
-func (s *Store) MoveVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) error {
-	_, err := database.Exec(ctx, s.q, "move vanity link", `
-		UPDATE transfer.vanity_links SET host_organization = $2 WHERE mailbox = $1 AND host_organization <> $2`, mailbox, host)
-	return err
-}
-
-// ClearVanityLink removes a mailbox's link unless it is on the host of that organization. It returns the link, "" if none was
-// removed.
-func (s *Store) ClearVanityLink(ctx context.Context, mailbox id.Person, host id.Organization) (string, error) {
-	return database.Scalar[string](ctx, s.q, "clear vanity link", nil, `
-		DELETE FROM transfer.vanity_links WHERE mailbox = $1 AND host_organization <> $2 RETURNING link`, mailbox, host)
-}
-
-// DeleteMailbox deletes a mailbox with its vanity link and its places in groups. Errors: transfer.ErrNotFound.
-func (s *Store) DeleteMailbox(ctx context.Context, p id.Person) error {
-	return database.Changed(ctx, s.q, "delete mailbox", transfer.ErrNotFound, `DELETE FROM transfer.mailboxes WHERE person = $1`, p)
+// DeleteMailbox deletes a mailbox with its places in groups, and releases its vanity link. Errors: transfer.ErrNotFound.
+func (s *Store) DeleteMailbox(ctx context.Context, p id.Person, now time.Time) error {
+	return database.Changed(ctx, s.q, "delete mailbox", transfer.ErrNotFound, `
+		WITH released AS (`+releaseLinks+`WHERE v.mailbox = $1)
+		DELETE FROM transfer.mailboxes WHERE person = $1`, p, now)
 }
 
 // AddressVerified reports whether the address, in lower case, is a verified one of the person.

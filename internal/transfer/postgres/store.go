@@ -65,8 +65,6 @@ func violation(constraint string) *fault.Error {
 	switch constraint {
 	case "transfers_reservation_key":
 		return transfer.ErrConfirmed
-	case "vanity_links_pkey":
-		return transfer.ErrVanityLink
 	case "reservations_objects_bounded":
 		return transfer.ErrTooManyFiles
 	case "objects_client_id_key":

@@ -77,11 +77,12 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	return m
 }
 
-// Purge deletes records of transfers that ended before the retention time, and counters of past days.
+// Purge deletes records of transfers that ended before the retention time, counters of past days, and released links after their
+// quarantine.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteEndedTransfers(ctx, now.Add(-s.recordAge), expireBatch)
 	})
-	return errors.Join(err, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)))
+	return errors.Join(err, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

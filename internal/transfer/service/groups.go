@@ -108,9 +108,10 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 }
 
 // CreateGroup adds a mailbox group to the organization that the caller administers.
-// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrGroupLimit, transfer.ErrVanityLink.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrGroupLimit, transfer.ErrLinkReserved,
+// transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
 func (s *Service) CreateGroup(ctx context.Context, c token.Caller, in GroupInput) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+	return s.storeGroup(ctx, c, id.Group{}, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(c))
 		if err != nil {
 			return "", err
@@ -124,21 +125,29 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, in GroupInput
 }
 
 // PutGroup replaces a mailbox group of the organization that the caller administers.
-// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrVanityLink.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrLinkReserved, transfer.ErrVanityLink,
+// transfer.ErrLinkQuarantined.
 func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, in GroupInput) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+	return s.storeGroup(ctx, c, uid, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		g.UID = uid
 		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.now())
 	})
 }
 
-// storeGroup checks the input and stores the group with put, then its vanity link and its members.
-func (s *Service) storeGroup(ctx context.Context, c token.Caller, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
+// storeGroup checks the input and stores the group with put, then its vanity link and its members. present is the group that it
+// replaces, or zero.
+func (s *Service) storeGroup(ctx context.Context, c token.Caller, present id.Group, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, c)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
 	if err := checkGroup(&in); err != nil {
+		return transfer.MailboxGroup{}, err
+	}
+	if err := s.mayTakeLink(in.VanityLink, func() (string, error) {
+		g, err := s.store.Group(ctx, o, present)
+		return g.VanityLink, err
+	}); err != nil {
 		return transfer.MailboxGroup{}, err
 	}
 	g := transfer.MailboxGroup{Organization: o, Name: in.Name, Description: in.Description, VanityLink: in.VanityLink}
@@ -153,7 +162,7 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, in GroupInput,
 		if err != nil {
 			return err
 		}
-		if err := tx.SetGroupVanityLink(ctx, g.UID, c.Client.Host.Organization, g.VanityLink); err != nil {
+		if err := tx.SetGroupVanityLink(ctx, g, s.linkScope(c.Client.Host.Organization)); err != nil {
 			return err
 		}
 		n, err := tx.SetGroupMailboxes(ctx, g, in.Mailboxes)
@@ -194,18 +203,6 @@ func checkGroup(in *GroupInput) error {
 	return p.Err()
 }
 
-// checkVanityLink adds a problem for a malformed link, and returns the link in lower case.
-func checkVanityLink(p *fault.Problems, value string) string {
-	if value == "" {
-		return ""
-	}
-	link, ok := transfer.ParseVanityLink(value)
-	if !ok {
-		p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
-	}
-	return link
-}
-
 // DeleteGroup deletes a mailbox group of the organization that the caller administers. Its mailboxes stay.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
 func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group) error {
@@ -214,7 +211,7 @@ func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group)
 		return err
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.DeleteGroup(ctx, o, uid); err != nil {
+		if err := tx.DeleteGroup(ctx, o, uid, s.now()); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, c, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})

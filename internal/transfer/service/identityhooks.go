@@ -114,7 +114,7 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
-		if err := tx.DeleteMailbox(ctx, p); err != nil && !errors.Is(err, transfer.ErrNotFound) {
+		if err := tx.DeleteMailbox(ctx, p, s.now()); err != nil && !errors.Is(err, transfer.ErrNotFound) {
 			return err
 		}
 		return nil
@@ -147,14 +147,14 @@ func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization)
 		if err := tx.LockHomes(ctx, false); err != nil {
 			return err
 		}
-		return tx.DeleteOrganizationData(ctx, o)
+		return tx.DeleteOrganizationData(ctx, o, s.now())
 	})
 }
 
 // MoveMailboxes is MoveMailbox for many persons.
 func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error {
 	for batch := range slices.Chunk(persons, movesPerTx) {
-		err := s.movePersons(ctx, batch, moveLinks)
+		err := s.movePersons(ctx, batch, s.moveLinks)
 		if err == nil {
 			continue
 		}
@@ -171,17 +171,17 @@ func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error 
 }
 
 // MoveMailbox moves a mailbox's vanity link to its owner's home host, together with the links of the groups of the owner's
-// organization, which may have a new host. When the mailbox's link is taken there, it is cleared and the owner gets a mail.
+// organization, which may have a new host. When the mailbox's link is taken or in quarantine there, it is released and the owner gets a mail.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	one := []id.Person{p}
-	if err := s.movePersons(ctx, one, moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
+	if err := s.movePersons(ctx, one, s.moveLinks); !errors.Is(err, transfer.ErrVanityLink) {
 		return err
 	}
 	return s.movePersons(ctx, one, func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
-		if err := moveGroupLinks(ctx, tx, o, home); err != nil {
+		if err := s.moveGroupLinks(ctx, tx, o, home); err != nil {
 			return err
 		}
-		link, err := tx.ClearVanityLink(ctx, p, home)
+		link, err := tx.ClearVanityLink(ctx, p, s.linkScope(home))
 		if err != nil || link == "" {
 			return err
 		}
@@ -196,18 +196,18 @@ func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 // move moves vanity links of a person, or of the person's organization, to the home organization.
 type move func(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error
 
-func moveGroupLinks(ctx context.Context, tx *postgres.Store, o transfer.Owner, home id.Organization) error {
+func (s *Service) moveGroupLinks(ctx context.Context, tx *postgres.Store, o transfer.Owner, home id.Organization) error {
 	if o.Organization.IsZero() {
 		return nil
 	}
-	return tx.MoveGroupLinks(ctx, o.Organization, home)
+	return tx.MoveGroupLinks(ctx, o.Organization, s.linkScope(home))
 }
 
-func moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
-	if err := moveGroupLinks(ctx, tx, o, home); err != nil {
+func (s *Service) moveLinks(ctx context.Context, tx *postgres.Store, p id.Person, o transfer.Owner, home id.Organization) error {
+	if err := s.moveGroupLinks(ctx, tx, o, home); err != nil {
 		return err
 	}
-	return tx.MoveVanityLink(ctx, p, home)
+	return tx.MoveVanityLink(ctx, p, s.linkScope(home))
 }
 
 // movePersons makes a move for several persons in one transaction. The lock keeps a move with outdated homes from committing

@@ -131,8 +131,12 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	if link(ann.Person) != 1 {
 		t.Fatal("the link did not follow")
 	}
+	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); !errors.Is(err, transfer.ErrLinkQuarantined) {
+		t.Fatalf("the link on the old host is free at once: %v", err)
+	}
+	w.advance(90 * day)
 	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); err != nil {
-		t.Fatalf("the link is free on the old host: %v", err)
+		t.Fatalf("the link on the old host is never free: %v", err)
 	}
 	group := id.New[id.Group]()
 	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`, group, org)

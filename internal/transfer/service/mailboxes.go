@@ -49,13 +49,19 @@ func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicM
 // their defaults.
 // Errors: fault.ErrInvalid, transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
 // transfer.ErrRoleMissing, transfer.ErrAddressNotOwn, transfer.ErrLimitRaised, transfer.ErrFilterUnavailable,
-// transfer.ErrVanityLink.
+// transfer.ErrLinkReserved, transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
 func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	m.Person = c.Person
+	if err := s.mayTakeLink(m.VanityLink, func() (string, error) {
+		present, err := s.Mailbox(ctx, c)
+		return present.VanityLink, err
+	}); err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
 	return s.putMailbox(ctx, c, m)
 }
 
-// putMailbox is PutMailbox for the mailbox of m.Person, independent of the caller's person.
+// putMailbox is PutMailbox for the mailbox of m.Person, independent of the caller's person. Reserved links are allowed.
 func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	sc := s.scope(c)
 	owner, err := s.store.Owner(ctx, m.Person, sc)
@@ -90,7 +96,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		if created, err = tx.UpsertMailbox(ctx, m, sc.Now); err != nil {
 			return err
 		}
-		if err := tx.SetVanityLink(ctx, m.Person, sc.HostOrganization, m.VanityLink); err != nil {
+		if err := tx.SetVanityLink(ctx, m.Person, s.linkScope(sc.HostOrganization), m.VanityLink); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, c, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
@@ -181,7 +187,7 @@ func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
 		if err := tx.LockHomes(ctx, true); err != nil { // before the locks on groups, as in the deletion of an organization
 			return err
 		}
-		if err := tx.DeleteMailbox(ctx, c.Person); err != nil {
+		if err := tx.DeleteMailbox(ctx, c.Person, s.now()); err != nil {
 			return err
 		}
 		if err := tx.EndReservations(ctx, c.Person, true); err != nil {

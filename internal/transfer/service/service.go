@@ -73,6 +73,7 @@ type Options struct {
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
 	Strangers           transfer.StrangerLimits
 	Recipients          transfer.RecipientLimits
+	Links               LinkRules
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -101,6 +102,7 @@ type Service struct {
 	uploadConfirmations int
 	strangers           transfer.StrangerLimits
 	recipients          transfer.RecipientLimits
+	links               LinkRules
 
 	now func() time.Time
 	log *slog.Logger
@@ -117,7 +119,7 @@ func New(o Options) *Service {
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
-		strangers: o.Strangers, recipients: o.Recipients,
+		strangers: o.Strangers, recipients: o.Recipients, links: o.Links,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

@@ -151,6 +151,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
 		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
 		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.now, Log: log,
+		DownloadBudget: 2, Links: service.LinkRules{Quarantine: 90 * day},
 	}
 	for _, apply := range change {
 		apply(&o)
