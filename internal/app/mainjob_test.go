@@ -47,5 +47,5 @@ func TestMainJob(t *testing.T) {
 		t.Error("the file differs")
 	}
 	s.Mail.Wait(t, "ann@example.com", "Sam", 1)
-	s.Mail.Wait(t, "sam@example.com", "Röntgen.bin", 1)
+	s.Mail.Wait(t, "sam@example.com", "1 file, 400", 1)
 }

@@ -27,8 +27,8 @@ type fact struct{ Label, Value string }
 // listed is a file in the list, formatted.
 type listed struct{ Name, Size, SHA256 string }
 
-// MaxFiles is the most files that a mail lists. With names of usual length, such a mail is far below the size limits of servers.
-const MaxFiles = 1000
+// MaxFiles is the most files that a mail lists (contract 4.10).
+const MaxFiles = 50
 
 // composer builds the content of one mail.
 type composer struct {

@@ -2,16 +2,23 @@ package mail
 
 import "strings"
 
-// person returns "name (address)", or the one of them that is not empty.
-func (c *composer) person(name, address string) string {
-	n, a := c.data.line(name), line(c.data.text(address), maxSubject)
-	switch {
-	case n == "" || strings.EqualFold(n, inert(a)):
-		return a
-	case a == "":
-		return n
+// sender returns "name (address)", or the one of them that is not empty. An address that was not checked is marked.
+func (c *composer) sender() string {
+	name, address := c.data.line("sender"), line(c.data.text("senderEmail"), maxSubject)
+	if name == "" || strings.EqualFold(name, inert(address)) {
+		name, address = address, ""
 	}
-	return n + " (" + a + ")"
+	var notes []string
+	if address != "" {
+		notes = append(notes, address)
+	}
+	if c.data.flag("senderUnverified") {
+		notes = append(notes, c.T("address not checked"))
+	}
+	if len(notes) == 0 {
+		return name
+	}
+	return name + " (" + strings.Join(notes, ", ") + ")"
 }
 
 // open reports whether the mail may show the contents of the transfer: only without password and code.
@@ -41,7 +48,7 @@ func (c *composer) protectionNote() {
 }
 
 func transferDelivered(c *composer) {
-	sender := c.person("sender", "senderEmail")
+	sender := c.sender()
 	c.out.Subject = c.F("%s sent you files", sender)
 	if subject := line(c.data.text("subject"), maxSubject); c.open() && subject != "" {
 		c.out.Subject = c.F("%s sent you files: %s", sender, subject)
@@ -58,7 +65,6 @@ func transferDelivered(c *composer) {
 func uploadConfirmation(c *composer) {
 	mailbox := c.data.line("mailbox")
 	c.out.Subject = c.F("Your files have reached %s", mailbox)
-	c.say(c.F("%s has received these files through %s.", mailbox, c.product))
 	files := c.data.files()
 	for _, f := range files[:min(len(files), MaxFiles)] {
 		c.out.Files = append(c.out.Files, listed{inert(line(f.Name, maxFile)), c.Bytes(f.Size), line(f.SHA256, 64)})
@@ -70,12 +76,21 @@ func uploadConfirmation(c *composer) {
 			total += f.Size
 		}
 	}
+	if len(files) == 0 {
+		c.say(c.F("%s has received your files through %s.", mailbox, c.product))
+	} else {
+		c.say(c.F("%s has received these files through %s.", mailbox, c.product))
+	}
 	c.fact(c.T("Received"), c.moment("at"))
 	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", count, c.Bytes(total)))
-	if rest := count - len(c.out.Files); rest > 0 {
-		c.out.More = c.N("and %d more file", "and %d more files", rest)
+	if len(files) == 0 {
+		c.note(c.T("The files are not listed because this address was not checked."))
+	} else {
+		if rest := count - len(c.out.Files); rest > 0 {
+			c.out.More = c.N("and %d more file", "and %d more files", rest)
+		}
+		c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))
 	}
-	c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))
 	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
 }
 
@@ -97,7 +112,7 @@ func transferExpiring(c *composer) {
 	} else {
 		c.out.Subject = c.T("Files sent to you expire soon")
 		c.say(c.F("Files that %s sent you will soon be deleted. Download them before if you need them.",
-			c.person("sender", "senderEmail")))
+			c.sender()))
 	}
 	c.figures()
 	c.button(c.T("Open transfer"))
@@ -108,7 +123,7 @@ func transferExpiring(c *composer) {
 
 func accessCode(c *composer) {
 	c.out.Subject = c.T("Your access code")
-	c.say(c.F("Enter this code to open the files that %s sent you.", c.data.line("sender")))
+	c.say(c.F("Enter this code to open the files that %s sent you.", c.sender()))
 	c.out.Code = c.secret["code"]
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
 	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))

@@ -306,24 +306,60 @@ func TestUploadConfirmationOfManyFiles(t *testing.T) {
 	msg := message1(UploadConfirmation, "en_US")
 	files := make([]File, MaxFiles+2)
 	for i := range files {
-		files[i] = File{Name: "scan.tif", Size: 10, SHA256: strings.Repeat("0", 64)}
+		files[i] = File{Name: strings.Repeat("n", 110) + "scan.tif", Size: 10, SHA256: strings.Repeat("0", 64)}
 	}
 	for _, data := range []map[string]any{
-		{"files": files[:MaxFiles], "fileCount": MaxFiles + 2, "totalBytes": 10_020},
+		{"files": files[:MaxFiles], "fileCount": MaxFiles + 2, "totalBytes": 520},
 		{"files": files}, // from the queue of an older version
 	} {
 		data["mailbox"], data["at"] = msg.Data["mailbox"], msg.Data["at"]
 		msg.Data = data
 		e := rendered(t, renderer(t), msg)
 		p := parse(t, e.Bytes)
-		if n := strings.Count(p.text, "- scan.tif\n"); n != MaxFiles {
+		if n := strings.Count(p.text, "- "+strings.Repeat("n", 99)+"…\n"); n != MaxFiles {
 			t.Errorf("%d files listed", n)
 		}
-		if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") || !strings.Contains(p.text, "Content: 1002 files, 10.02\u00a0kB\n") {
+		if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") || !strings.Contains(p.text, "Content: 52 files, 520\u00a0B\n") {
 			t.Errorf("the rest is not mentioned: %.300s", p.text)
 		}
-		if len(e.Bytes) > 2_000_000 {
+		if len(e.Bytes) > 100_000 {
 			t.Errorf("the mail has %d bytes", len(e.Bytes))
+		}
+	}
+}
+
+// An uploader whose address was not checked gets no list of files.
+func TestUploadConfirmationWithoutList(t *testing.T) {
+	t.Parallel()
+	msg := message1(UploadConfirmation, "en_US")
+	delete(msg.Data, "files")
+	msg.Data["fileCount"], msg.Data["totalBytes"] = 3, 520
+	p := parse(t, rendered(t, renderer(t), msg).Bytes)
+	for _, want := range []string{"has received your files through", "Content: 3 files, 520\u00a0B\n", "The files are not listed because this address was not checked."} {
+		if !strings.Contains(p.text, want) {
+			t.Errorf("no %q in %s", want, p.text)
+		}
+	}
+	if strings.Contains(p.text, "SHA-256") || strings.Contains(p.text, "more file") {
+		t.Errorf("%s", p.text)
+	}
+}
+
+// A sender whose address was not checked is marked in every mail that names the sender, also when the name looks like a checked one.
+func TestUncheckedSendersAreMarked(t *testing.T) {
+	t.Parallel()
+	for _, locale := range i18n.Locales() {
+		for _, template := range []string{TransferDelivered, TransferExpiring, AccessCode} {
+			msg := message1(template, locale)
+			msg.Data["sender"], msg.Data["senderEmail"], msg.Data["role"] = "Your bank", "mallory@example.org", "recipient"
+			mark := renderer(t).catalog.Forms(locale, "address not checked")[0]
+			for _, unverified := range []bool{false, true} {
+				msg.Data["senderUnverified"] = unverified
+				p := parse(t, rendered(t, renderer(t), msg).Bytes)
+				if marked := strings.Contains(p.text, "Your bank (mallory@example.org, "+mark+")"); marked != unverified {
+					t.Errorf("%s %s: marked is %t in %s", locale, template, marked, p.text)
+				}
+			}
 		}
 	}
 }

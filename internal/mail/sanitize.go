@@ -12,7 +12,7 @@ const (
 	maxName    = 120   // names of persons, mailboxes, organizations
 	maxSubject = 200   // subject of a mail
 	maxQuote   = 20000 // a message
-	maxFile    = 1024  // a file name
+	maxFile    = 100   // a file name
 )
 
 // line returns untrusted text as one line: it replaces control and format characters (line ends, bidi overrides) by
@@ -91,6 +91,11 @@ func (v values) text(key string) string {
 
 // line returns an untrusted value as one line.
 func (v values) line(key string) string { return inert(line(v.text(key), maxName)) }
+
+func (v values) flag(key string) bool {
+	is, _ := v[key].(bool)
+	return is
+}
 
 func (v values) number(key string) int64 {
 	n, _ := v[key].(float64)

@@ -20,19 +20,22 @@ const (
 	FactorRemoved = "factor-removed"
 	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
 	Invitation = "invitation"
-	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [subject], [message],
+	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
+	// (true: the sender's address was not checked), [subject], [message],
 	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication); secret link. Subject,
 	// message and figures are left out unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
-	// files ([]File, MaxFiles of them at most), fileCount, totalBytes. It has no link, no subject and no message (contract 4.10).
+	// [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it has no word of the uploader, whose
+	// address was not checked. It never has a link, a subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// TransferAccessed tells a sender of the first access: [recipient] (missing: opened by the link alone), [subject], at.
 	TransferAccessed = "transfer-accessed"
-	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender, [subject], fileCount,
+	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender,
+	// [senderUnverified], [subject], fileCount,
 	// totalBytes, expiresAt, protection; [secret link]. Hides what TransferDelivered hides.
 	TransferExpiring = "transfer-expiring"
-	// AccessCode carries the code that opens a protected transfer: sender, expiresAt; secret code.
+	// AccessCode carries the code that opens a protected transfer: sender, [senderUnverified], expiresAt; secret code.
 	AccessCode = "access-code"
 	// DeliveryFailed tells a sender that a recipient could not be reached: recipient, [subject], at, [answer].
 	DeliveryFailed = "delivery-failed"

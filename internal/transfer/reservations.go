@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type Reservation struct {
 	Message              string
 	AnonSender           string
 	AnonEmail            string
+	ProvenAddresses      []string    // addresses that a stranger's uploader has proved to hold; only read, not stored
 	Locale               string      // of the uploader
 	Recipients           []Recipient `db:"-"`
 	DeliveryNotification bool
@@ -41,6 +43,11 @@ type Reservation struct {
 
 // Open reports whether the reservation is not confirmed yet.
 func (r Reservation) Open() bool { return r.Transfer.IsZero() }
+
+// SenderVerified reports whether the sender's address is checked. An account's always is.
+func (r Reservation) SenderVerified() bool {
+	return r.Kind != KindMailbox || slices.Contains(r.ProvenAddresses, r.AnonEmail)
+}
 
 // HasText reports whether the message or a value of the fields is more than white space.
 func (r Reservation) HasText() bool {

@@ -78,6 +78,8 @@ type Sender struct {
 	Name   string
 	Email  string
 	Person id.Person
+
+	Verified bool // the address was checked
 }
 
 // Transfer is a confirmed reservation. Once it has ended, subject, message, fields and names are empty.

@@ -28,7 +28,14 @@ type draft struct {
 // reserve makes Sam's reservation for Ann with everything that confirming requires except files.
 func reserve(s *testkit.Server) draft {
 	s.T.Helper()
-	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	return reserveAs(s.Stranger(), "sam@example.com")
+}
+
+// reserveAs makes a person's reservation for Ann that states Sam and an address.
+func reserveAs(p *testkit.Person, address string) draft {
+	s := p.Server
+	s.T.Helper()
+	made := p.Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": address}).Want(http.StatusCreated)
 	raw, ok := strings.CutPrefix(made.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		s.T.Fatal("no reservation token")

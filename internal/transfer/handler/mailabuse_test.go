@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -136,4 +137,63 @@ func TestAttackManyRecipients(t *testing.T) {
 	nine.send("a", nil)
 	nine.confirm()
 	ann.Post(s.Transfer+"/reservations", object{"recipients": recipients("ten", 10)}).WantError(transfer.ErrTooManyRecipients)
+}
+
+// TestAttackConfirmationAsPostcard: an upload in the name of a third party mails that party nothing that the uploader wrote.
+func TestAttackConfirmationAsPostcard(t *testing.T) {
+	t.Parallel()
+	s, _ := start(t)
+	victim := "victim@example.org"
+	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", object{"anonSender": "Offer1", "anonEmail": victim, "subject": "Offer2", "message": "Offer3"}).Want(http.StatusCreated)
+	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), path: s.Transfer + "/reservations/" + made.String("uid")}
+	d.Patch(d.path, object{"fields": object{"Offer4": "Offer5"}}).Want(http.StatusOK)
+	d.Post(d.path+"/objects", object{"clientId": "Offer6", "name": "Offer7.html", "intendedSize": 5}).Want(http.StatusCreated)
+	d.Put(d.path+"/objects/Offer6/content", []byte("Offer")).Want(http.StatusOK)
+	d.confirm()
+	m := s.Mail.Wait(t, victim, "Ann", 1)
+	all := m.Subject + m.Text + m.HTML + fmt.Sprint(m.Header)
+	if strings.Contains(all, "Offer") || !strings.Contains(m.Text, "1 file, 5") {
+		t.Errorf("the victim reads: %s", all)
+	}
+}
+
+// TestCheckedSenders: sender.verified is true for accounts, and for an uploader who states a verified address of the account that a
+// uid token or access token names. Mails mark others.
+func TestCheckedSenders(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t)
+	bob := s.SignUp("bob@example.org")
+	named := bob.As(bob.As(bob.ID).Post(s.Identity+"/auth/uid", nil).Want(http.StatusOK).String("token"))
+	unconfirmed := s.SignUpUnconfirmed("cid@example.org")
+	for i, c := range []struct {
+		by       *testkit.Person
+		address  string
+		verified bool
+	}{
+		{s.Stranger(), "bob@example.org", false}, {bob, "Bob@Example.org", true}, {named, "bob@example.org", true}, {bob, "ann@example.com", false},
+		{unconfirmed, "cid@example.org", false},
+	} {
+		d := reserveAs(c.by, c.address)
+		done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
+		uid := done.String("uid")
+		m := s.Mail.Wait(t, "ann@example.com", "/t/", i+1)
+		key := m.Key(t, "/t/")
+		for what, got := range map[string]any{
+			"confirm": done.Value("sender.verified"), "transfer": ann.Get(s.Transfer + "/transfers/" + uid).Value("sender.verified"),
+			"inbox": ann.Get(s.Transfer + "/transfers?limit=1").Value("transfers.0.sender.verified"),
+			"link":  s.Stranger().Get(s.Transfer + "/public/transfers/" + key).Value("sender.verified"),
+			"mail":  !strings.Contains(m.Subject, "address not checked") && !strings.Contains(m.Text, "address not checked"),
+		} {
+			if got != c.verified {
+				t.Errorf("%d: sender.verified is %v in the %s", i, got, what)
+			}
+		}
+	}
+	sent := deliver(ann, object{"recipients": []object{to("dan@example.org")}, "message": "Hello."})
+	if got := s.Stranger().Get(linkTo(s, "dan@example.org")); got.Value("sender.verified") != true {
+		t.Errorf("%s", got.Body)
+	}
+	if got := ann.Get(sent.path); got.Value("sender.verified") != true {
+		t.Errorf("%s", got.Body)
+	}
 }

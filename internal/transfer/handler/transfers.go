@@ -18,10 +18,12 @@ type senderResponse struct {
 	Name  string `json:"name,omitempty"`
 	Email string `json:"email"`
 	UID   string `json:"uid,omitempty"`
+
+	Verified bool `json:"verified"`
 }
 
 func senderFrom(s transfer.Sender) senderResponse {
-	return senderResponse{Name: s.Name, Email: s.Email, UID: uidOrEmpty(s.Person)}
+	return senderResponse{Name: s.Name, Email: s.Email, UID: uidOrEmpty(s.Person), Verified: s.Verified}
 }
 
 type deliveredObjectResponse struct {

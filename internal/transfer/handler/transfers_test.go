@@ -124,15 +124,15 @@ func TestListingTransfers(t *testing.T) {
 func TestMailsOfADelivery(t *testing.T) {
 	t.Parallel()
 	s, _ := start(t)
-	d := reserve(s)
+	d := reserveAs(s.SignUp("sam@example.org"), "sam@example.org")
 	d.Patch(d.path, map[string]any{"subject": "Bridge plans", "message": "As agreed."}).Want(http.StatusOK)
 	d.send("sheet", []byte("%PDF-1.4 sheet"))
 	d.confirm()
 	delivered := s.Mail.Wait(t, "ann@example.com", "Bridge plans", 1)
-	if !strings.Contains(delivered.Text, s.URL+"/t/") {
-		t.Errorf("no link in %s", delivered.Text)
+	if !strings.Contains(delivered.Text, s.URL+"/t/") || !strings.HasPrefix(delivered.Subject, "Sam (sam@example.org) sent you files") {
+		t.Errorf("%s\n%s", delivered.Subject, delivered.Text)
 	}
-	confirmation := s.Mail.Wait(t, "sam@example.com", "sheet.bin", 1)
+	confirmation := s.Mail.Wait(t, "sam@example.org", "sheet.bin", 1)
 	if strings.Contains(confirmation.Text, "Bridge plans") || strings.Contains(confirmation.Text, "As agreed") || !strings.Contains(confirmation.Text, "Ann") {
 		t.Errorf("%s", confirmation.Text)
 	}

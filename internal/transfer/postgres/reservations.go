@@ -14,7 +14,8 @@ const (
 	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
 	m.fields_schema, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
-	coalesce(r.anon_email, '') AS anon_email, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
+	coalesce(r.anon_email, '') AS anon_email,
+	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
 	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r

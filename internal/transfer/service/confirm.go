@@ -10,12 +10,15 @@ import (
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
+
+// firstObjects is how many objects a confirm reads in its transaction: usually all, so that most database errors come before the
+// answer begins.
+const firstObjects = 1000
 
 // Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
 // transfer.ErrConfirmed with the transfer's uid.
@@ -23,7 +26,7 @@ import (
 // transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday.
 func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
-	var first []transfer.Object // first objects; usually all, so that most database errors come before the answer begins
+	var first []transfer.Object
 	var last int64
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, c, uid)
@@ -50,7 +53,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 			return err
 		}
 		t = seen.Transfer
-		if first, last, err = tx.ObjectsAfter(ctx, uid, 0, mail.MaxFiles); err != nil {
+		if first, last, err = tx.ObjectsAfter(ctx, uid, 0, firstObjects); err != nil {
 			return err
 		}
 		for _, d := range n.Deliveries {
@@ -65,7 +68,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
-	return t, s.streamObjects(ctx, uid, first, last, len(first) == mail.MaxFiles), nil
+	return t, s.streamObjects(ctx, uid, first, last, len(first) == firstObjects), nil
 }
 
 // checkConfirmable checks the conditions of a confirm.
@@ -135,6 +138,7 @@ func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 		n.Sender = transfer.Sender{Name: r.Facts.Name, Email: r.Facts.Email, Person: r.Owner}
 		n.SenderManaged = true
 	}
+	n.Sender.Verified = r.SenderVerified()
 	for _, to := range r.Recipients {
 		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Person: to.Person, Name: to.Name, Email: to.Email, Destination: to.Destination}))
 	}

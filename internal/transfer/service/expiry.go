@@ -62,6 +62,7 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	if t.Protection == transfer.ProtectNone {
 		data["subject"], data["fileCount"], data["totalBytes"] = t.Subject, t.ObjectCount, t.TotalBytes
 	}
+	markUnverified(data, t.Sender)
 	m := mail.Message{
 		To: d.Recipient.Email, ToName: d.Recipient.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data, GiveUpAt: t.ExpiresAt,
 	}

@@ -41,6 +41,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 			data["subject"], data["message"] = t.Subject, t.Message
 			data["fileCount"], data["totalBytes"] = t.ObjectCount, t.TotalBytes
 		}
+		markUnverified(data, t.Sender)
 		messages = append(messages, mail.Message{
 			To: d.Email, ToName: d.Name, Locale: locale, TimeZone: zone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
 			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.newLink(r.Facts.Host, d.UID)},
@@ -61,21 +62,34 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	if err != nil || !within {
 		return err
 	}
-	files := make([]mail.File, len(first))
-	for i, o := range first {
-		files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
-	}
 	owner := r.Recipients[0]
 	name := owner.Name
 	if name == "" {
 		name = owner.Email
 	}
-	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		To: t.Sender.Email, ToName: t.Sender.Name, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
-		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "files": files, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
+	m := mail.Message{
+		To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
-	})
+	}
+	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader
+		m.ToName = t.Sender.Name
+		files := make([]mail.File, min(len(first), mail.MaxFiles))
+		for i := range files {
+			o := first[i]
+			files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
+		}
+		m.Data["files"] = files
+	}
+	_, err = s.mailer.Queue(ctx, tx.Tx(), m)
 	return err
+}
+
+// markUnverified marks the data of a mail that shows a sender whose address was not checked.
+func markUnverified(data map[string]any, s transfer.Sender) {
+	if !s.Verified {
+		data["senderUnverified"] = true
+	}
 }
 
 // senderName returns the sender's name, or the address when there is none.

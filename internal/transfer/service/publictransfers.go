@@ -88,6 +88,7 @@ func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
 	now := s.now()
 	m.GiveUpAt = now.Add(codeLifetime)
 	m.Data = map[string]any{"sender": senderName(t.Sender), "expiresAt": m.GiveUpAt}
+	markUnverified(m.Data, t.Sender)
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		today := now.UTC().Truncate(day)
 		set, err := tx.SetCode(ctx, to.UID, s.codeHash(to.UID, code), m.GiveUpAt, today, codesADay)

@@ -309,15 +309,15 @@ func TestEndErasesFailedMails(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.exec(`UPDATE mails SET state = 'failed', finished_at = now(), next_attempt_at = NULL, secret = NULL WHERE template = 'upload-confirmation'`)
-	named := `SELECT count(*) FROM mails WHERE state = 'failed' AND data::text LIKE '%plans.bin%'`
+	named := `SELECT count(*) FROM mails WHERE state = 'failed' AND data::text LIKE '%totalBytes%'`
 	if w.count(named) != 1 {
-		t.Fatal("the upload confirmation does not name the file")
+		t.Fatal("the upload confirmation does not tell the size of the files")
 	}
 	w.advance(31 * 24 * time.Hour)
 	if err := w.ExpireTransfers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if w.count(named) != 0 {
-		t.Error("the transfer has expired, and the name of its file is still stored")
+		t.Error("the transfer has expired, and the size of its files is still stored")
 	}
 }

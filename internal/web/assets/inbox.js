@@ -1,7 +1,7 @@
 // /inbox: received and sent transfers, newest first. New ones appear without a reload.
 
 import {
-  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
+  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
 } from "./ui.js";
 import { F, N, T, bytes, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
@@ -124,7 +124,7 @@ function Entry({ transfer: t, sent, open, onOpen, onChange }) {
   return html`<li class=${`entry ${marks}`}>
     <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
-      <span class="what"><span class="name">${who}</span><span class="dim">${subject}</span></span>
+      <span class="what"><span class="name">${!sent && html`<${Unchecked} sender=${t.sender} /> `}${who}</span><span class="dim">${subject}</span></span>
       <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
       <span class=${`badge ${t.state}`}>${states()[t.state]}</span>
     </button>
@@ -178,7 +178,7 @@ function Facts({ transfer: t, over }) {
   const to = list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">
     ${t.fields && html`<${Answers} fields=${t.fields} />`}
-    <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")}</dd>
+    <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")} <${Unchecked} sender=${t.sender} /></dd>
     ${to && html`<dt>${T("To")}</dt><dd>${to}</dd>`}
     <dt>${T("Delivered")}</dt><dd>${exactly(t.createdAt)}</dd>
     ${t.accessedAt && html`<dt>${T("Opened")}</dt><dd>${exactly(t.accessedAt)}</dd>`}

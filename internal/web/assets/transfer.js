@@ -1,6 +1,6 @@
 // /t/{key}: unlocks a protected transfer, lists its files and downloads them.
 
-import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./i18n.js";
 import { Failure, asAnybody, call, signedIn, transfer } from "./api.js";
 import { Password } from "./signin.js";
@@ -46,7 +46,7 @@ const senderOf = (value) => value.sender?.name || value.sender?.email || T("Some
 function Lock({ value, unlock }) {
   return html`<div class="narrow card">
     <span class="halo small"><${Icon} name="lock" /></span>
-    <h1>${F("Files from %s", senderOf(value))}</h1>
+    <h1>${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></h1>
     ${value.protection === "password" ? html`<${ByPassword} unlock=${unlock} />` : html`<${ByCode} unlock=${unlock} />`}
   </div>`;
 }
@@ -99,7 +99,7 @@ function Opened({ value, token, onExpired, onGone }) {
     }
   };
   return html`<div class="reading card">
-    <p class="kicker">${F("Files from %s", senderOf(value))}</p>
+    <p class="kicker">${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></p>
     <h1>${value.subject || T("Files for you")}</h1>
     ${value.message && html`<${Lines} text=${value.message} />`}
     <p class="dim"><${Icon} name="clock" /> ${F("Available until %s", exactly(value.expiresAt))}</p>

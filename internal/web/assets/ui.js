@@ -112,6 +112,9 @@ export function useFocus(wanted = true) {
 /** The heading of a step that replaces another. It takes the focus, so that screen readers and the keyboard continue there. @param {Props} props */
 export const StepHeading = ({ children }) => html`<h1 ref=${useFocus()} tabindex="-1">${children}</h1>`;
 
+/** The mark of a sender whose address was not checked: anybody may have stated name and address. @param {Props} props */
+export const Unchecked = ({ sender }) => (sender?.verified === false ? html`<span class="badge warn">${T("address not checked")}</span>` : null);
+
 /** Shown while something loads, or when that failed. @param {{error?: unknown}} props */
 export const Waiting = ({ error = null }) =>
   (error ? html`<${Problem} error=${error} />` : html`<p class="loading" role="status">${T("One moment…")}</p>`);
