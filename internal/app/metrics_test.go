@@ -20,6 +20,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // scrape returns the values of /metrics by series, such as `consign_jobs{queue="mail",state="due"}`.
@@ -213,8 +214,8 @@ func TestMetricsOfMails(t *testing.T) {
 // notification.
 func TestMetricsOfRevocations(t *testing.T) {
 	t.Parallel()
-	relay := testkit.NewRelay(t, pgtest.URL(t))
-	first := testkit.New(t, testkit.Through(relay.URL))
+	hop := relay.New(t, pgtest.URL(t))
+	first := testkit.New(t, testkit.Through(hop.URL))
 	second := testkit.New(t, testkit.Beside(first))
 	ann := first.SignUp("ann@example.com")
 	before := scrape(t, second)["consign_revocation_lag_seconds_count"]
@@ -225,7 +226,7 @@ func TestMetricsOfRevocations(t *testing.T) {
 			t.Errorf("lags of %v s", sum)
 		}
 	}
-	relay.Down()
+	hop.Down()
 	eventually(t, "the silence shows", func() bool {
 		got := scrape(t, second)
 		return got["consign_listen_confirmed_age_seconds"] > 1 && got["consign_listen_confirmed"] == 0
@@ -235,7 +236,7 @@ func TestMetricsOfRevocations(t *testing.T) {
 	} else if _, told := got["consign_mails_waiting"]; told {
 		t.Error("without the database the scrape still has consign_mails_waiting")
 	}
-	relay.Up()
+	hop.Up()
 	eventually(t, "it listens again", func() bool {
 		got := scrape(t, second)
 		return got["consign_listen_confirmed"] == 1 && got["consign_database_up"] == 1 && got["consign_listen_confirmed_age_seconds"] < 2

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // TestPostgresOutage: while Postgres is unreachable, everything that needs it answers 503 with Retry-After and nothing
@@ -30,8 +31,8 @@ func TestPostgresOutage(t *testing.T) {
 
 func outage(t *testing.T, silent bool) {
 	first := testkit.New(t)
-	relay := testkit.NewRelay(t, first.DatabaseURL)
-	s := testkit.New(t, testkit.Beside(first), testkit.Through(relay.URL))
+	hop := relay.New(t, first.DatabaseURL)
+	s := testkit.New(t, testkit.Beside(first), testkit.Through(hop.URL))
 	ann := first.SignUp("ann@example.com").At(s)
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 	sam, reservation := reserve(s.Stranger(), "dr-ann", 200_000)
@@ -50,9 +51,9 @@ func outage(t *testing.T, silent bool) {
 	body.drained()
 
 	if silent {
-		relay.Freeze()
+		hop.Freeze()
 	} else {
-		relay.Down()
+		hop.Down()
 	}
 	body.give(data[150_000:])
 	body.end()
@@ -96,7 +97,7 @@ func outage(t *testing.T, silent bool) {
 	s.Stranger().Get("/healthz").Want(http.StatusOK)
 	s.Stranger().Get(s.Identity + "/auth/keys").Want(http.StatusOK) // nothing of it is in the database
 
-	relay.Up()
+	hop.Up()
 	eventually(t, "the server is ready again", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 	finish(t, sam, reservation, data)

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 func open(t *testing.T, url string) *database.DB {
@@ -245,12 +246,12 @@ func TestClassify(t *testing.T) {
 
 func TestPoolSurvivesCuts(t *testing.T) {
 	t.Parallel()
-	hop, through := newRelay(t, pgtest.URL(t))
-	db := open(t, through)
+	hop := relay.New(t, pgtest.URL(t))
+	db := open(t, hop.URL)
 	put(t, db.Pool, "a")
 
 	err := db.InTx(t.Context(), func(tx database.Tx) error {
-		hop.cut()
+		hop.Cut()
 		_, err := tx.Exec(t.Context(), insert, "b")
 		return err
 	})
@@ -262,15 +263,15 @@ func TestPoolSurvivesCuts(t *testing.T) {
 		t.Errorf("%d rows, want 1", n)
 	}
 
-	hop.freeze()
+	hop.Freeze()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = db.Pool.Exec(ctx, "SELECT 1")
 	if got := database.Classify(err); !errors.Is(got, fault.ErrUnavailable) {
 		t.Errorf("no answer before the deadline is %v", got)
 	}
-	hop.cut()
-	hop.thaw()
+	hop.Cut()
+	hop.Up()
 	eventually(t, "works again", func() bool { return db.Pool.Ping(t.Context()) == nil })
 }
 

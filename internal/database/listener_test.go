@@ -11,6 +11,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // eventually waits until a condition that another goroutine establishes is true.
@@ -41,7 +42,7 @@ func run(t *testing.T, l *database.Listener) {
 func TestListenerConnectsEarly(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	listeners := func() (pids []int) {
 		if err := conn.QueryRow(t.Context(), `
 			SELECT array(SELECT pid FROM pg_stat_activity
@@ -99,7 +100,7 @@ func TestListenerOfAnotherDatabase(t *testing.T) {
 func TestListenerDelivers(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	got := make(chan string, 10)
 	var loads atomic.Int32
 	l := database.NewListener(url, discard(), time.Now)
@@ -128,27 +129,27 @@ func TestListenerDelivers(t *testing.T) {
 func TestListenerNoticesSilentCut(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
-	hop, through := newRelay(t, url)
+	hop := relay.New(t, url)
 	var loads atomic.Int32
-	l := database.NewListener(through, discard(), time.Now)
+	l := database.NewListener(hop.URL, discard(), time.Now)
 	got := make(chan string, 10)
 	l.Handle("c", func(p string) { got <- p }, func(context.Context) error { loads.Add(1); return nil })
 	run(t, l)
 	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 
-	hop.freeze()
+	hop.Freeze()
 	frozen := time.Now()
 	eventually(t, "unconfirmed", func() bool { return !l.ConfirmedWithin(time.Second) })
 	if d := time.Since(frozen); d > 1500*time.Millisecond {
 		t.Errorf("noticed a silent cut after %v", d)
 	}
-	if err := database.Notify(t.Context(), connect(t, url), "c", "missed or not"); err != nil {
+	if err := database.Notify(t.Context(), pgtest.Connect(t, url), "c", "missed or not"); err != nil {
 		t.Fatal(err)
 	}
 
 	before := loads.Load()
-	hop.cut()
-	hop.thaw()
+	hop.Cut()
+	hop.Up()
 	eventually(t, "confirmed again", func() bool { return l.ConfirmedWithin(time.Second) })
 	if loads.Load() == before {
 		t.Error("confirmed again without loading what was missed")
@@ -157,14 +158,14 @@ func TestListenerNoticesSilentCut(t *testing.T) {
 
 func TestListenerReconnects(t *testing.T) {
 	t.Parallel()
-	hop, through := newRelay(t, pgtest.EmptyURL(t))
+	hop := relay.New(t, pgtest.EmptyURL(t))
 	var loads atomic.Int32
-	l := database.NewListener(through, discard(), time.Now)
+	l := database.NewListener(hop.URL, discard(), time.Now)
 	l.Handle("c", nil, func(context.Context) error { loads.Add(1); return nil })
 	run(t, l)
 	for want := int32(1); want <= 3; want++ {
 		eventually(t, "connected", func() bool { return loads.Load() >= want && l.ConfirmedWithin(time.Second) })
-		hop.cut()
+		hop.Cut()
 	}
 }
 

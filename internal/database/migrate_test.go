@@ -3,6 +3,7 @@ package database_test
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/migrations"
 )
 
 func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -80,11 +82,7 @@ func TestMigrateManyAtOnce(t *testing.T) {
 // TestMigrateRefusesOtherEncodings: in other encodings Postgres folds and truncates UTF-8 text byte by byte.
 func TestMigrateRefusesOtherEncodings(t *testing.T) {
 	t.Parallel()
-	conn, err := pgx.Connect(t.Context(), pgtest.EmptyURL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.Background()) }()
+	conn := pgtest.Connect(t, pgtest.EmptyURL(t))
 	name := conn.Config().Database + "_ascii"
 	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+" ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"); err != nil {
 		t.Fatal(err)
@@ -106,7 +104,7 @@ func TestMigrateRefusesOtherEncodings(t *testing.T) {
 func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_lock($1)", int64(0x636f6e7369676e)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +127,7 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	if err := database.MigrateFilesTo(t.Context(), url, 10); err != nil {
 		t.Fatal(err)
 	}
-	backup, err := connect(t, url).Begin(t.Context())
+	backup, err := pgtest.Connect(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +136,7 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	}
 	migrated := make(chan error, 1)
 	go func() { migrated <- database.Migrate(t.Context(), url, discard()) }()
-	reader, waits := connect(t, url), false
+	reader, waits := pgtest.Connect(t, url), false
 	for deadline := time.Now().Add(10 * time.Second); !waits && time.Now().Before(deadline); {
 		if err := reader.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 			WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock' AND NOT l.granted)`).Scan(&waits); err != nil {
@@ -169,7 +167,7 @@ func TestEveryConstraintIsNamed(t *testing.T) {
 	if err != nil || len(hash) != 64 {
 		t.Fatalf("SchemaHash = %q, %v", hash, err)
 	}
-	conn := connect(t, pgtest.URL(t))
+	conn := pgtest.Connect(t, pgtest.URL(t))
 	rows, err := conn.Query(t.Context(), `
 		SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
 		WHERE relnamespace = 'public'::regnamespace AND contype <> 'n'
@@ -189,22 +187,30 @@ func TestEveryConstraintIsNamed(t *testing.T) {
 	}
 }
 
-func connect(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
-
 func tables(t *testing.T, url string) int {
 	t.Helper()
 	var n int
-	err := connect(t, url).QueryRow(t.Context(), "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace").Scan(&n)
+	err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace").Scan(&n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// migrationText returns all migrations as one text.
+func migrationText(t *testing.T) string {
+	t.Helper()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range names {
+		content, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	return all.String()
 }

@@ -10,19 +10,20 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // TestPatience: a Postgres that keeps its connections and does not answer is unavailable, and so is a pool without a free connection.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	relay, url := newRelay(t, pgtest.URL(t))
+	hop := relay.New(t, pgtest.URL(t))
 	const limit = 200 * time.Millisecond
-	db, err := database.OpenImpatient(t.Context(), url, 1, limit)
+	db, err := database.OpenImpatient(t.Context(), hop.URL, 1, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		relay.thaw()
+		hop.Up()
 		db.Close()
 	})
 	unavailable := func(what string, err error) {
@@ -42,7 +43,7 @@ func TestPatience(t *testing.T) {
 	})
 	unavailable("no connection left", err)
 
-	relay.freeze()
+	hop.Freeze()
 	began := time.Now()
 	_, err = db.Pool.Exec(t.Context(), "SELECT 1")
 	unavailable("a statement", err)
@@ -53,7 +54,7 @@ func TestPatience(t *testing.T) {
 	if took := time.Since(began); took > 20*limit {
 		t.Errorf("it took %v to find out", took)
 	}
-	relay.thaw()
+	hop.Up()
 	eventually(t, "Postgres answers again", func() bool {
 		_, err := db.Pool.Exec(t.Context(), "SELECT 1")
 		return err == nil

@@ -22,7 +22,7 @@ import (
 func TestUpgradeKeepsData(t *testing.T) {
 	t.Parallel()
 	url := pgtest.EmptyURL(t)
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	versions, err := database.MigrationVersions(t.Context(), url)
 	if err != nil || len(versions) < 7 {
 		t.Fatalf("versions %v, %v", versions, err)
@@ -74,7 +74,7 @@ func TestUpgradeFindsAccents(t *testing.T) {
 	if err := database.MigrateFilesTo(t.Context(), url, 9); err != nil {
 		t.Fatal(err)
 	}
-	conn := connect(t, url)
+	conn := pgtest.Connect(t, url)
 	if _, err := conn.Exec(t.Context(), `
 		WITH r AS (
 			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)

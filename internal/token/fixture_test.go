@@ -3,17 +3,9 @@ package token
 import (
 	"bytes"
 	"context"
-	"io"
 	"log/slog"
-	"net"
-	"net/url"
-	"strconv"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -157,123 +149,6 @@ func claimsOf(k Kind) Claims {
 }
 
 var allKinds = []Kind{KindID, KindMFA, KindAccess, KindPickup, KindPreflight, KindUID, KindReservation, KindDownload}
-
-// relay forwards TCP connections to a Postgres, until it is told to fail.
-type relay struct {
-	listener      net.Listener
-	network, addr string
-
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	cut    bool
-	frozen chan struct{} // closed while bytes flow
-}
-
-// newRelay returns a relay to the database at url, and the URL that leads through it.
-func newRelay(t testing.TB, dsn string) (*relay, string) {
-	t.Helper()
-	cfg, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{listener: l, conns: map[net.Conn]struct{}{}, frozen: make(chan struct{})}
-	close(r.frozen)
-	r.network, r.addr = pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	go r.accept()
-	t.Cleanup(func() {
-		l.Close()
-		r.Cut(true)
-		r.Freeze(false)
-	})
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(cfg.User, cfg.Password), Path: cfg.Database,
-		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)),
-		RawQuery: "sslmode=disable",
-	}
-	return r, u.String()
-}
-
-func (r *relay) accept() {
-	for {
-		client, err := r.listener.Accept()
-		if err != nil {
-			return
-		}
-		var d net.Dialer
-		server, err := d.DialContext(context.Background(), r.network, r.addr)
-		if err != nil || !r.keep(client, server) {
-			client.Close()
-			if server != nil {
-				server.Close()
-			}
-			continue
-		}
-		go r.pipe(client, server)
-		go r.pipe(server, client)
-	}
-}
-
-func (r *relay) keep(conns ...net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cut {
-		return false
-	}
-	for _, c := range conns {
-		r.conns[c] = struct{}{}
-	}
-	return true
-}
-
-func (r *relay) pipe(to io.WriteCloser, from io.ReadCloser) {
-	defer to.Close()
-	defer from.Close()
-	buf := make([]byte, 4096)
-	for {
-		n, err := from.Read(buf)
-		r.mu.Lock()
-		gate := r.frozen
-		r.mu.Unlock()
-		<-gate
-		if _, werr := to.Write(buf[:n]); err != nil || werr != nil {
-			return
-		}
-	}
-}
-
-// Cut drops all connections and refuses new ones, or lets them in again.
-func (r *relay) Cut(cut bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cut = cut
-	if cut {
-		for c := range r.conns {
-			c.Close()
-			delete(r.conns, c)
-		}
-	}
-}
-
-// Freeze holds back every byte without closing anything, as a router does that lost its way; or lets them flow again.
-func (r *relay) Freeze(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.frozen:
-		if on {
-			r.frozen = make(chan struct{})
-		}
-	default:
-		if !on {
-			close(r.frozen)
-		}
-	}
-}
 
 func testURL(t testing.TB) string {
 	t.Helper()

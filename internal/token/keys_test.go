@@ -10,6 +10,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 func TestJWKS(t *testing.T) {
@@ -160,14 +161,14 @@ func TestRevokeKey(t *testing.T) {
 func TestRevokeKeyWithoutListener(t *testing.T) {
 	t.Parallel()
 	url := testURL(t)
-	relay, through := newRelay(t, url)
+	hop := relay.New(t, url)
 	a := newReplica(t, url, replicaOptions{})
-	b := newReplica(t, url, replicaOptions{listenURL: through})
+	b := newReplica(t, url, replicaOptions{listenURL: hop.URL})
 	raw := a.issue(t, KindReservation, claimsOf(KindReservation))
 	if _, err := b.verifier.Verify(t.Context(), raw); err != nil {
 		t.Fatal(err)
 	}
-	relay.Freeze(true)
+	hop.Freeze()
 	if err := a.ring.Revoke(t.Context(), a.ring.current(purposeSession).KID); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // untilEnded waits until the replica refuses raw with ErrEnded. It returns the time that took.
@@ -140,13 +141,13 @@ func TestRevocationBeforeStart(t *testing.T) {
 // revocation within a second.
 func TestRevocationWithoutListener(t *testing.T) {
 	t.Parallel()
-	for name, cut := range map[string]func(r *relay, off bool){"closed": (*relay).Cut, "silent": (*relay).Freeze} {
+	for name, cut := range map[string]func(*relay.Relay){"closed": (*relay.Relay).Down, "silent": (*relay.Relay).Freeze} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := testURL(t)
-			relay, through := newRelay(t, url)
+			hop := relay.New(t, url)
 			a := newReplica(t, url, replicaOptions{})
-			b := newReplica(t, url, replicaOptions{listenURL: through})
+			b := newReplica(t, url, replicaOptions{listenURL: hop.URL})
 			start(t, b.revocations.Run)
 			session, person, untouched := claimsOf(KindAccess), claimsOf(KindAccess), claimsOf(KindAccess)
 			var raws []string
@@ -162,7 +163,7 @@ func TestRevocationWithoutListener(t *testing.T) {
 			ended, cancel := b.revocations.Watch(caller)
 			defer cancel()
 
-			cut(relay, true)
+			cut(hop)
 			began := time.Now()
 			a.publish(t, Revocation{Session: session.Session}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
 			untilEnded(t, b, raws[0])
@@ -175,7 +176,7 @@ func TestRevocationWithoutListener(t *testing.T) {
 			}
 			b.accepts(t, raws[2])
 
-			cut(relay, false)
+			hop.Up()
 			eventually(t, 10*time.Second, func() bool { return b.listener.ConfirmedWithin(confirmLimit) })
 			if _, err := b.verifier.Verify(t.Context(), raws[0]); !errors.Is(err, ErrEnded) {
 				t.Errorf("after the connection came back: %v", err)

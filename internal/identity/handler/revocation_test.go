@@ -3,18 +3,13 @@ package handler_test
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 // revocationLimit is what contract 2.4 grants; slack is for a machine that runs other tests at the same time.
@@ -25,14 +20,14 @@ const revocationLimit = time.Second
 func TestRevocationReachesReplicas(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
-	relayed, way := newRelay(t, first.DatabaseURL)
+	hop := relay.New(t, first.DatabaseURL)
 	second := testkit.New(t, testkit.Beside(first))
-	third := testkit.New(t, testkit.Beside(first), testkit.Env("CONSIGN_LISTEN_DATABASE_URL", relayed))
+	third := testkit.New(t, testkit.Beside(first), testkit.Env("CONSIGN_LISTEN_DATABASE_URL", hop.URL))
 	ann := first.SignUp("ann@example.com")
 	for _, s := range []*testkit.Server{first, second, third} {
 		ann.At(s).Get(s.Identity + "/profile").Want(http.StatusOK)
 	}
-	way.cut()
+	hop.Down()
 	bystander := ann.Login()
 	out := time.Now()
 	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
@@ -124,71 +119,4 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 	stop()
 	running.Wait()
-}
-
-// relay is a TCP way to a Postgres that can be cut.
-type relay struct {
-	mu    sync.Mutex
-	conns []net.Conn
-	gone  bool
-}
-
-// newRelay returns a URL that leads to the database at dsn through a relay.
-func newRelay(t *testing.T, dsn string) (string, *relay) {
-	t.Helper()
-	cfg, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{}
-	t.Cleanup(func() {
-		l.Close()
-		r.cut()
-	})
-	network, address := pgconn.NetworkAddress(cfg.Host, cfg.Port)
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := (&net.Dialer{}).DialContext(context.Background(), network, address)
-			if err != nil || !r.keep(client, server) {
-				client.Close()
-				continue
-			}
-			go func() { _, _ = io.Copy(client, server); client.Close() }()
-			go func() { _, _ = io.Copy(server, client); server.Close() }()
-		}
-	}()
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(cfg.User, cfg.Password), Path: cfg.Database, RawQuery: "sslmode=disable",
-		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)),
-	}
-	return u.String(), r
-}
-
-func (r *relay) keep(client, server net.Conn) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.conns = append(r.conns, client, server)
-	if r.gone {
-		client.Close()
-		server.Close()
-	}
-	return !r.gone
-}
-
-// cut ends every connection and lets no other begin.
-func (r *relay) cut() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.gone = true
-	for _, c := range r.conns {
-		c.Close()
-	}
 }

@@ -51,6 +51,17 @@ func EmptyURL(t testing.TB) string {
 	return create(t, false)
 }
 
+// Connect returns a connection to the database at url, closed when the test is over.
+func Connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
 // server is the shared cluster as this process sees it.
 type server struct {
 	cluster  *localpg.Cluster

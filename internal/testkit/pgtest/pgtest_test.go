@@ -13,16 +13,6 @@ import (
 	"github.com/consign-dev/consign/internal/localpg"
 )
 
-func connectTo(t *testing.T, url string) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
-}
-
 // pending reports whether the database at url lacks a migration of this program.
 func pending(t *testing.T, url string) (bool, error) {
 	t.Helper()
@@ -45,7 +35,7 @@ func TestDatabasesAreFreshAndSeparate(t *testing.T) {
 			if pending, err := pending(t, url); err != nil || pending {
 				t.Errorf("Pending = %v, %v", pending, err)
 			}
-			conn := connectTo(t, url)
+			conn := Connect(t, url)
 			tag, err := conn.Exec(t.Context(), "INSERT INTO settings (name, value) VALUES ('mine', 'true')")
 			if err != nil || tag.RowsAffected() != 1 {
 				t.Error(err)
@@ -103,7 +93,7 @@ func ownCluster(t *testing.T) *localpg.Cluster {
 func TestSweepAndWatchdog(t *testing.T) {
 	t.Parallel()
 	cluster := ownCluster(t)
-	conn := connectTo(t, cluster.URL("postgres"))
+	conn := Connect(t, cluster.URL("postgres"))
 	now := time.Unix(1_800_000_000, 0)
 	for _, sql := range []string{
 		"CREATE DATABASE test_1799990000_1_1", "CREATE DATABASE test_1799999000_1_1", "CREATE DATABASE test_me",

@@ -1,4 +1,5 @@
-package testkit
+// Package relay provides a TCP hop in front of a test's database. It needs no server, so every package's tests can import it.
+package relay
 
 import (
 	"io"
@@ -22,8 +23,8 @@ type Relay struct {
 	conns    map[net.Conn]struct{}
 }
 
-// NewRelay starts a relay to the database at url, ended with the test.
-func NewRelay(t testing.TB, database string) *Relay {
+// New starts a relay to the database at url, ended with the test.
+func New(t testing.TB, database string) *Relay {
 	t.Helper()
 	u, err := url.Parse(database)
 	if err != nil {
@@ -53,6 +54,15 @@ func (r *Relay) Down() {
 	defer r.mu.Unlock()
 	r.down, r.frozen = true, false
 	r.changed.Broadcast()
+	for c := range r.conns {
+		_ = c.Close()
+	}
+}
+
+// Cut cuts every connection and accepts new ones.
+func (r *Relay) Cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for c := range r.conns {
 		_ = c.Close()
 	}
