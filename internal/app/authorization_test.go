@@ -24,7 +24,7 @@ var authorization = map[string][]string{
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
 		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",
 		"POST /id/v3/oidc/auth", "POST /id/v3/oidc/auth/implicit", "POST /id/v3/oidc/auth/code", "POST /id/v3/oidc/auth/form", "GET /id/v3/oidc/auth/logout",
-		"GET /transfer/v2/environment", "GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",
+		"GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",
 		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
 	},
 	"id signup": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
@@ -64,7 +64,7 @@ var authorization = map[string][]string{
 	},
 	"none cookie access": {"POST /transfer/v2/public/transfers/{key}/access"},
 	"none id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
-		"GET /transfer/v2/public/transfers/{key}",
+		"GET /transfer/v2/environment", "GET /transfer/v2/public/transfers/{key}",
 	},
 	"download": {
 		"POST /transfer/v2/public/transfers/{key}/otk",

@@ -56,6 +56,8 @@ type Terms struct {
 	TransferLimit      int     // new-transfer bucket: capacity
 	TransferDrain      float64 // new-transfer bucket: drain rate in tokens a second
 	OrganizationLimit  int64   // bytes a month; negative: none
+	StorageLimit       int64   // bytes stored at a time; negative: none
+	StorageHeld        int64
 	Adminunit
 }
 
@@ -89,9 +91,14 @@ func (o Owner) SubscriptionVolumeExceeded() bool {
 	return o.OrganizationLimit >= 0 && o.OrganizationHeld >= o.OrganizationLimit
 }
 
-// VolumeExceeded reports whether either volume is used up.
+// StorageExceeded reports whether the organization's storage volume is used up.
+func (o Owner) StorageExceeded() bool {
+	return o.StorageLimit >= 0 && o.StorageHeld >= o.StorageLimit
+}
+
+// VolumeExceeded reports whether one of the volumes is used up.
 func (o Owner) VolumeExceeded() bool {
-	return o.PersonalVolumeExceeded() || o.SubscriptionVolumeExceeded()
+	return o.PersonalVolumeExceeded() || o.SubscriptionVolumeExceeded() || o.StorageExceeded()
 }
 
 // PublicMailbox is a mailbox with its owner.
@@ -143,20 +150,35 @@ func (m PublicMailbox) Protection() Protection {
 	return ProtectNone
 }
 
-// Rejection returns why the mailbox accepts no new reservation, apart from its owner's rate limit.
-// Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume.
-func (m PublicMailbox) Rejection() error {
+// Unavailable is why a mailbox accepts no new reservations; empty: it accepts them (contract 4.2).
+type Unavailable string
+
+// The values of Unavailable.
+const (
+	ServiceDisabled Unavailable = "serviceDisabled"
+	RoleMissing     Unavailable = "roleMissing"
+	OwnerAbsent     Unavailable = "absent"
+	VolumeUsedUp    Unavailable = "volume"
+)
+
+// Unavailable returns why the mailbox accepts no new reservation, apart from its owner's rate limit, and the error that
+// refuses one. Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume.
+func (m PublicMailbox) Unavailable() (Unavailable, error) {
 	switch {
-	case !m.Owner.ServiceEnabled || !m.Owner.MayTransfer():
-		return ErrServiceDisabled
+	case !m.Owner.ServiceEnabled:
+		return ServiceDisabled, ErrServiceDisabled
+	case !m.Owner.MayTransfer():
+		return RoleMissing, ErrServiceDisabled
 	case m.Absent:
-		return ErrAbsent
+		return OwnerAbsent, ErrAbsent
 	case m.Owner.PersonalVolumeExceeded():
-		return ErrPersonalVolume
+		return VolumeUsedUp, ErrPersonalVolume
 	case m.Owner.SubscriptionVolumeExceeded():
-		return ErrSubscriptionVolume
+		return VolumeUsedUp, ErrSubscriptionVolume
+	case m.Owner.StorageExceeded():
+		return VolumeUsedUp, ErrStorageVolume
 	}
-	return nil
+	return "", nil
 }
 
 // Month returns the first day of t's calendar month (UTC), the unit of volumes.

@@ -25,7 +25,7 @@ func adminunitFrom(u transfer.Adminunit) adminunitResponse {
 	}
 }
 
-// getAdminunit handles GET /adminunit.
+// getAdminunit handles GET /adminunit, which every member may read.
 func (h *Handler) getAdminunit(w http.ResponseWriter, r *http.Request) error {
 	u, err := h.service.Adminunit(r.Context(), caller(r))
 	if err != nil {

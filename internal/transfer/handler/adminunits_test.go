@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -19,8 +20,11 @@ func TestAdminunit(t *testing.T) {
 	if read.Value("defaultTtl") != 7.0 || read.Value("maxRecipients") != 100.0 || read.String("protectionLevel") != "none" {
 		t.Errorf("%s", read.Body)
 	}
+	if got := bob.Get(unit).Want(http.StatusOK); string(got.Body) != string(read.Body) {
+		t.Errorf("a member reads %s", got.Body)
+	}
+	eve.Get(unit).WantError(transfer.ErrNotFound)
 	for _, p := range []*testkit.Person{bob, eve} {
-		p.Get(unit).WantError(transfer.ErrAdminRole)
 		p.Put(unit, object{}).WantError(transfer.ErrAdminRole)
 	}
 	for member, value := range map[string]any{
@@ -83,7 +87,43 @@ func TestAdminunit(t *testing.T) {
 		t.Errorf("absent members did not return to their defaults: %s", reset.Body)
 	}
 	goOn(ann, ann.Delete(acme.path).Want(http.StatusNoContent))
-	ann.Get(unit).WantError(transfer.ErrAdminRole)
+	ann.Get(unit).WantError(transfer.ErrNotFound)
+}
+
+// TestMembersSendByTheirOrganizationsSettings: a member sends with the values that the environment offers, also when the
+// organization has no hostname of its own.
+func TestMembersSendByTheirOrganizationsSettings(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, eve := office(t)
+	environment := s.Transfer + "/environment"
+	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "protectionLevel": "password", "priorityEnabled": false}).Want(http.StatusOK)
+	offered := bob.Get(environment).Want(http.StatusOK)
+	if offered.Value("defaultTtl") != 4.0 || offered.String("protectionLevel") != "password" || offered.Value("priorityEnabled") != false {
+		t.Errorf("a member is offered %s", offered.Body)
+	}
+	begin(bob, object{"ttl": offered.Value("availableTtl.0"), "protection": offered.String("protectionLevel"), "password": "vermilion"})
+	for name, p := range map[string]*testkit.Person{"nobody": s.Stranger(), "no member": eve} {
+		if got := p.Get(environment).Want(http.StatusOK); got.Value("defaultTtl") != 7.0 || got.String("protectionLevel") != "none" {
+			t.Errorf("%s is offered %s", name, got.Body)
+		}
+	}
+	d, _ := begin(bob, nil)
+	if got := d.Get(environment).Want(http.StatusOK); got.Value("defaultTtl") != 7.0 {
+		t.Errorf("with a token of another kind: %s", got.Body)
+	}
+	s.Stranger().As("rubbish").Get(environment).WantError(token.ErrInvalid)
+
+	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+		t.Fatal(err)
+	}
+	for host, p := range map[string]*testkit.Person{"localhost": bob, "files.acme.test": s.Stranger()} {
+		if got := p.With("Host", host).Get(environment).Want(http.StatusOK); got.Value("defaultTtl") != 4.0 {
+			t.Errorf("at %s: %s", host, got.Body)
+		}
+	}
+	if got := eve.With("Host", "files.acme.test").Get(environment).Want(http.StatusOK); got.Value("defaultTtl") != 7.0 {
+		t.Errorf("who is no member is offered, at the organization's host, %s", got.Body)
+	}
 }
 
 // TestEnvironmentFollowsTheAdminunit asks two replicas on an organization's host for a change made on one of them.

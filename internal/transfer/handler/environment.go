@@ -23,7 +23,7 @@ type encodedEnvironment struct {
 	json []byte
 }
 
-// getEnvironment handles GET /environment.
+// getEnvironment handles GET /environment. An access token selects the settings of the caller's organization.
 func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.service.Environment(r.Context(), caller(r))
 	if err != nil {

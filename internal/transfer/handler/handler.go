@@ -99,8 +99,9 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 // adminunitRoutes holds the settings and the usage of an organization.
 func (h *Handler) adminunitRoutes() []httpapi.Route {
 	access := token.NeedAccess
+	person := access.IgnoreOthers().Unverified().WithoutFactor()
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: "/environment", Auth: person, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: "/adminunit", Auth: access, Handler: h.getAdminunit},
 		{Method: "PUT", Pattern: "/adminunit", Auth: access, Handler: h.putAdminunit},
 		{Method: "GET", Pattern: "/usage", Auth: access, Handler: h.getUsage},

@@ -29,15 +29,18 @@ type mailboxResponse struct {
 	MaxFiles                  int32           `json:"maxFiles"`
 	MaxFileSizeMB             int64           `json:"maxFileSizeMb"`
 	VolumeLimitExceeded       bool            `json:"volumeLimitExceeded"`
+	Available                 bool            `json:"available"`
+	UnavailableReason         string          `json:"unavailableReason,omitempty"`
 }
 
 // mailboxFrom returns the public view of a mailbox.
 func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
+	reason, _ := m.Unavailable()
 	b := mailboxResponse{
-		UID: m.Person.String(), Secure: m.Secure, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
+		UID: m.Person.String(), Secure: m.Protection() == transfer.ProtectIdentity, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
-		VolumeLimitExceeded: m.Owner.VolumeExceeded(),
+		VolumeLimitExceeded: m.Owner.VolumeExceeded(), Available: reason == "", UnavailableReason: string(reason),
 	}
 	if b.MIMETypeFilterEnabled {
 		b.MIMETypeFilterDescription = strings.Join(m.MIMETypeFilter, ", ")
@@ -45,9 +48,11 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	return b
 }
 
-// ownMailboxFrom returns the owner's view of a mailbox.
+// ownMailboxFrom returns the owner's view of a mailbox. Its secure is the owner's own setting: a client sends it back, and
+// the adminunit's level must not become the owner's choice.
 func ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxFrom(m)
+	b.Secure = m.Secure
 	b.MIMETypeFilter = m.MIMETypeFilter
 	return b
 }

@@ -194,3 +194,99 @@ func TestPublicMailboxKeys(t *testing.T) {
 	sam.Put(public+"ann", nil).Want(http.StatusMethodNotAllowed)
 	sam.With("Accept", "text/html").Get(public + "ann").Want(http.StatusNotAcceptable)
 }
+
+// TestMailboxSaysWhyItTakesNothing: what GET says is what POST does, for every reason a mailbox can have.
+func TestMailboxSaysWhyItTakesNothing(t *testing.T) {
+	t.Parallel()
+	s, acme, ann, bob, _ := office(t)
+	public, sam := s.Transfer+"/public/mailbox/bob", s.Stranger()
+	group := s.Transfer + "/public/mailboxgroup/" + ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated).String("uid")
+	limit := func(assignment string) func() error {
+		return func() error { return s.App.Identity.SetLimits(t.Context(), acme.uid, []string{assignment}) }
+	}
+	person := func(assignment string) func() error {
+		return func() error {
+			return s.App.Identity.SetPersonLimits(t.Context(), "bob@example.com", []string{assignment})
+		}
+	}
+	roles := func(roles ...string) func() error {
+		return func() error { return s.App.Identity.SetMember(t.Context(), acme.uid, "bob@example.com", roles) }
+	}
+	absent := func(is bool) func() error {
+		return func() error {
+			renew(bob)
+			bob.Put(s.Transfer+"/mailbox", object{"vanityLink": "bob", "absent": is}).Want(http.StatusOK)
+			return nil
+		}
+	}
+	for _, c := range []struct {
+		change, undo func() error
+		reason       any
+		refusal      *fault.Error
+		volume       bool
+	}{
+		{limit("serviceEnabled=off"), limit("serviceEnabled=on"), "serviceDisabled", transfer.ErrServiceDisabled, false},
+		{roles(), roles(use), "roleMissing", transfer.ErrServiceDisabled, false},
+		{absent(true), absent(false), "absent", transfer.ErrAbsent, false},
+		{person("uploadVolumeGb=0"), person("uploadVolumeGb=default"), "volume", transfer.ErrPersonalVolume, true},
+		{limit("transferVolumeGb=0"), limit("transferVolumeGb=1"), "volume", transfer.ErrSubscriptionVolume, true},
+		{limit("storageVolumeGb=0"), limit("storageVolumeGb=1"), "volume", transfer.ErrStorageVolume, true},
+	} {
+		for _, undone := range []bool{false, true} {
+			change := c.change
+			if undone {
+				change = c.undo
+			}
+			if err := change(); err != nil {
+				t.Fatal(err)
+			}
+			s.App.Transfer.ForgetOrganizations() // without waiting for the notification
+			for path, at := range map[string]string{public: "", group: "mailboxes.0."} {
+				got := sam.Get(path).Want(http.StatusOK)
+				var reason any
+				if !undone {
+					reason = c.reason
+				}
+				if got.Value(at+"available") != undone || got.Value(at+"unavailableReason") != reason || got.Value(at+"volumeLimitExceeded") != (c.volume && !undone) {
+					t.Errorf("%v, undone %t: %s", c.reason, undone, got.Body)
+				}
+			}
+			if undone {
+				sam.Post(public, nil).Want(http.StatusCreated)
+				continue
+			}
+			sam.Post(public, nil).WantError(c.refusal)
+			renew(bob)
+			if got := bob.Get(s.Transfer + "/mailbox").Want(http.StatusOK); got.Value("available") != false || got.Value("unavailableReason") != c.reason {
+				t.Errorf("the owner sees %s", got.Body)
+			}
+		}
+	}
+}
+
+// renew replaces a person's tokens, also after a change of roles, which lets each ID token be used once more.
+func renew(p *testkit.Person) {
+	p.Server.T.Helper()
+	goOn(p, p.As(p.ID).Post(p.Server.Identity+"/auth/upgrade", nil).Want(http.StatusOK))
+}
+
+// TestMailboxIsSecureByTheOrganization: secure tells a visitor how transfers are protected. The owner's own setting stays.
+func TestMailboxIsSecureByTheOrganization(t *testing.T) {
+	t.Parallel()
+	s, _, ann, bob, _ := office(t)
+	public := s.Transfer + "/public/mailbox/bob"
+	for level, want := range map[string]bool{"password": true, "recipientAuthentication": true, "none": false} {
+		ann.Put(s.Transfer+"/adminunit", object{"protectionLevel": level}).Want(http.StatusOK)
+		if got := s.Stranger().Get(public).Want(http.StatusOK); got.Value("secure") != want {
+			t.Errorf("%s: %s", level, got.Body)
+		}
+		protection := map[bool]string{true: "recipientAuthentication", false: "none"}[want]
+		if got := s.Stranger().Post(public, nil).Want(http.StatusCreated); got.String("protection") != protection {
+			t.Errorf("%s: %s", level, got.Body)
+		}
+		own := bob.Get(s.Transfer + "/mailbox").Want(http.StatusOK)
+		if own.Value("secure") != false {
+			t.Errorf("%s, to the owner: %s", level, own.Body)
+		}
+	}
+}

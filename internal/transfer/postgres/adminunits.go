@@ -34,10 +34,12 @@ const adminunitColumns = `a.available_ttl, coalesce(a.default_ttl, 0) AS default
 	coalesce(a.protection_level, '') AS protection_level, coalesce(a.max_files, 0) AS max_files,
 	coalesce(a.max_file_size_mb, 0) AS max_file_size_mb, coalesce(a.max_recipients, 0) AS max_recipients`
 
-// Adminunit returns an organization's settings for transfers, the defaults d where it has none.
+// Adminunit returns an organization's settings for transfers, those of the free one for the zero organization, and the
+// defaults d where it has none.
 func (s *Store) Adminunit(ctx context.Context, o id.Organization, d transfer.Adminunit) (transfer.Adminunit, error) {
 	u, err := database.One[transfer.Adminunit](ctx, s.q, "read adminunit", nil,
-		`SELECT `+adminunitColumns+` FROM transfer.adminunits a WHERE a.organization = $1`, o)
+		`SELECT `+adminunitColumns+` FROM transfer.adminunits a
+		WHERE a.organization = coalesce($1, (SELECT f.organization FROM directory.organizations f WHERE f.free))`, database.Null(o))
 	if u.DefaultTTL == 0 {
 		u = d
 	}

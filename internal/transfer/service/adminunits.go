@@ -19,13 +19,16 @@ func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organiza
 	return c.Organization, s.store.AtHome(ctx, c.Organization, s.scope(c))
 }
 
-// Adminunit returns the transfer settings of the caller's organization. Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
+// Adminunit returns the transfer settings of the caller's organization to every member.
+// Errors: transfer.ErrNotFound without an organization, and when the request came to another host than the organization's.
 func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Adminunit, error) {
-	o, err := s.administered(ctx, c)
-	if err != nil {
+	if c.Organization.IsZero() {
+		return transfer.Adminunit{}, transfer.ErrNotFound
+	}
+	if err := s.store.AtHome(ctx, c.Organization, s.scope(c)); err != nil {
 		return transfer.Adminunit{}, err
 	}
-	return s.store.Adminunit(ctx, o, s.defaults.Adminunit)
+	return s.store.Adminunit(ctx, c.Organization, s.defaults.Adminunit)
 }
 
 // DefaultAdminunit returns the settings of an organization that has stored none.

@@ -13,10 +13,15 @@ type Environment struct {
 	Adminunit     transfer.Adminunit
 }
 
-// Environment returns the settings of the adminunit that serves the caller's host. They come from a microcache: every client
-// asks for them and no rate limit applies.
+// Environment returns the settings of the caller's adminunit: those that reservations of the person have, whatever the
+// request host (contract 4.6). Without a person they are those of the host's organization. They come from a microcache:
+// every client asks for them and no rate limit applies.
 func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment, error) {
-	unit, err := s.store.RecentAdminunit(ctx, c.Client.Host.Organization, s.defaults.Adminunit)
+	organization := c.Client.Host.Organization
+	if c.Kind == token.KindAccess {
+		organization = c.Organization // zero: that of the free organization
+	}
+	unit, err := s.store.RecentAdminunit(ctx, organization, s.defaults.Adminunit)
 	if err != nil {
 		return Environment{}, err
 	}

@@ -19,7 +19,7 @@ type Reserved struct {
 }
 
 // ReserveMailbox creates a reservation for the mailbox under key.
-// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Rejection,
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Unavailable,
 // transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in BasicMetadata) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, c, key)
@@ -36,7 +36,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	if err := s.mergeBasic(&r, in); err != nil {
 		return Reserved{}, err
 	}
-	if err := m.Rejection(); err != nil {
+	if _, err := m.Unavailable(); err != nil {
 		return Reserved{}, err
 	}
 	returnTokens, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)

@@ -101,8 +101,8 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 		t.Errorf("%d objects, %v", len(list), err)
 	}
 	m, err := w.PublicMailbox(t.Context(), w.at(token.Caller{}), "ann")
-	if err != nil || !errors.Is(m.Rejection(), transfer.ErrPersonalVolume) {
-		t.Errorf("%v %v", m.Rejection(), err)
+	if reason, refusal := m.Unavailable(); err != nil || reason != transfer.VolumeUsedUp || !errors.Is(refusal, transfer.ErrPersonalVolume) {
+		t.Errorf("%s %v %v", reason, refusal, err)
 	}
 	if err := w.CancelReservation(t.Context(), c, r); err != nil {
 		t.Fatal(err)
