@@ -158,7 +158,8 @@ const (
 	ServiceDisabled Unavailable = "serviceDisabled"
 	RoleMissing     Unavailable = "roleMissing"
 	OwnerAbsent     Unavailable = "absent"
-	VolumeUsedUp    Unavailable = "volume"
+	VolumeUsedUp    Unavailable = "volume"  // of this month
+	StorageUsedUp   Unavailable = "storage" // of what is stored at a time
 )
 
 // Unavailable returns why the mailbox accepts no new reservation, apart from its owner's rate limit, and the error that
@@ -176,7 +177,7 @@ func (m PublicMailbox) Unavailable() (Unavailable, error) {
 	case m.Owner.SubscriptionVolumeExceeded():
 		return VolumeUsedUp, ErrSubscriptionVolume
 	case m.Owner.StorageExceeded():
-		return VolumeUsedUp, ErrStorageVolume
+		return StorageUsedUp, ErrStorageVolume
 	}
 	return "", nil
 }

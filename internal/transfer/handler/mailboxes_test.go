@@ -230,7 +230,7 @@ func TestMailboxSaysWhyItTakesNothing(t *testing.T) {
 		{absent(true), absent(false), "absent", transfer.ErrAbsent, false},
 		{person("uploadVolumeGb=0"), person("uploadVolumeGb=default"), "volume", transfer.ErrPersonalVolume, true},
 		{limit("transferVolumeGb=0"), limit("transferVolumeGb=1"), "volume", transfer.ErrSubscriptionVolume, true},
-		{limit("storageVolumeGb=0"), limit("storageVolumeGb=1"), "volume", transfer.ErrStorageVolume, true},
+		{limit("storageVolumeGb=0"), limit("storageVolumeGb=1"), "storage", transfer.ErrStorageVolume, true},
 	} {
 		for _, undone := range []bool{false, true} {
 			change := c.change

@@ -38,7 +38,7 @@ function Group({ group }) {
 }
 
 function Person({ mailbox: m }) {
-  const closed = m.absent ? T("Absent") : m.volumeLimitExceeded ? T("Takes no files") : "";
+  const closed = m.available ? "" : m.unavailableReason === "absent" ? T("Absent") : T("Takes no files");
   return html`<a href=${`/m/${m.vanityLink || m.uid}`} class="card">
     <${Avatar} src=${`${transfer}/public/mailbox/${m.uid}/avatar?height=80`} name=${nameOf(m)} />
     <span><b>${nameOf(m)}</b>${m.slogan && html`<span class="dim">${m.slogan}</span>`}

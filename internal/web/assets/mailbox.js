@@ -61,6 +61,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
   const tick = (name) => ({ checked: m[name], onChange: (e) => set({ [name]: e.target.checked }) });
   return html`<h1>${T("Your mailbox")}</h1>
     <${Link} mailbox=${mailbox} />
+    ${mailbox?.unavailableReason && html`<${Closed} reason=${mailbox.unavailableReason} />`}
     <${Form} class="stack sections" onSend=${save.run}>
       <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} wrong=${wrong} />
       <section class="card stack"><h2>${T("Absence")}</h2>
@@ -91,6 +92,18 @@ function Link({ mailbox }) {
   if (!mailbox) return html`<${Notice}>${T("You have no mailbox yet. Save this page, and whoever has its link can leave files for you.")}<//>`;
   const link = `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
   return html`<div class="link-box"><a href=${link}>${link}</a><${Copy} text=${link} label=${T("Copy the link")} /></div>`;
+}
+
+/** Tells the owner why the mailbox takes no files, and who can change it. */
+function Closed({ reason }) {
+  const sentences = {
+    serviceDisabled: T("The service is switched off for your organization. Ask your administrator."),
+    roleMissing: T("You lack the permission to receive files. Ask your administrator."),
+    absent: T("You have set that you are absent."),
+    volume: T("The volume of this month is used up."),
+    storage: T("The storage is used up. Remove transfers, or ask for more."),
+  };
+  return html`<${Notice} kind="warn" title=${T("Your mailbox takes no files at the moment.")}>${sentences[reason] ?? ""}<//>`;
 }
 
 function Appearance({ m, profile, set, bind, wrong }) {

@@ -56,12 +56,18 @@ function Limits({ mailbox }) {
 
 /** Says why the mailbox takes no files at the moment. */
 function Closed({ mailbox }) {
-  if (mailbox.absent) {
+  if (mailbox.unavailableReason === "absent") {
     return html`<${Notice} kind="warn" title=${F("%s is absent and takes no files at the moment.", nameOf(mailbox))}>
       ${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}<//>`;
   }
-  return html`<${Notice} kind="warn" title=${T("This mailbox is full for this month.")}>
-    ${T("It takes files again when the next month begins, or when the owner has been given more volume.")}<//>`;
+  if (mailbox.unavailableReason === "volume") {
+    return html`<${Notice} kind="warn" title=${T("This mailbox is full for this month.")}>
+      ${T("It takes files again when the next month begins, or when the owner has been given more volume.")}<//>`;
+  }
+  const storage = mailbox.unavailableReason === "storage";
+  return html`<${Notice} kind="warn" title=${storage ? T("This mailbox is full.") : T("This mailbox takes no files at the moment.")}>
+    ${storage ? T("It takes files again when older ones have been removed. Ask the owner about it.")
+      : T("The owner may not use the service at the moment. Ask the owner about it.")}<//>`;
 }
 
 function Delivery({ mailbox }) {
@@ -73,7 +79,7 @@ function Delivery({ mailbox }) {
       ${receipt.sender?.email && html`<p>${F("A confirmation is on its way to %s.", receipt.sender.email)}</p>`}
     <//>`;
   }
-  if (mailbox.absent || mailbox.volumeLimitExceeded) return html`<${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} />`;
+  if (!mailbox.available) return html`<${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} />`;
   const going = files && (files.items.length > 0 || started);
   const add = (chosen) => {
     setStarted(true);

@@ -2,7 +2,7 @@
 
 import { Check, Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
-import { bearer, call, own, transfer } from "./api.js";
+import { bearer, own, transfer } from "./api.js";
 import { members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
@@ -14,7 +14,7 @@ import { Password } from "./signin.js";
 const strength = ["none", "password", "recipientAuthentication"]; // weakest first
 
 showOwn(() => {
-  const { value, error } = useLoaded(async () => (await call("GET", `${transfer}/environment`)).body);
+  const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
   if (error) return html`<${Unloaded} title=${T("Send files")} error=${error} />`;
   return value ? html`<${Send} environment=${value} />` : html`<${Waiting} />`;
 });
