@@ -241,19 +241,14 @@ func TestLogoutAll(t *testing.T) {
 
 func TestLoginAtTheWrongHost(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t)
-	s.SignUp("ann@example.com")
-	organization := id.New[id.Organization]()
-	_, err := s.App.DB.Pool.Exec(t.Context(), `
-		WITH o AS (INSERT INTO identity.organizations (uid, locale, time_zone, created_at, updated_at) VALUES ($1, 'en_US', 'UTC', now(), now()))
-		INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ('other.example.com', $1, true, now())`, organization.UUID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newThree(t)
+	s := w.s
+	must(t, s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
+	must(t, s.App.Identity.SetHostname(t.Context(), w.bolt.uid, "other.example.com"))
 	other := s.Stranger().With("Host", "other.example.com")
 	resp := other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
-	if want := "<" + s.URL + s.Identity + `/auth/login>; rel="alternate"`; resp.Header.Get("Link") != want {
-		t.Errorf("Link is %q, want %q", resp.Header.Get("Link"), want)
+	if link := resp.Header.Get("Link"); !strings.Contains(link, "//acme.example.com") || !strings.HasSuffix(link, s.Identity+`/auth/login>; rel="alternate"`) {
+		t.Errorf("Link is %q", link)
 	}
 	resp = other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", "wrong password")).WantError(identity.ErrCredentials)
 	if resp.Header.Get("Link") != "" {
@@ -261,4 +256,13 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	}
 	other.Post(s.Identity+"/auth/exists", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrPersonNotFound)
 	other.Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrResetRefused)
+	// People who are at home at the free organization's host sign in everywhere: dan, and cid of an organization without a host.
+	for _, address := range []string{"dan@example.com", "cid@example.com"} {
+		other.Post(s.Identity+"/auth/login", credentials(address, "bcrypt", testkit.Password)).Want(http.StatusOK)
+		other.Post(s.Identity+"/auth/exists", map[string]any{"address": address}).Want(http.StatusOK)
+		other.Post(s.Identity+"/auth/reset", map[string]any{"address": address}).Want(http.StatusNoContent)
+		if link := s.Mail.Wait(t, address, "/reset/", 1).Link(t, "/reset/"); !strings.HasPrefix(link, s.URL+"/reset/") {
+			t.Errorf("the mail links to %s, want the home host", link)
+		}
+	}
 }

@@ -79,17 +79,17 @@ func (s *Store) FindPerson(ctx context.Context, reference string) (id.Person, er
 
 // Existing is the answer of POST /auth/exists.
 type Existing struct {
-	Issuer       string // of the external provider; empty: a local account
-	Organization id.Organization
+	Issuer string // of the external provider; empty: a local account
+	Home
 }
 
 // Existing finds the person that can log in with an address. Errors: identity.ErrPersonNotFound.
 func (s *Store) Existing(ctx context.Context, address string) (Existing, error) {
 	return database.One[Existing](ctx, s.q, "look up address", identity.ErrPersonNotFound, `
-		SELECT coalesce(p.federated_issuer, '') AS issuer, h.organization
+		SELECT coalesce(p.federated_issuer, '') AS issuer, `+homeColumns+`
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
-		JOIN identity.homes h ON h.person = p.uid
+		JOIN (`+homeTables+`) ON h.person = p.uid
 		WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
 		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)
 }

@@ -36,13 +36,22 @@ func (s *Store) RenewVerification(ctx context.Context, p id.Person, address stri
 // Home is a person's home organization and home host (contract 1.2).
 type Home struct {
 	Organization id.Organization // organization whose hosts serve the person
-	Host         string
+	Host         string          // home host, for links
+	Everywhere   bool            // the person may sign in at every host: no organization with a hostname has them as a member
 }
+
+// ServedBy reports whether the person may sign in at the hosts of an organization.
+func (h Home) ServedBy(o id.Organization) bool { return h.Everywhere || h.Organization == o }
+
+// homeColumns are the columns of Home, from homeTables.
+const homeColumns = `h.organization, coalesce(h.host, '') AS host, coalesce(ho.free, true) AS everywhere`
+
+const homeTables = `identity.homes h LEFT JOIN identity.organizations ho ON ho.uid = h.organization`
 
 // Home returns a person's home. Errors: identity.ErrPersonNotFound.
 func (s *Store) Home(ctx context.Context, p id.Person) (Home, error) {
 	return database.One[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
-		SELECT organization, coalesce(host, '') AS host FROM identity.homes WHERE person = $1`, p)
+		SELECT `+homeColumns+` FROM `+homeTables+` WHERE h.person = $1`, p)
 }
 
 // InsertExternalToken records that an external ID token was accepted. Of parallel uses of a token one succeeds.

@@ -11,23 +11,22 @@ import (
 
 // Resettable is a person whose password can be reset.
 type Resettable struct {
-	Person       id.Person
-	Name         string
-	Locale       string
-	TimeZone     string
-	Organization id.Organization // owner of the person's home host
-	Host         string          // home host, for the link
+	Person   id.Person
+	Name     string
+	Locale   string
+	TimeZone string
+	Home
 }
 
 // Resettable returns the person with a password and this verified address. The address must be the primary one or must
 // have been verified before since. Errors: identity.ErrResetRefused.
 func (s *Store) Resettable(ctx context.Context, address string, since time.Time) (Resettable, error) {
 	return database.One[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
-		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, h.organization, coalesce(h.host, '') AS host
+		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, `+homeColumns+`
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
 		JOIN identity.authenticators b ON b.person = p.uid AND b.type = 'bcrypt'
-		JOIN identity.homes h ON h.person = p.uid
+		JOIN (`+homeTables+`) ON h.person = p.uid
 		WHERE a.address = $1 AND a.verified_at IS NOT NULL AND (a.is_primary OR a.verified_at <= $2)`, address, since)
 }
 

@@ -11,25 +11,24 @@ import (
 
 // Login is what checking a password needs.
 type Login struct {
-	Person       id.Person
-	Epoch        int64
-	DeviceEpoch  int64
-	Hash         []byte // nil: the person has no password
-	Factors      []string
-	Organization id.Organization // owner of the person's home host
-	Host         string          // home host
+	Person      id.Person
+	Epoch       int64
+	DeviceEpoch int64
+	Hash        []byte // nil: the person has no password
+	Factors     []string
+	Home
 }
 
 // Login returns the person who logs in with an address: the one who has verified it, else the one who signed up with
 // it. Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
-		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, h.organization, coalesce(h.host, '') AS host,
+		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, `+homeColumns+`,
 		       ARRAY(SELECT f.type FROM identity.authenticators f
 		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL
-		JOIN identity.homes h ON h.person = p.uid
+		JOIN (`+homeTables+`) ON h.person = p.uid
 		LEFT JOIN identity.authenticators b ON b.person = p.uid AND b.type = 'bcrypt'
 		WHERE a.address = $1 AND (a.is_primary OR a.verified_at IS NOT NULL)
 		ORDER BY a.verified_at IS NOT NULL DESC LIMIT 1`, address)

@@ -209,7 +209,7 @@ func (s *Service) Exists(ctx context.Context, c token.Client, address string) (i
 	if err != nil {
 		return "", err
 	}
-	if e.Organization != c.Host.Organization { // not through another organization's host (contract 1.2)
+	if !e.ServedBy(c.Host.Organization) { // not through another organization's host (contract 1.2)
 		return "", identity.ErrPersonNotFound
 	}
 	if e.Issuer != "" {

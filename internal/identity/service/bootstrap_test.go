@@ -2,13 +2,10 @@ package service_test
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/identity/service"
 )
@@ -55,26 +52,5 @@ func TestPublicHostChanges(t *testing.T) {
 	now, err := service.ResolveHost(t.Context(), other.store, "localhost")
 	if err != nil || now.Name != "consign.example.com" || !now.Own || !now.Free {
 		t.Errorf("the old host is %+v, %v", now, err)
-	}
-}
-
-func TestWrongHost(t *testing.T) {
-	t.Parallel()
-	k := newKit(t)
-	k.person("ann@example.com")
-	elsewhere := k.client()
-	elsewhere.Host.Organization, elsewhere.Host.Name = id.New[id.Organization](), "other.example.com"
-	in := service.Credentials{Email: "ann@example.com", Type: "bcrypt", Key: password}
-	_, err := k.Login(t.Context(), elsewhere, in)
-	var wrong *identity.WrongHost
-	if !errors.As(err, &wrong) || wrong.Host != "localhost" || !errors.Is(err, identity.ErrWrongHost) {
-		t.Errorf("right password at the wrong host: %v", err)
-	}
-	in.Key = "wrong password"
-	if _, err := k.Login(t.Context(), elsewhere, in); !errors.Is(err, identity.ErrCredentials) {
-		t.Errorf("wrong password at the wrong host: %v", err)
-	}
-	if _, err := k.Exists(t.Context(), elsewhere, "ann@example.com"); !errors.Is(err, identity.ErrPersonNotFound) {
-		t.Errorf("exists at the wrong host: %v", err)
 	}
 }

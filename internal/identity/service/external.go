@@ -106,14 +106,14 @@ func acceptOnce(ctx context.Context, tx *postgres.Store, ext oidc.Identity) erro
 	return tx.InsertExternalToken(ctx, ext.Fingerprint[:], ext.ExpiresAt.Add(oidc.Leeway))
 }
 
-// beginExternal begins a session on the person's home host.
+// beginExternal begins a session at a host where the person may sign in.
 // Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound.
 func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from External, l postgres.ExternalLogin) (begun, error) {
 	home, err := tx.Home(ctx, l.Person)
 	if err != nil {
 		return begun{}, err
 	}
-	if home.Organization != from.Client.Host.Organization {
+	if !home.ServedBy(from.Client.Host.Organization) {
 		return begun{}, &identity.WrongHost{Host: home.Host}
 	}
 	epoch, err := tx.Epoch(ctx, l.Person)

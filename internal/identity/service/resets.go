@@ -57,7 +57,7 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	if err != nil {
 		return err
 	}
-	if to.Organization != c.Host.Organization { // not through another organization's host (contract 1.2)
+	if !to.ServedBy(c.Host.Organization) { // not through another organization's host (contract 1.2)
 		return identity.ErrResetRefused
 	}
 	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)

@@ -80,7 +80,7 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (Si
 			}
 			compared = login.Hash
 		}
-		if login.Organization != c.Host.Organization {
+		if !login.ServedBy(c.Host.Organization) {
 			return SignedIn{}, &identity.WrongHost{Host: login.Host}
 		}
 		signedIn, err := s.loginAfterPassword(ctx, c, login, in.Devices)
@@ -160,7 +160,7 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 	if err != nil || login.Person != person {
 		return SignedIn{}, identity.ErrCredentials // the mfa token is another person's (contract 7)
 	}
-	if login.Organization != c.Host.Organization {
+	if !login.ServedBy(c.Host.Organization) {
 		return SignedIn{}, &identity.WrongHost{Host: login.Host}
 	}
 	use, err := s.checkFactor(ctx, s.store, person, in.Type, in.Key)
