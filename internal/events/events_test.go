@@ -28,7 +28,7 @@ func open(t *testing.T) (*database.DB, *clock.Manual) {
 	return db, c
 }
 
-// The race that one sequence would lose: a transaction takes its number first and commits last.
+// A transaction that takes its event number first and commits last must not be overtaken: a single sequence would allow that.
 func TestEventsOfPersonCommitInOrder(t *testing.T) {
 	t.Parallel()
 	db, c := open(t)
@@ -69,14 +69,14 @@ func TestEventsOfPersonCommitInOrder(t *testing.T) {
 	}
 }
 
-// Writers overlap, roll back, and name receivers in different orders. A reader that always continues from the last number it saw
-// misses nothing and gets nothing twice.
-func TestReaderBesideWriters(t *testing.T) {
+// Writers overlap, roll back, and name receivers in different orders. A reader that continues from the last number it saw
+// gets every event exactly once.
+func TestReaderDuringWrites(t *testing.T) {
 	t.Parallel()
 	db, c := open(t)
 	ann, bob := id.New[id.Person](), id.New[id.Person]()
 	const writers, each = 6, 30
-	abandoned := func(i int) bool { return i%5 == 4 }
+	rollsBack := func(i int) bool { return i%5 == 4 }
 	var wrote sync.WaitGroup
 	for w := range writers {
 		wrote.Go(func() {
@@ -85,7 +85,7 @@ func TestReaderBesideWriters(t *testing.T) {
 				if (w+i)%2 == 0 {
 					receivers = []id.Person{bob, ann}
 				}
-				write(t, db, Event{TransferReceived, fmt.Sprintf("%d/%d", w, i), receivers}, c.Now(), abandoned(i))
+				write(t, db, Event{TransferReceived, fmt.Sprintf("%d/%d", w, i), receivers}, c.Now(), rollsBack(i))
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestReaderBesideWriters(t *testing.T) {
 	for w := range writers {
 		for i := range each {
 			subject, want := fmt.Sprintf("%d/%d", w, i), 1
-			if abandoned(i) {
+			if rollsBack(i) {
 				want = 0
 			}
 			if seen[subject] != want {
@@ -105,24 +105,24 @@ func TestReaderBesideWriters(t *testing.T) {
 	}
 }
 
-// write appends e in a transaction that is rolled back when abandoned. It tries once: a deadlock fails the test.
-func write(t *testing.T, db *database.DB, e Event, now time.Time, abandoned bool) {
-	errAbandoned := errors.New("abandoned")
+// write appends e in a transaction that rollBack rolls back. It tries once: a deadlock fails the test.
+func write(t *testing.T, db *database.DB, e Event, now time.Time, rollBack bool) {
+	errRollBack := errors.New("roll back")
 	err := pgx.BeginFunc(t.Context(), db.Pool, func(tx pgx.Tx) error {
 		if err := Append(t.Context(), tx, now, e); err != nil {
 			return err
 		}
-		if abandoned {
-			return errAbandoned
+		if rollBack {
+			return errRollBack
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errAbandoned) {
+	if err != nil && !errors.Is(err, errRollBack) {
 		t.Error(err)
 	}
 }
 
-// readUntil reads a feed until finished is closed, and once more after that. It counts the events.
+// readUntil reads a feed until finished is closed, and once more after that. It returns how often each event was seen.
 func readUntil(t *testing.T, db *database.DB, person id.Person, finished <-chan struct{}) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -150,7 +150,7 @@ func readUntil(t *testing.T, db *database.DB, person id.Person, finished <-chan 
 	}
 }
 
-func TestNumbersGoOnAfterClean(t *testing.T) {
+func TestEventNumbersRiseAfterClean(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, true)
@@ -179,7 +179,7 @@ func TestNumbersGoOnAfterClean(t *testing.T) {
 	}
 }
 
-func TestAppendToNobody(t *testing.T) {
+func TestAppendWithoutReceivers(t *testing.T) {
 	t.Parallel()
 	if err := Append(t.Context(), nil, time.Time{}, Event{Kind: TransferReceived}); err != nil {
 		t.Error(err)
@@ -202,7 +202,7 @@ func TestPayload(t *testing.T) {
 	}
 	for _, text := range []string{payload(append(persons, persons[0])), "", "x", strings.Repeat("0", 36)} {
 		if _, all := receivers(text); !all {
-			t.Errorf("%.20q does not mean everyone", text)
+			t.Errorf("%.20q does not wake all persons", text)
 		}
 	}
 }

@@ -21,11 +21,10 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// patience is the timeout for an event that contract 3.15 promises within a second. It is longer, because the machine of the tests may
-// be busy.
+// patience is the timeout for an event. Contract 3.15 promises a second; a busy test machine may need longer.
 const patience = 10 * time.Second
 
-// replica is one process of the server: a feed behind HTTP.
+// replica is one server process: a feed behind HTTP.
 type replica struct {
 	t           *testing.T
 	clock       *clock.Manual
@@ -37,8 +36,8 @@ type replica struct {
 	stop        context.CancelFunc
 }
 
-// newReplica starts a process on the database at url. With deaf set its listener never connects.
-func newReplica(t *testing.T, url string, c *clock.Manual, deaf bool) *replica {
+// newReplica starts a replica on the database at url. With pollOnly set its listener never connects.
+func newReplica(t *testing.T, url string, c *clock.Manual, pollOnly bool) *replica {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	db, err := database.New(t.Context(), url, 8)
@@ -54,7 +53,7 @@ func newReplica(t *testing.T, url string, c *clock.Manual, deaf bool) *replica {
 	rep.stop = stop
 	running := make(chan struct{})
 	runs := []func(context.Context) error{rep.feed.Run, rep.revocations.Run}
-	if !deaf {
+	if !pollOnly {
 		runs = append(runs, listener.Run)
 	}
 	for _, run := range runs {
@@ -73,13 +72,13 @@ func newReplica(t *testing.T, url string, c *clock.Manual, deaf bool) *replica {
 			<-running
 		}
 	})
-	if !deaf {
+	if !pollOnly {
 		eventually(t, "a confirmed listener", func() bool { return listener.ConfirmedWithin(time.Second) })
 	}
 	return rep
 }
 
-// serve calls the handler with the caller from the test's headers.
+// serve calls the handler with the caller named in the headers Test-Person and Test-Session.
 func (rep *replica) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() { rep.returned <- struct{}{} }()
 	person, _ := id.Parse[id.Person](r.Header.Get("Test-Person"))
@@ -104,7 +103,7 @@ func (rep *replica) append(kind, subject string, receivers ...id.Person) {
 	}
 }
 
-// block is one block of a stream.
+// block is one block of an event stream (WHATWG, server-sent events).
 type block struct{ id, event, data string }
 
 // client reads one stream.
@@ -115,7 +114,7 @@ type client struct {
 	close  context.CancelFunc
 }
 
-// connect opens a stream; lastEventID is left out when empty.
+// connect opens a stream. An empty lastEventID is not sent.
 func (rep *replica) connect(person id.Person, session id.Session, lastEventID string) *client {
 	rep.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -150,7 +149,7 @@ func (rep *replica) connect(person id.Person, session id.Session, lastEventID st
 	return c
 }
 
-// parse splits a stream into its blocks; a comment becomes a block whose event is ":".
+// parse splits a stream into its blocks. A comment becomes a block whose event is ":".
 func parse(r io.Reader, blocks chan<- block) {
 	var b block
 	lines := bufio.NewScanner(r)
@@ -193,7 +192,7 @@ func (c *client) next() block {
 		}
 		return b
 	case <-time.After(patience):
-		c.t.Fatal("no event came")
+		c.t.Fatalf("no event within %s", patience)
 	}
 	return block{}
 }
@@ -211,13 +210,13 @@ func (c *client) wantEnd() {
 	}
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
+// eventually polls until ok returns true.
+func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for !holds() {
+	for !ok() {
 		select {
 		case <-deadline:
 			t.Fatalf("no %s after %s", what, patience)

@@ -20,8 +20,8 @@ func TestStreamShowsEventOnEveryReplica(t *testing.T) {
 	url, c := newDatabase(t)
 	one, two := newReplica(t, url, c, false), newReplica(t, url, c, false)
 	ann, bob := id.New[id.Person](), id.New[id.Person]()
-	here := one.connect(ann, id.New[id.Session](), "")
-	there := two.connect(ann, id.New[id.Session](), "")
+	sameReplica := one.connect(ann, id.New[id.Session](), "")
+	otherReplica := two.connect(ann, id.New[id.Session](), "")
 	bobs := two.connect(bob, id.New[id.Session](), "")
 
 	subject := id.New[id.Transfer]().String()
@@ -29,7 +29,7 @@ func TestStreamShowsEventOnEveryReplica(t *testing.T) {
 	one.append(PrivilegesUpdated, bob.String(), bob)
 
 	var uids []string
-	for _, stream := range []*client{here, there} {
+	for _, stream := range []*client{sameReplica, otherReplica} {
 		b := stream.next()
 		var data map[string]string
 		if err := json.Unmarshal([]byte(b.data), &data); err != nil {
@@ -49,7 +49,7 @@ func TestStreamShowsEventOnEveryReplica(t *testing.T) {
 	}
 }
 
-func TestStreamResumesWithoutLossOrRepetition(t *testing.T) {
+func TestStreamResumes(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, false)
@@ -74,11 +74,11 @@ func TestStreamResumesWithoutLossOrRepetition(t *testing.T) {
 	}
 	rep.append(TransferRevoked, "live again", ann)
 	if b := resumed.next(); b.event != TransferRevoked {
-		t.Errorf("then came %+v", b)
+		t.Errorf("got %+v after the missed events", b)
 	}
 	all := rep.connect(ann, id.New[id.Session](), "0")
 	if b := all.next(); !strings.Contains(b.data, "before the first connection") {
-		t.Errorf("from 0 came %+v", b)
+		t.Errorf("got %+v from cursor 0", b)
 	}
 }
 
@@ -153,9 +153,9 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, false)
-	rep.feed.closeGrace = patience // however slow the machine, the event has to come before the end
+	rep.feed.closeGrace = patience // a slow machine must still send the event before the end
 	ann, ended, kept := id.New[id.Person](), id.New[id.Session](), id.New[id.Session]()
-	stream, goesOn := rep.connect(ann, ended, ""), rep.connect(ann, kept, "")
+	stream, other := rep.connect(ann, ended, ""), rep.connect(ann, kept, "")
 	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
@@ -169,14 +169,14 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 		t.Errorf("got %+v", b)
 	}
 	stream.wantEnd()
-	goesOn.next()
+	other.next()
 	rep.append(TransferReceived, "later", ann)
-	goesOn.next()
+	other.next()
 }
 
-// TestRevocationComesBeforeTheWake: a stream sends the event of a transaction also when the revocation arrives first, while the last
-// page still looks complete.
-func TestRevocationComesBeforeTheWake(t *testing.T) {
+// TestRevocationBeforeNotification: a stream sends the event of a transaction even when the revocation arrives before the event's
+// notification, while the cached page still looks complete.
+func TestRevocationBeforeNotification(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, false)
@@ -184,13 +184,13 @@ func TestRevocationComesBeforeTheWake(t *testing.T) {
 	ann, ended := id.New[id.Person](), id.New[id.Session]()
 	stream := rep.connect(ann, ended, "")
 	rep.append(TransferReceived, "before", ann)
-	stream.next() // its page is the reader's cache now
+	stream.next() // the reader has cached the page
 	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.Now().UnixMicro(), c.Now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
-			"unheard", "")
+			"no channel", "")
 		return err
 	})
 	if err != nil {
@@ -211,7 +211,7 @@ func TestStreamEndsWithToken(t *testing.T) {
 	stream.wantEnd()
 	<-rep.returned
 	if len(rep.feed.persons) != 0 || len(rep.feed.sessions) != 0 {
-		t.Error("the stream left something behind")
+		t.Error("the feed still holds the stream")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestStreamKeepsConnectionAlive(t *testing.T) {
 	}
 }
 
-// A client that reads nothing neither costs memory for each event nor delays the end of its stream.
+// A client that reads nothing does not buffer events in memory, and does not delay the end of its stream.
 func TestStalledClientIsCutOff(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
@@ -254,7 +254,7 @@ func TestStalledClientIsCutOff(t *testing.T) {
 		defer rep.feed.mu.Unlock()
 		return rep.feed.persons[ann] != nil
 	})
-	for range 40 { // more than the socket's buffers take
+	for range 40 { // more than the socket's buffers hold
 		rep.append(TransferReceived, strings.Repeat("x", 1<<20), ann)
 	}
 	if err := rep.revocations.Publish(t.Context(), rep.db.Pool, token.Revocation{Session: session}); err != nil {
@@ -263,12 +263,12 @@ func TestStalledClientIsCutOff(t *testing.T) {
 	select {
 	case <-rep.returned:
 	case <-time.After(patience):
-		t.Fatal("the stalled stream goes on")
+		t.Fatal("the stalled stream was not ended")
 	}
 }
 
-// All streams of a person that keep up share one query for each wake.
-func TestReaderSharesItsQuery(t *testing.T) {
+// The streams of a person that are up to date share one query for each notification.
+func TestStreamsShareOneQuery(t *testing.T) {
 	t.Parallel()
 	url, c := newDatabase(t)
 	rep := newReplica(t, url, c, true)
@@ -305,7 +305,7 @@ func TestReaderSharesItsQuery(t *testing.T) {
 	if got := read(first[1].ID); len(got) != 1 {
 		t.Errorf("%d events after a wake, want 1", len(got))
 	}
-	if got := read(0); len(got) != 3 { // behind the page
-		t.Errorf("%d events for the one who lags, want 3", len(got))
+	if got := read(0); len(got) != 3 { // older than the cached page
+		t.Errorf("%d events for a stream that lags, want 3", len(got))
 	}
 }

@@ -14,17 +14,18 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-type world struct {
-	calls int
-	known map[string]hosts.Host
-	free  *hosts.Host
-	hook  func()
+// directory is the source of hosts. It counts the loads.
+type directory struct {
+	loads  int
+	known  map[string]hosts.Host
+	free   *hosts.Host
+	onLoad func()
 }
 
-func (w *world) load(_ context.Context, name string) (hosts.Host, error) {
-	w.calls++
-	if w.hook != nil {
-		w.hook()
+func (w *directory) load(_ context.Context, name string) (hosts.Host, error) {
+	w.loads++
+	if w.onLoad != nil {
+		w.onLoad()
 	}
 	if h, ok := w.known[name]; ok {
 		return h, nil
@@ -39,28 +40,28 @@ func TestResolveCachesUntilTTLOrInvalidate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 	acme := hosts.Host{Name: "acme.test", Organization: id.New[id.Organization](), Own: true}
-	w := &world{known: map[string]hosts.Host{"acme.test": acme}}
+	w := &directory{known: map[string]hosts.Host{"acme.test": acme}}
 	d := hosts.New(w.load, &url.URL{Scheme: "https", Host: "x.test"}, time.Second, func() time.Time { return now })
 	for _, name := range []string{"acme.test", "ACME.test:8443", "acme.test."} {
 		if h, err := d.Resolve(t.Context(), name); err != nil || h != acme {
 			t.Fatalf("Resolve(%s) = %v, %v", name, h, err)
 		}
 	}
-	if w.calls != 1 {
-		t.Errorf("%d loads for one name", w.calls)
+	if w.loads != 1 {
+		t.Errorf("%d loads for one name", w.loads)
 	}
 	now = now.Add(time.Second)
 	_, _ = d.Resolve(t.Context(), "acme.test")
 	d.Invalidate()
 	_, _ = d.Resolve(t.Context(), "acme.test")
-	if w.calls != 3 {
-		t.Errorf("%d loads, want one more after the ttl and one after Invalidate", w.calls)
+	if w.loads != 3 {
+		t.Errorf("%d loads, want one more after the ttl and one after Invalidate", w.loads)
 	}
 }
 
 func TestResolveUnknown(t *testing.T) {
 	t.Parallel()
-	w := &world{}
+	w := &directory{}
 	d := hosts.New(w.load, &url.URL{Scheme: "https", Host: "x.test"}, time.Hour, time.Now)
 	if _, err := d.Resolve(t.Context(), "nobody.test"); !errors.Is(err, fault.ErrNotFound) {
 		t.Fatalf("err = %v", err)
@@ -73,20 +74,20 @@ func TestResolveUnknown(t *testing.T) {
 
 func TestLoadOvertakenByInvalidateIsNotKept(t *testing.T) {
 	t.Parallel()
-	w := &world{free: &hosts.Host{Name: "old.test", Free: true}}
+	w := &directory{free: &hosts.Host{Name: "old.test", Free: true}}
 	d := hosts.New(w.load, &url.URL{Scheme: "https", Host: "x.test"}, time.Hour, time.Now)
-	w.hook = func() { d.Invalidate() }
+	w.onLoad = func() { d.Invalidate() }
 	_, _ = d.Resolve(t.Context(), "x.test")
-	w.hook = nil
+	w.onLoad = nil
 	w.free = &hosts.Host{Name: "new.test", Free: true}
 	if h, _ := d.Resolve(t.Context(), "x.test"); h.Name != "new.test" {
 		t.Errorf("kept %q", h.Name)
 	}
 }
 
-func TestForeignNamesDoNotDisplaceOwn(t *testing.T) {
+func TestForeignNamesDoNotEvictOwn(t *testing.T) {
 	t.Parallel()
-	w := &world{
+	w := &directory{
 		known: map[string]hosts.Host{"acme.test": {Name: "acme.test", Own: true}},
 		free:  &hosts.Host{Name: "free.test", Free: true},
 	}
@@ -95,9 +96,9 @@ func TestForeignNamesDoNotDisplaceOwn(t *testing.T) {
 	for i := range 5000 {
 		_, _ = d.Resolve(t.Context(), "made-up-"+strconv.Itoa(i))
 	}
-	before := w.calls
-	if _, _ = d.Resolve(t.Context(), "acme.test"); w.calls != before {
-		t.Error("a flood of foreign names evicted an organization's own")
+	before := w.loads
+	if _, _ = d.Resolve(t.Context(), "acme.test"); w.loads != before {
+		t.Error("many foreign names evicted an organization's own name")
 	}
 }
 
@@ -113,16 +114,17 @@ func TestURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := hosts.New((&world{}).load, public, time.Hour, time.Now)
+		d := hosts.New((&directory{}).load, public, time.Hour, time.Now)
 		if got := d.URL(c.host, "/t/x?y=1"); got != c.want {
 			t.Errorf("URL = %s, want %s", got, c.want)
 		}
 	}
 }
 
-func TestURLOfAForeignPathIsTheStartPage(t *testing.T) {
+// TestURLOfForeignPath: a path that leads to another origin is replaced with the start page.
+func TestURLOfForeignPath(t *testing.T) {
 	t.Parallel()
-	d := hosts.New((&world{}).load, &url.URL{Scheme: "https", Host: "consign.test"}, time.Hour, time.Now)
+	d := hosts.New((&directory{}).load, &url.URL{Scheme: "https", Host: "consign.test"}, time.Hour, time.Now)
 	for path, want := range map[string]string{
 		"": "", "/t/x?next=//a#//b": "/t/x?next=//a#//b", "/m/%C3%BC": "/m/%C3%BC",
 		"//evil.test": "/", "@evil.test/": "/", ".evil.test/": "/", ":80@evil.test/": "/", "/\\evil.test": "/", "/\t/evil.test": "/", "/\n/evil.test": "/", "/.//evil.test": "/",
@@ -134,8 +136,8 @@ func TestURLOfAForeignPathIsTheStartPage(t *testing.T) {
 	}
 }
 
-// A local path stays on its origin, whether appended to it or resolved against it, also after what browsers do first: they skip tabs
-// and line ends, trim white space and read a backslash as a slash.
+// A local path stays on its origin, whether it is appended to the origin or resolved against it. Browsers first skip tabs and line
+// ends, trim white space and read a backslash as a slash.
 func FuzzLocalPath(f *testing.F) {
 	for _, path := range []string{"/t/x?y=1", "//evil.test", "/\\evil.test", "/\t/evil.test", "/.//evil.test", "@evil.test", "javascript:alert(1)", "/a#b?c//d"} {
 		f.Add(path)
@@ -148,7 +150,7 @@ func FuzzLocalPath(f *testing.F) {
 		}
 		seen := strings.TrimSpace(asBrowsers.Replace(path))
 		if strings.HasPrefix(seen, "//") || !strings.HasPrefix(seen, "/") {
-			t.Fatalf("%q begins a host", path)
+			t.Fatalf("%q begins with a host", path)
 		}
 		resolved, err := base.Parse(seen)
 		if err == nil && (resolved.Scheme != base.Scheme || resolved.Host != base.Host || resolved.User != nil || strings.HasPrefix(resolved.Path, "//") && !strings.Contains(seen, "%2")) {

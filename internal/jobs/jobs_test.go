@@ -1,11 +1,9 @@
 package jobs_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,93 +14,11 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-type greet struct {
-	Name string `json:"name"`
-}
-
-// Kind implements river.JobArgs.
-func (greet) Kind() string { return "greet" }
-
-func open(t testing.TB, url string) *database.DB {
-	t.Helper()
-	db, err := database.New(t.Context(), url, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(db.Close)
-	return db
-}
-
-// newRunner returns a Runner. Zero values of o are replaced.
-func newRunner(db *database.DB, o jobs.Options) *jobs.Runner {
-	o.Log = slog.New(slog.DiscardHandler)
-	o.Workers = cmp.Or(o.Workers, 8)
-	o.PollInterval = cmp.Or(o.PollInterval, 5*time.Second)
-	o.JobTimeout = cmp.Or(o.JobTimeout, 2*time.Minute)
-	o.StopWithin = cmp.Or(o.StopWithin, 10*time.Second)
-	return jobs.New(db, o)
-}
-
-// start runs a Runner until the returned function is called or the test ends; the function returns Run's error.
-func start(t testing.TB, r *jobs.Runner) (stop func() error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(ctx) }()
-	stop = sync.OnceValue(func() error { cancel(); return <-done })
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	return stop
-}
-
-func enqueue(t testing.TB, db *database.DB, r *jobs.Runner, name string, options ...jobs.Option) {
-	t.Helper()
-	err := db.InTx(t.Context(), func(tx database.Tx) error {
-		return r.Enqueue(t.Context(), tx, greet{name}, options...)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func receive[T any](t testing.TB, from <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing came within 20 s")
-		panic("unreachable")
-	}
-}
-
-func quiet(t testing.TB, from <-chan string, d time.Duration) {
-	t.Helper()
-	select {
-	case v := <-from:
-		t.Fatalf("unexpected run of %q", v)
-	case <-time.After(d):
-	}
-}
-
-// greeter registers the kind and tells each run.
-func greeter(r *jobs.Runner) <-chan string {
-	ran := make(chan string, 1000)
-	jobs.Register(r, func(_ context.Context, args greet) error {
-		ran <- args.Name
-		return nil
-	})
-	return ran
-}
-
 func TestCommitAndRollback(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
 	r := newRunner(db, jobs.Options{PollInterval: time.Minute})
-	ran := greeter(r)
+	ran := registerGreet(r)
 	start(t, r)
 
 	broken := errors.New("broken")
@@ -119,22 +35,22 @@ func TestCommitAndRollback(t *testing.T) {
 	if got := receive(t, ran); got != "ann" {
 		t.Fatalf("ran %q", got)
 	}
-	quiet(t, ran, 50*time.Millisecond)
+	wantNoRun(t, ran, 50*time.Millisecond)
 }
 
-// TestPromptness: with polling as good as off, a job starts because it was notified, also when many transactions insert
+// TestNotification: a job starts by notification, long before the next poll. This also holds when transactions insert jobs
 // at the same time, which River's own notifications would miss.
-func TestPromptness(t *testing.T) {
+func TestNotification(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	db := open(t, url)
 	r := newRunner(db, jobs.Options{PollInterval: time.Hour, NoPeriodic: true})
-	ran := greeter(r)
+	ran := registerGreet(r)
 	start(t, r)
 	enqueue(t, db, r, "first")
 	receive(t, ran)
 
-	// Another process inserts: it has a Runner that never runs.
+	// Another process inserts the jobs. Its Runner never runs.
 	other := open(t, url)
 	inserter := newRunner(other, jobs.Options{})
 	const rounds, parallel = 10, 4
@@ -151,7 +67,7 @@ func TestPromptness(t *testing.T) {
 		}
 		slowest = max(slowest, time.Since(began))
 	}
-	// Generous for a busy machine, yet far below what waiting for anything but the notification would take.
+	// Long enough for a busy machine, and far shorter than the poll interval.
 	if slowest > 3*time.Second {
 		t.Errorf("the slowest of %d rounds took %v", rounds, slowest)
 	}
@@ -184,7 +100,7 @@ func TestFailureIsRetried(t *testing.T) {
 			t.Fatalf("run %d, want %d", got, want)
 		}
 	}
-	waitFor(t, "the job given up to be cancelled", func() bool { return count(t, db, "cancelled") == 1 })
+	waitFor(t, "the job to be cancelled after GiveUp", func() bool { return count(t, db, "cancelled") == 1 })
 }
 
 func TestUnique(t *testing.T) {
@@ -197,19 +113,19 @@ func TestUnique(t *testing.T) {
 	enqueue(t, db, r, "bob", jobs.Unique())
 	enqueue(t, db, r, "ann")
 	if n := count(t, db, "available"); n != 3 {
-		t.Fatalf("%d jobs wait, want 3", n)
+		t.Fatalf("%d jobs are available, want 3", n)
 	}
-	ran := greeter(r)
+	ran := registerGreet(r)
 	start(t, r)
 	for range 3 {
 		receive(t, ran)
 	}
 	waitFor(t, "all to be finished", func() bool { return count(t, db, "completed") == 3 })
-	enqueue(t, db, r, "ann", jobs.Unique()) // a finished job is in nobody's way
+	enqueue(t, db, r, "ann", jobs.Unique()) // a finished job does not count
 	receive(t, ran)
 }
 
-func TestAtAndOwnQueue(t *testing.T) {
+func TestDelayAndOwnQueue(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
 	r := newRunner(db, jobs.Options{Workers: 1, NoPeriodic: true})
@@ -233,7 +149,7 @@ func TestAtAndOwnQueue(t *testing.T) {
 	if got := receive(t, ran); got != "beside" {
 		t.Fatalf("%q ran first", got)
 	}
-	quiet(t, ran, 50*time.Millisecond)
+	wantNoRun(t, ran, 50*time.Millisecond)
 	close(release)
 	if a, b := receive(t, ran), receive(t, ran); a != "blocker" || b != "behind" {
 		t.Fatalf("then ran %q and %q", a, b)
@@ -243,7 +159,7 @@ func TestAtAndOwnQueue(t *testing.T) {
 	}
 }
 
-// TestStopFinishesRunningJobs: the job's context lives on after Run's has ended.
+// TestStopFinishesRunningJobs: the end of Run's context does not end the job's.
 func TestStopFinishesRunningJobs(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
@@ -277,7 +193,7 @@ func TestStopFinishesRunningJobs(t *testing.T) {
 	}
 }
 
-// TestStopIsBounded: a job that goes on has its context ended and is left for the next server, which does it.
+// TestStopIsBounded: the context of a job that outlasts StopWithin is ended. The next server runs the job again.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -300,14 +216,14 @@ func TestStopIsBounded(t *testing.T) {
 		t.Errorf("the stop took %v", d)
 	}
 	next := newRunner(open(t, url), jobs.Options{PollInterval: 200 * time.Millisecond, NoPeriodic: true})
-	ran := greeter(next)
+	ran := registerGreet(next)
 	start(t, next)
 	if got := receive(t, ran); got != "ann" {
 		t.Errorf("ran %q", got)
 	}
 }
 
-// TestKilledServer: a job that was running when its server was killed is done by the next.
+// TestKilledServer: a job that was running when its server was killed is run by the next server.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
@@ -323,15 +239,15 @@ func TestKilledServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ran := greeter(r)
+	ran := registerGreet(r)
 	start(t, r)
 	if got := receive(t, ran); got != "stuck" {
 		t.Errorf("ran %q", got)
 	}
-	quiet(t, ran, 100*time.Millisecond)
+	wantNoRun(t, ran, 100*time.Millisecond)
 }
 
-// TestEvery: three replicas share recurring work, which begins at start; while one run goes on, none else begins.
+// TestEvery: three replicas share a periodic job. It runs first at the start, and on one replica at a time.
 func TestEvery(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -350,14 +266,14 @@ func TestEvery(t *testing.T) {
 	}
 	for range 3 {
 		receive(t, runs)
-		quiet(t, runs, 250*time.Millisecond) // five intervals
+		wantNoRun(t, runs, 250*time.Millisecond) // five intervals
 		release <- struct{}{}
 	}
 	close(release)
 }
 
-// TestDailyWorkHasTime: what comes once a day, such as the sweep of a large store, may take longer than a job.
-func TestDailyWorkHasTime(t *testing.T) {
+// TestDailyJobTimeout: a daily job, such as the sweep of a large store, has an hour instead of JobTimeout.
+func TestDailyJobTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRunner(open(t, pgtest.URL(t)), jobs.Options{JobTimeout: time.Minute})
 	left := make(chan time.Duration, 1)
@@ -368,7 +284,7 @@ func TestDailyWorkHasTime(t *testing.T) {
 	})
 	start(t, r)
 	if got := receive(t, left); got < 59*time.Minute || got > time.Hour {
-		t.Errorf("has %v, want an hour", got)
+		t.Errorf("the deadline is in %v, want an hour", got)
 	}
 }
 
@@ -394,13 +310,13 @@ func TestPollOnly(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
 	r := newRunner(db, jobs.Options{PollOnly: true, PollInterval: 100 * time.Millisecond, NoPeriodic: true})
-	ran := greeter(r)
+	ran := registerGreet(r)
 	start(t, r)
 	enqueue(t, db, r, "ann")
 	receive(t, ran)
 }
 
-// TestRunWaitsForPostgres: Run does not fail while the database is away, and stops at once when asked to.
+// TestRunWaitsForPostgres: Run does not fail while the database is unreachable, and stops at once when its context ends.
 func TestRunWaitsForPostgres(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
@@ -417,24 +333,5 @@ func TestRunWaitsForPostgres(t *testing.T) {
 	cancel()
 	if err := receive(t, done); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func count(t testing.TB, db *database.DB, state string) int {
-	t.Helper()
-	var n int
-	err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM river_job WHERE state::text = $1`, state).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 20 s for %s", what)
-		}
 	}
 }

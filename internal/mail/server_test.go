@@ -24,8 +24,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// taken is a mail received by the server.
-type taken struct {
+// received is a mail received by the server.
+type received struct {
 	from, to string
 	raw      string
 	tls      bool
@@ -37,7 +37,7 @@ type server struct {
 	addr string
 
 	mu     sync.Mutex
-	got    []taken
+	got    []received
 	tries  int
 	rcpt   func(try int) error // answer to the recipient of the try-th mail, from 1
 	data   func(try int) error // answer to its content, after the server has read and stored it
@@ -78,22 +78,22 @@ func (s *server) answer(rcpt, data func(try int) error) {
 	s.rcpt, s.data = rcpt, data
 }
 
-func (s *server) mails() []taken {
+func (s *server) mails() []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]taken(nil), s.got...)
+	return append([]received(nil), s.got...)
 }
 
 // NewSession implements smtp.Backend.
 func (s *server) NewSession(c *smtp.Conn) (smtp.Session, error) {
 	_, isTLS := c.TLSConnectionState()
-	return &session{server: s, taken: taken{tls: isTLS}}, nil
+	return &session{server: s, received: received{tls: isTLS}}, nil
 }
 
 type session struct {
 	server *server
 	try    int
-	taken
+	received
 }
 
 func (s *session) Reset()        {}
@@ -145,7 +145,7 @@ func (s *session) Data(r io.Reader) error {
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	s.raw = string(raw)
-	s.server.got = append(s.server.got, s.taken)
+	s.server.got = append(s.server.got, s.received)
 	if s.server.data != nil {
 		return s.server.data(s.try)
 	}

@@ -31,7 +31,7 @@ func TestNewSMTP(t *testing.T) {
 		if _, err := mail.NewSMTP(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		} else if strings.Contains(err.Error(), "s3cret") {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestSMTPSends(t *testing.T) {
 		"plain":             {serverOptions{}, func(a string) string { return "smtp://" + a }, false, ""},
 		"STARTTLS offered":  {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a }, true, ""},
 		"STARTTLS required": {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a + "?tls=required" }, true, ""},
-		"STARTTLS unwanted": {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a + "?tls=none" }, false, ""},
+		"STARTTLS disabled": {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a + "?tls=none" }, false, ""},
 		"smtps":             {serverOptions{implicitTLS: true}, func(a string) string { return "smtps://" + a }, true, ""},
 		"smtps login":       {serverOptions{implicitTLS: true, auth: true}, func(a string) string { return "smtps://consign:p%40ss%3Aw%2Frd@" + a }, true, "consign"},
 		"STARTTLS login":    {serverOptions{startTLS: true, auth: true}, func(a string) string { return "smtp://consign:p%40ss%3Aw%2Frd@" + a }, true, "consign"},
@@ -97,7 +97,7 @@ func TestSMTPFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := l.Addr().String()
+	refusing := l.Addr().String()
 	_ = l.Close()
 	for name, c := range map[string]struct {
 		url        string
@@ -105,7 +105,7 @@ func TestSMTPFails(t *testing.T) {
 		permanent  bool
 		says       string
 	}{
-		"nobody there":        {"smtp://" + nobody, nil, nil, false, "connect to " + nobody},
+		"connection refused":  {"smtp://" + refusing, nil, nil, false, "connect to " + refusing},
 		"no STARTTLS":         {newServer(t, serverOptions{}).url() + "?tls=required", nil, nil, false, "STARTTLS"},
 		"TLS to a plain port": {"smtps://" + closed.addr, nil, nil, false, "connect"},
 		"wrong password":      {"smtp://consign:wrong@" + newServer(t, serverOptions{auth: true}).addr, nil, nil, false, "535"},
@@ -128,14 +128,14 @@ func TestSMTPFails(t *testing.T) {
 				t.Errorf("error %v, permanent %v", err, errors.Is(err, mail.ErrPermanent))
 			}
 			if err != nil && (strings.Contains(err.Error(), "wrong@") || strings.Contains(err.Error(), ":wrong")) {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
 		})
 	}
 }
 
-// Send returns when its context ends although the server does not answer.
-func TestSMTPHonoursItsContext(t *testing.T) {
+// Send returns when its context ends, even when the server does not answer.
+func TestSMTPCancelled(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -150,14 +150,14 @@ func TestSMTPHonoursItsContext(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	if _, err := s.Send(ctx, envelope()); err == nil {
-		t.Error("sent to a silent server")
+		t.Error("Send to a silent server succeeded")
 	}
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("gave up after %v", d)
 	}
 }
 
-// Send succeeds after the mail was accepted although the server does not answer QUIT.
+// Send succeeds once the server has accepted the mail, even when it does not answer QUIT.
 func TestSMTPWithoutAnswerToQuit(t *testing.T) {
 	t.Parallel()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -181,7 +181,7 @@ func TestSMTPWithoutAnswerToQuit(t *testing.T) {
 				fmt.Fprint(conn, "354 go on\r\n")
 			default:
 				content = false
-				fmt.Fprint(conn, "250 taken\r\n")
+				fmt.Fprint(conn, "250 accepted\r\n")
 			}
 		}
 	}()
@@ -192,10 +192,10 @@ func TestSMTPWithoutAnswerToQuit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
-	if answer, err := s.Send(ctx, envelope()); err != nil || answer != "250 taken" {
+	if answer, err := s.Send(ctx, envelope()); err != nil || answer != "250 accepted" {
 		t.Errorf("%s, %v", answer, err)
 	}
 	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("waited %v for a farewell", d)
+		t.Errorf("waited %v for the answer to QUIT", d)
 	}
 }

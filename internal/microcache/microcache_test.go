@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestTTL: one look-up a moment, another after each change; an error is not remembered.
+// TestTTL: a value is loaded once within the TTL and again after each change. Errors are not cached.
 func TestTTL(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestTTL(t *testing.T) {
 		} {
 			step.before()
 			if got := get(); got != step.want {
-				t.Errorf("step %d: copy %d, want %d", number, got, step.want)
+				t.Errorf("step %d: value %d, want %d", number, got, step.want)
 			}
 		}
 		failure := errors.New("gone")
@@ -46,18 +46,18 @@ func TestTTL(t *testing.T) {
 			}
 		}
 		if loads.Load() != 6 {
-			t.Errorf("%d look-ups, want each of the failed ones repeated", loads.Load())
+			t.Errorf("%d loads, want 6: failed loads are repeated", loads.Load())
 		}
 	})
 }
 
-// TestNotOlderThanAChange: what was read before a change and arrives after it serves nobody else.
-func TestNotOlderThanAChange(t *testing.T) {
+// TestLoadOvertakenByChange: a value that was read before a change and arrives after it is not cached.
+func TestLoadOvertakenByChange(t *testing.T) {
 	t.Parallel()
 	var changes atomic.Uint64
 	c := New[string, string](changes.Load)
 	old, _ := c.Get("key", func() (string, error) {
-		changes.Add(1) // somebody changes it while it is on its way
+		changes.Add(1) // changed while the old value is loading
 		return "old", nil
 	})
 	fresh, _ := c.Get("key", func() (string, error) { return "new", nil })
@@ -66,7 +66,7 @@ func TestNotOlderThanAChange(t *testing.T) {
 	}
 }
 
-// TestBounded: however many keys are asked for at once, the copies are at most so many.
+// TestBounded: the cache never holds more than maxEntries values.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	c := New[int, int](nil)
@@ -83,6 +83,6 @@ func TestBounded(t *testing.T) {
 	}
 	all.Wait()
 	if len(c.entries) > maxEntries {
-		t.Errorf("%d copies", len(c.entries))
+		t.Errorf("%d entries, want at most %d", len(c.entries), maxEntries)
 	}
 }

@@ -48,8 +48,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// A token that waits exactly as long as it was told fits, whatever the rates round to.
-func TestRetryAfterIsEnough(t *testing.T) {
+// TestRetryAfter: a request that waits for RetryAfter is allowed, at rates that do not divide evenly.
+func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{time.Millisecond, 7 * time.Millisecond, 333 * time.Millisecond, time.Second, 15 * time.Second, 60 * time.Second} {
 		l := ratelimit.Limit{Capacity: 7, PerSecond: ratelimit.Every(every)}
@@ -62,13 +62,13 @@ func TestRetryAfterIsEnough(t *testing.T) {
 			}
 			now = now.Add(result.RetryAfter)
 			if level, result = l.Take(level, now); !result.Allowed {
-				t.Fatalf("every %s: refused %s after it was told to wait", every, result.RetryAfter)
+				t.Fatalf("every %s: refused after RetryAfter; now %s", every, result.RetryAfter)
 			}
 		}
 	}
 }
 
-func TestEdges(t *testing.T) {
+func TestLimitsWithoutCapacityOrRate(t *testing.T) {
 	t.Parallel()
 	if _, r := (ratelimit.Limit{}).Take(ratelimit.Level{}, start); r.Allowed || r.RetryAfter != 24*time.Hour {
 		t.Errorf("no capacity: %+v", r)
@@ -76,7 +76,7 @@ func TestEdges(t *testing.T) {
 	never := ratelimit.Limit{Capacity: 1}
 	level, _ := never.Take(ratelimit.Level{}, start)
 	if _, r := never.Take(level, start.Add(1000*time.Hour)); r.Allowed || r.RetryAfter != 24*time.Hour {
-		t.Errorf("never drains: %+v", r)
+		t.Errorf("no drain rate: %+v", r)
 	}
 	l := ratelimit.Limit{Capacity: 1, PerSecond: 1}
 	level, _ = l.Take(ratelimit.Level{}, start)
@@ -85,7 +85,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-func TestParallelAdmissionIsExact(t *testing.T) {
+func TestParallelTakesAreExact(t *testing.T) {
 	t.Parallel()
 	m := ratelimit.NewMemory(func() time.Time { return start })
 	limiter := ratelimit.NewLimiter(m, true, slog.New(slog.DiscardHandler))
@@ -120,14 +120,14 @@ func TestMemoryIsBoundedAndSwept(t *testing.T) {
 		}
 	}
 	if n := m.Len(); n > 64*2048 {
-		t.Errorf("holds %d buckets", n)
+		t.Errorf("%d buckets in memory", n)
 	}
 	now = now.Add(2 * time.Minute)
 	for i := range 2000 { // reaches every shard
 		_, _ = m.Take(t.Context(), "later"+strconv.Itoa(i), l)
 	}
 	if n := m.Len(); n != 2000 {
-		t.Errorf("holds %d buckets after all but 2000 drained", n)
+		t.Errorf("%d buckets in memory after all but 2000 drained", n)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestSemaphoreKeepsASlotForOthers(t *testing.T) {
 		if len(running) != 3 {
 			t.Errorf("Eve holds %d of 4 slots, want 3", len(running))
 		}
-		acquire(t, ann, s.Acquire)() // would block for ever, and fail the test, without a free slot
+		acquire(t, ann, s.Acquire)() // without a free slot this deadlocks, and synctest fails the test
 		close(finish)
 		synctest.Wait()
 		if len(running) != 30 {

@@ -42,7 +42,7 @@ func TestBox(t *testing.T) {
 	for _, plain := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("long "), 10_000)} {
 		sealed := box.Seal(plain, []byte("row 1"))
 		if len(plain) > 1 && bytes.Contains(sealed, plain[:2]) && bytes.Contains(sealed, plain) {
-			t.Fatal("the sealed value holds the plain one")
+			t.Fatal("the sealed value contains the plain text")
 		}
 		got, err := box.Open(sealed, []byte("row 1"))
 		if err != nil || !bytes.Equal(got, plain) {
@@ -60,21 +60,21 @@ func TestOpenRefuses(t *testing.T) {
 	box := sealer.Box("test")
 	aad := []byte("row 1")
 	sealed := box.Seal([]byte("secret"), aad)
-	refuse := func(name string, box seal.Box, sealed, aad []byte) {
+	wantRefused := func(name string, box seal.Box, sealed, aad []byte) {
 		t.Helper()
 		if _, err := box.Open(sealed, aad); !errors.Is(err, seal.ErrOpen) {
 			t.Errorf("%s: Open = %v, want ErrOpen", name, err)
 		}
 	}
-	refuse("other row", box, sealed, []byte("row 2"))
-	refuse("no row", box, sealed, nil)
-	refuse("other purpose", sealer.Box("other"), sealed, aad)
-	refuse("other secret", newSealer(t, secretB, nil).Box("test"), sealed, aad)
+	wantRefused("other row", box, sealed, []byte("row 2"))
+	wantRefused("no row", box, sealed, nil)
+	wantRefused("other purpose", sealer.Box("other"), sealed, aad)
+	wantRefused("other secret", newSealer(t, secretB, nil).Box("test"), sealed, aad)
 	for i := range sealed {
 		bad := bytes.Clone(sealed)
 		bad[i] ^= 1
-		refuse("changed byte", box, bad, aad)
-		refuse("cut short", box, sealed[:i], aad)
+		wantRefused("changed byte", box, bad, aad)
+		wantRefused("truncated", box, sealed[:i], aad)
 	}
 }
 
@@ -97,12 +97,12 @@ func TestChangeOfSecret(t *testing.T) {
 		t.Fatalf("Open after the change = %q, %v", plain, err)
 	}
 	if _, err := after.Box("test").Open(old, nil); !errors.Is(err, seal.ErrOpen) {
-		t.Errorf("Open of a forgotten secret's value = %v", err)
+		t.Errorf("Open of a value under a secret that is no longer configured = %v", err)
 	}
 
 	mac := before.MAC("link", []byte("a"))
 	if !during.CheckMAC(mac, "link", []byte("a")) || after.CheckMAC(mac, "link", []byte("a")) {
-		t.Error("a MAC must hold exactly while its secret is known")
+		t.Error("a MAC must be valid exactly while its secret is configured")
 	}
 }
 
@@ -111,16 +111,16 @@ func TestMAC(t *testing.T) {
 	s := newSealer(t, secretA, nil)
 	mac := s.MAC("link", []byte("ab"), []byte("c"))
 	if !bytes.Equal(mac, s.MAC("link", []byte("ab"), []byte("c"))) {
-		t.Error("a MAC must be the same each time")
+		t.Error("two MACs of the same input differ")
 	}
 	if !s.CheckMAC(mac, "link", []byte("ab"), []byte("c")) {
-		t.Error("CheckMAC refuses the right one")
+		t.Error("CheckMAC refuses a valid MAC")
 	}
 	for name, ok := range map[string]bool{
 		"other split":   s.CheckMAC(mac, "link", []byte("a"), []byte("bc")),
 		"joined":        s.CheckMAC(mac, "link", []byte("abc")),
 		"other purpose": s.CheckMAC(mac, "cookie", []byte("ab"), []byte("c")),
-		"cut short":     s.CheckMAC(mac[:31], "link", []byte("ab"), []byte("c")),
+		"truncated":     s.CheckMAC(mac[:31], "link", []byte("ab"), []byte("c")),
 		"empty":         s.CheckMAC(nil, "link", []byte("ab"), []byte("c")),
 	} {
 		if ok {
@@ -136,12 +136,12 @@ func TestKeys(t *testing.T) {
 	for range 1000 {
 		k := seal.NewKey()
 		if !form.MatchString(k) || seen[k] {
-			t.Fatalf("NewKey = %q: malformed or made twice", k)
+			t.Fatalf("NewKey = %q: malformed or not unique", k)
 		}
 		seen[k] = true
 	}
 	if h := seal.Hash("a"); len(h) != 32 || bytes.Equal(h, seal.Hash("b")) {
-		t.Error("Hash is no SHA-256")
+		t.Error("Hash is not SHA-256")
 	}
 }
 

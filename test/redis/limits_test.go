@@ -1,6 +1,6 @@
 //go:build redis
 
-// Package redis tests rate limits that whole servers share through Redis. Run it with make test-redis.
+// Package redis tests rate limits that servers share through Redis. Run it with make test-redis.
 package redis
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/redistest"
 )
 
-// TestReplicas sends 200 requests at once to two replicas: with Redis, without it, and with it again.
+// TestReplicas sends 200 parallel requests to two replicas: with Redis, while it is down, and after its restart.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
@@ -25,7 +25,7 @@ func TestReplicas(t *testing.T) {
 	b := testkit.New(t, testkit.Beside(a), shared, limited)
 	ann := a.SignUp("ann@example.com")
 
-	left := remaining(t, ann) // the clock stands still, nothing drains
+	left := remaining(t, ann) // the manual clock stands still, so nothing drains
 	if got := flood(t, ann, a, b); got[http.StatusOK] != left || got[509] != 200-left {
 		t.Fatalf("with %d tokens left, 200 requests: %v; %+v, %+v", left, got, a.App.SharedLimits.Stats(), b.App.SharedLimits.Stats())
 	}
@@ -36,7 +36,7 @@ func TestReplicas(t *testing.T) {
 
 	server.Kill()
 	if got := flood(t, ann, a, b); got[http.StatusOK] != 120 || got[509] != 80 {
-		t.Errorf("each replica for itself: %v", got)
+		t.Errorf("while Redis is down: %v", got)
 	}
 	for _, s := range []*testkit.Server{a, b} {
 		if n := strings.Count(s.Log(), "counted by this replica alone"); n != 1 {
@@ -57,11 +57,11 @@ func TestReplicas(t *testing.T) {
 		}
 	}
 	if got := flood(t, ann, a, b); got[http.StatusOK] != 60 || got[509] != 140 {
-		t.Errorf("with Redis again, which forgot: %v", got)
+		t.Errorf("after the restart of Redis, which starts empty: %v", got)
 	}
 }
 
-// remaining makes a request and tells how many more the bucket takes.
+// remaining makes a request. It returns how many more the bucket allows.
 func remaining(t *testing.T, p *testkit.Person) int {
 	t.Helper()
 	n, err := strconv.Atoi(p.Get(p.Server.Identity + "/profile").Want(http.StatusOK).Header.Get("X-RateLimit-Remaining"))
@@ -71,7 +71,7 @@ func remaining(t *testing.T, p *testkit.Person) int {
 	return n
 }
 
-// flood makes 200 requests at once, half of them at each server, and counts the answers by status.
+// flood makes 200 parallel requests, at the servers in turn. It returns the number of answers by status.
 func flood(t *testing.T, p *testkit.Person, servers ...*testkit.Server) map[int]int {
 	t.Helper()
 	var mu sync.Mutex

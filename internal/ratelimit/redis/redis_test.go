@@ -52,7 +52,7 @@ func open(t testing.TB, url string, now func() time.Time) (*redis.Store, *logs) 
 	return s, l
 }
 
-// dial returns a connection to database n of a server, beside the store's.
+// dial returns a connection of its own to database n of a server.
 func dial(t *testing.T, server *redistest.Server, n int) *client.Client {
 	t.Helper()
 	c := client.NewClient(&client.Options{Network: "unix", Addr: strings.TrimPrefix(server.URL, "unix://"), DB: n})
@@ -60,12 +60,12 @@ func dial(t *testing.T, server *redistest.Server, n int) *client.Client {
 	return c
 }
 
-// hour drains too slowly to matter in a test.
-func hour(capacity int) ratelimit.Limit {
+// slow returns a limit that drains one token an hour, so not within a test.
+func slow(capacity int) ratelimit.Limit {
 	return ratelimit.Limit{Capacity: capacity, PerSecond: ratelimit.Every(time.Hour)}
 }
 
-// admitted takes n tokens at once, shared out among the stores.
+// admitted takes n tokens in parallel, from the stores in turn. It returns how many were allowed.
 func admitted(t *testing.T, key string, l ratelimit.Limit, n int, stores ...*redis.Store) int64 {
 	t.Helper()
 	var passed atomic.Int64
@@ -94,23 +94,24 @@ func take(t *testing.T, s *redis.Store, key string, l ratelimit.Limit) ratelimit
 	return r
 }
 
-func until(t *testing.T, what string, is func() bool) {
+// until polls for 10 s until ok returns true.
+func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if is() {
+		if ok() {
 			return
 		}
 	}
 	t.Fatalf("not within 10 s: %s", what)
 }
 
-func TestTwoInstancesAdmitTheCapacity(t *testing.T) {
+func TestTwoReplicasShareTheCapacity(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	a, _ := open(t, server.URL, nil)
 	b, _ := open(t, server.URL, nil)
 	for round := range 20 {
-		if n := admitted(t, fmt.Sprint("round ", round), hour(60), 200, a, b); n != 60 {
+		if n := admitted(t, fmt.Sprint("round ", round), slow(60), 200, a, b); n != 60 {
 			t.Fatalf("%d of 200 were admitted, want 60", n)
 		}
 	}
@@ -119,8 +120,8 @@ func TestTwoInstancesAdmitTheCapacity(t *testing.T) {
 	}
 }
 
-// TestAsInMemory does the same at random with Redis and with the memory, at the same times.
-func TestAsInMemory(t *testing.T) {
+// TestSameAsMemory: the same random operations give the same results with Redis and in memory.
+func TestSameAsMemory(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -154,8 +155,8 @@ func TestAsInMemory(t *testing.T) {
 	}
 }
 
-// TestServersClock lets buckets drain by Redis's own clock, however wrong the replicas' are.
-func TestServersClock(t *testing.T) {
+// TestRedisClock: buckets drain by the clock of Redis.
+func TestRedisClock(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t, redistest.New(t).URL, nil)
 	l := ratelimit.Limit{Capacity: 1, PerSecond: 20}
@@ -169,8 +170,8 @@ func TestServersClock(t *testing.T) {
 	until(t, "the token drains", func() bool { return take(t, s, "x", l).Allowed })
 }
 
-// TestKeysTellNothing looks at what lies in Redis: no address, and nothing that stays for ever.
-func TestKeysTellNothing(t *testing.T) {
+// TestKeysAreHashedAndExpire: keys in Redis contain no address, and every key has a TTL.
+func TestKeysAreHashedAndExpire(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	s, _ := open(t, server.URL, nil)
@@ -178,25 +179,25 @@ func TestKeysTellNothing(t *testing.T) {
 	take(t, s, "never", ratelimit.Limit{Capacity: 3})
 	c := dial(t, server, 0)
 	keys, err := c.Keys(t.Context(), "*").Result()
-	if err != nil || len(keys) != 3 { // the two and the ping
+	if err != nil || len(keys) != 3 { // two buckets and the ping
 		t.Fatalf("%q, %v", keys, err)
 	}
 	for _, key := range keys {
 		life, err := c.PTTL(t.Context(), key).Result()
 		if !strings.HasPrefix(key, "consign:bucket:") || strings.Contains(key, "ann") || err != nil || life <= 0 || life > 24*time.Hour {
-			t.Errorf("%s lives for %s, %v", key, life, err)
+			t.Errorf("key %s, TTL %s, %v", key, life, err)
 		}
 	}
-	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}), s.Return(t.Context(), "never", hour(3)), s.Return(t.Context(), "unknown", hour(3))); err != nil {
+	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}), s.Return(t.Context(), "never", slow(3)), s.Return(t.Context(), "unknown", slow(3))); err != nil {
 		t.Fatal(err)
 	}
 	if keys := c.Keys(t.Context(), "*").Val(); len(keys) != 1 {
-		t.Errorf("after their only tokens were returned: %q", keys)
+		t.Errorf("keys after all tokens were returned: %q", keys)
 	}
 }
 
-// TestURLSaysWhoAndWhere: the user, the password and the number of the database are those of the URL.
-func TestURLSaysWhoAndWhere(t *testing.T) {
+// TestURL: user, password and database number are taken from the URL.
+func TestURL(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	c := dial(t, server, 3)
@@ -205,12 +206,12 @@ func TestURLSaysWhoAndWhere(t *testing.T) {
 	}
 	socket := strings.TrimPrefix(server.URL, "unix://")
 	s, _ := open(t, "unix://ann:p%40ss@"+socket+"?db=3", nil)
-	take(t, s, "x", hour(1))
+	take(t, s, "x", slow(1))
 	if keys, err := c.Keys(t.Context(), "*").Result(); len(keys) != 2 || err != nil || s.Stats().Away {
 		t.Errorf("in database 3: %q, %v; %+v", keys, err, s.Stats())
 	}
-	if stranger, _ := open(t, "unix://ann:wrong@"+socket, nil); !stranger.Stats().Away {
-		t.Error("a wrong password is taken")
+	if s, _ := open(t, "unix://ann:wrong@"+socket, nil); !s.Stats().Away {
+		t.Error("a wrong password is accepted")
 	}
 }
 
@@ -229,45 +230,45 @@ func TestFallback(t *testing.T) {
 			server := redistest.New(t)
 			a, logA := open(t, server.URL, nil)
 			b, _ := open(t, server.URL, nil)
-			if n := admitted(t, "before", hour(10), 40, a, b); n != 10 {
+			if n := admitted(t, "before", slow(10), 40, a, b); n != 10 {
 				t.Fatalf("%d admitted", n)
 			}
 			test.fail(server)
 			begin := time.Now()
-			if n := admitted(t, "meanwhile", hour(10), 80, a, b); n != 20 {
-				t.Errorf("each replica for itself admits 10: %d admitted by two", n)
+			if n := admitted(t, "meanwhile", slow(10), 80, a, b); n != 20 {
+				t.Errorf("%d were admitted without Redis, want 10 by each of two replicas", n)
 			}
 			if took := time.Since(begin); took > 5*time.Second {
-				t.Errorf("80 tokens took %s when Redis failed", took)
+				t.Errorf("80 takes needed %s after Redis failed", took)
 			}
 			begin = time.Now()
-			if take(t, a, "meanwhile", hour(10)).Allowed {
-				t.Error("the replica forgot its own bucket")
+			if take(t, a, "meanwhile", slow(10)).Allowed {
+				t.Error("a full bucket in the replica's memory allows a token")
 			}
-			if err := a.Return(t.Context(), "meanwhile", hour(10)); err != nil || !take(t, a, "meanwhile", hour(10)).Allowed {
+			if err := a.Return(t.Context(), "meanwhile", slow(10)); err != nil || !take(t, a, "meanwhile", slow(10)).Allowed {
 				t.Errorf("a returned token still counts: %v", err)
 			}
 			if took := time.Since(begin); took > 50*time.Millisecond {
-				t.Errorf("tokens still wait for Redis: %s", took)
+				t.Errorf("takes still wait for Redis: %s", took)
 			}
 			stats := a.Stats()
 			if !stats.Away || stats.Failures != 1 || stats.Fallbacks < 40 || logA.count("level=WARN") != 1 {
 				t.Errorf("%+v, logged %d times", stats, logA.count("level=WARN"))
 			}
 			test.mend(server)
-			until(t, "both share again", func() bool {
-				take(t, a, "probe", hour(1))
-				take(t, b, "probe", hour(1))
+			until(t, "both replicas use Redis again", func() bool {
+				take(t, a, "probe", slow(1))
+				take(t, b, "probe", slow(1))
 				return !a.Stats().Away && !b.Stats().Away
 			})
-			if n := admitted(t, "after", hour(60), 200, a, b); n != 60 {
+			if n := admitted(t, "after", slow(60), 200, a, b); n != 60 {
 				t.Errorf("%d of 200 were admitted after Redis came back, want 60", n)
 			}
-			if test.keepsLevels && take(t, b, "before", hour(10)).Allowed {
-				t.Error("levels from before are lost, though Redis kept them")
+			if test.keepsLevels && take(t, b, "before", slow(10)).Allowed {
+				t.Error("the level of a bucket from before the failure is lost, though Redis kept it")
 			}
 			if logA.count("level=INFO") != 1 || a.Stats().Failures != 1 {
-				t.Errorf("the return was logged %d times, %+v", logA.count("level=INFO"), a.Stats())
+				t.Errorf("the recovery was logged %d times, %+v", logA.count("level=INFO"), a.Stats())
 			}
 		})
 	}
@@ -278,15 +279,15 @@ func TestStartsWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	server.Kill()
 	s, log := open(t, server.URL, nil)
-	if n := admitted(t, "x", hour(5), 20, s); n != 5 || !s.Stats().Away || log.count("level=WARN") != 1 {
+	if n := admitted(t, "x", slow(5), 20, s); n != 5 || !s.Stats().Away || log.count("level=WARN") != 1 {
 		t.Errorf("%d admitted, %+v", n, s.Stats())
 	}
 	server.Start()
-	until(t, "it is found", func() bool { take(t, s, "probe", hour(1)); return !s.Stats().Away })
+	until(t, "the store uses Redis", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
 }
 
-// TestRefusingServer is one that answers, but takes no writes.
-func TestRefusingServer(t *testing.T) {
+// TestReadOnlyRedis: a Redis that answers but refuses writes counts as away.
+func TestReadOnlyRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
 	s, _ := open(t, server.URL, nil)
@@ -297,11 +298,11 @@ func TestRefusingServer(t *testing.T) {
 		}
 	}
 	set("1")
-	if n := admitted(t, "x", hour(5), 20, s); n != 5 || !s.Stats().Away {
+	if n := admitted(t, "x", slow(5), 20, s); n != 5 || !s.Stats().Away {
 		t.Errorf("%d admitted, %+v", n, s.Stats())
 	}
 	set("0")
-	until(t, "it takes writes again", func() bool { take(t, s, "probe", hour(1)); return !s.Stats().Away })
+	until(t, "Redis accepts writes again", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
 }
 
 func BenchmarkTake(b *testing.B) {

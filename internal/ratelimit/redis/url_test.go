@@ -14,9 +14,9 @@ func TestNewRefuses(t *testing.T) {
 		s, err := redis.New(t.Context(), bad, redis.Options{Log: slog.New(slog.DiscardHandler)})
 		if err == nil {
 			_ = s.Close()
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		} else if strings.Contains(err.Error(), "hid") {
-			t.Errorf("%q: the password is told: %v", bad, err)
+			t.Errorf("%q: the error contains the password: %v", bad, err)
 		}
 	}
 }

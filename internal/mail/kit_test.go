@@ -17,38 +17,38 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 )
 
-// post is one server process that sends mail.
-type post struct {
+// replica is one server process that sends mail.
+type replica struct {
 	t      testing.TB
 	db     *database.DB
 	runner *jobs.Runner
 	mailer *mail.Mailer
-	log    *buffer
+	log    *safeBuffer
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// buffer is a log that is safe for concurrent use.
-type buffer struct {
+// safeBuffer is a log that is safe for concurrent use.
+type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (b *buffer) Write(p []byte) (int, error) {
+func (b *safeBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
-func (b *buffer) String() string {
+func (b *safeBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-func newPost(t testing.TB, url string, transport mail.Transport, o mail.Options) *post {
+func newReplica(t testing.TB, url string, transport mail.Transport, o mail.Options) *replica {
 	t.Helper()
 	db, err := database.New(t.Context(), url, 6)
 	if err != nil {
@@ -63,9 +63,9 @@ func newPost(t testing.TB, url string, transport mail.Transport, o mail.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &post{t: t, db: db, log: &buffer{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
-	log := slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	p.runner = jobs.New(db, jobs.Options{
+	r := &replica{t: t, db: db, log: &safeBuffer{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
+	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	r.runner = jobs.New(db, jobs.Options{
 		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 100 * time.Millisecond, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
 	})
 	if o.From == "" {
@@ -75,36 +75,36 @@ func newPost(t testing.TB, url string, transport mail.Transport, o mail.Options)
 	if o.FirstRetry == 0 {
 		o.FirstRetry = time.Millisecond
 	}
-	if p.mailer, err = mail.New(db, p.runner, sealer, catalog, transport, o, p.clock, log); err != nil {
+	if r.mailer, err = mail.New(db, r.runner, sealer, catalog, transport, o, r.clock, log); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return r
 }
 
-func (p *post) clock() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now
+func (r *replica) clock() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
 }
 
-func (p *post) advance(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = p.now.Add(d)
+func (r *replica) advance(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = r.now.Add(d)
 }
 
 // run runs the jobs until the returned function is called or the test ends.
-func (p *post) run() (stop func()) {
+func (r *replica) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- p.runner.Run(ctx) }()
+	go func() { done <- r.runner.Run(ctx) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
-			p.t.Errorf("Run: %v", err)
+			r.t.Errorf("Run: %v", err)
 		}
 	})
-	p.t.Cleanup(stop)
+	r.t.Cleanup(stop)
 	return stop
 }
 
@@ -116,59 +116,59 @@ func verify(to string) mail.Message {
 	}
 }
 
-func (p *post) queue(msgs ...mail.Message) []id.Mail {
-	p.t.Helper()
+func (r *replica) queue(msgs ...mail.Message) []id.Mail {
+	r.t.Helper()
 	var uids []id.Mail
-	err := p.db.InTx(p.t.Context(), func(tx database.Tx) (err error) {
-		uids, err = p.mailer.QueueAll(p.t.Context(), tx, msgs)
+	err := r.db.InTx(r.t.Context(), func(tx database.Tx) (err error) {
+		uids, err = r.mailer.QueueAll(r.t.Context(), tx, msgs)
 		return err
 	})
 	if err != nil {
-		p.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	return uids
 }
 
-func (p *post) get(uid id.Mail) mail.Mail {
-	p.t.Helper()
-	list, err := p.mailer.List(p.t.Context(), mail.Filter{})
+func (r *replica) get(uid id.Mail) mail.Mail {
+	r.t.Helper()
+	list, err := r.mailer.List(r.t.Context(), mail.Filter{})
 	if err != nil {
-		p.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	for _, m := range list {
 		if m.UID == uid {
 			return m
 		}
 	}
-	p.t.Fatalf("mail %s is not listed", uid)
+	r.t.Fatalf("mail %s is not listed", uid)
 	panic("unreachable")
 }
 
 // await waits until a mail satisfies ok and returns it.
-func (p *post) await(uid id.Mail, what string, ok func(mail.Mail) bool) mail.Mail {
-	p.t.Helper()
+func (r *replica) await(uid id.Mail, what string, ok func(mail.Mail) bool) mail.Mail {
+	r.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		m := p.get(uid)
+		m := r.get(uid)
 		if ok(m) {
 			return m
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("mail did not become %s: %+v\n%s", what, m, p.log)
+			r.t.Fatalf("mail did not become %s: %+v\n%s", what, m, r.log)
 		}
 	}
 }
 
-func (p *post) awaitState(uid id.Mail, state string) mail.Mail {
-	p.t.Helper()
-	return p.await(uid, state, func(m mail.Mail) bool { return m.State == state })
+func (r *replica) awaitState(uid id.Mail, state string) mail.Mail {
+	r.t.Helper()
+	return r.await(uid, state, func(m mail.Mail) bool { return m.State == state })
 }
 
 // contents returns the data and the secret in the row of a mail.
-func (p *post) contents(uid id.Mail) (data string, sealed bool) {
-	p.t.Helper()
-	err := p.db.Pool.QueryRow(p.t.Context(), `SELECT data::text, secret IS NOT NULL FROM mails WHERE uid = $1`, uid).Scan(&data, &sealed)
+func (r *replica) contents(uid id.Mail) (data string, sealed bool) {
+	r.t.Helper()
+	err := r.db.Pool.QueryRow(r.t.Context(), `SELECT data::text, secret IS NOT NULL FROM mails WHERE uid = $1`, uid).Scan(&data, &sealed)
 	if err != nil {
-		p.t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	return data, sealed
 }
@@ -183,20 +183,20 @@ func smtpTo(t testing.TB, s *server) mail.Transport {
 }
 
 // idle waits until no job is due. Jobs that found a mail leased by another job are scheduled for later.
-func (p *post) idle() {
-	p.t.Helper()
+func (r *replica) idle() {
+	r.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var n int
-		err := p.db.Pool.QueryRow(p.t.Context(),
+		err := r.db.Pool.QueryRow(r.t.Context(),
 			`SELECT count(*) FROM river_job WHERE state IN ('available', 'running', 'pending')`).Scan(&n)
 		if err != nil {
-			p.t.Fatal(err)
+			r.t.Fatal(err)
 		}
 		if n == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%d jobs still wait", n)
+			r.t.Fatalf("%d jobs still wait", n)
 		}
 	}
 }
