@@ -88,7 +88,8 @@ func create(t testing.TB, migrated bool) string {
 		template = common.template
 	}
 	name := fmt.Sprintf("%s%d_%d_%d", prefixTest, time.Now().Unix(), os.Getpid(), counter.Add(1))
-	if _, err := common.admin.Exec(context.Background(), "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+	// The default strategy, WAL_LOG, takes up to twice the time of a file copy in a cluster without fsync.
+	if _, err := common.admin.Exec(context.Background(), "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY FILE_COPY"); err != nil {
 		t.Fatalf("no test database: %v", err)
 	}
 	t.Cleanup(func() {
