@@ -11,10 +11,18 @@ import (
 )
 
 // Store keeps the levels of buckets. Take is atomic: of parallel calls on one key, exactly as many are allowed as tokens
-// fit. A key's limit may change between calls; its level stays.
+// fit. TakeAll takes a token of each of several keys or none: then refused is the index of the first key that refuses, else -1. The Result is
+// that key's, else the last one's. A key's limit may change between calls; its level stays.
 type Store interface {
 	Take(ctx context.Context, key string, l Limit) (Result, error)
+	TakeAll(ctx context.Context, asks []Ask) (refused int, r Result, err error)
 	Return(ctx context.Context, key string, l Limit) error
+}
+
+// Ask is a key of TakeAll with its limit.
+type Ask struct {
+	Key   string
+	Limit Limit
 }
 
 // By is what the identifier of a bucket identifies.
@@ -69,6 +77,36 @@ func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result
 		l.count(b.Name)
 	}
 	return result, nil
+}
+
+// Part is one bucket of TakeAll.
+type Part struct {
+	Bucket     Bucket
+	Identifier string
+}
+
+// TakeAll takes a token of every part or of none. refused is the part that has no room, or nil. Errors: those of the store.
+func (l *Limiter) TakeAll(ctx context.Context, parts ...Part) (refused *Part, r Result, err error) {
+	var asks []Ask
+	var counted []int
+	for i, p := range parts {
+		if l.enabled || p.Bucket.Essential {
+			asks, counted = append(asks, Ask{Key: p.Bucket.Name + ":" + p.Identifier, Limit: p.Bucket.Limit}), append(counted, i)
+		}
+	}
+	if len(asks) == 0 {
+		return nil, Result{Allowed: true}, nil
+	}
+	n, r, err := l.store.TakeAll(ctx, asks)
+	if err != nil {
+		return nil, Result{}, fmt.Errorf("take from %d buckets: %w", len(asks), err)
+	}
+	if n < 0 {
+		return nil, r, nil
+	}
+	refused = &parts[counted[n]]
+	l.count(refused.Bucket.Name)
+	return refused, r, nil
 }
 
 func (l *Limiter) count(bucket string) {

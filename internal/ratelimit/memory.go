@@ -45,29 +45,58 @@ func NewMemory(now func() time.Time) *Memory {
 
 // Take implements Store; it returns no errors.
 func (m *Memory) Take(_ context.Context, key string, l Limit) (Result, error) {
-	s := m.shard(key)
+	s := &m.shards[m.shard(key)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := m.now()
-	if now.Sub(s.swept) >= sweepEvery {
-		s.sweep(now)
+	s.sweepIfDue(now)
+	level, result := l.Take(s.buckets[key].level, now)
+	if result.Allowed {
+		s.put(Ask{Key: key, Limit: l}, level, now)
 	}
-	held, known := s.buckets[key]
-	level, result := l.Take(held.level, now)
-	if !result.Allowed && !known {
-		return result, nil
+	return result, nil
+}
+
+// TakeAll implements Store; it returns no errors. It locks the shards of all keys, in the order of their numbers.
+func (m *Memory) TakeAll(_ context.Context, asks []Ask) (refused int, result Result, _ error) {
+	var locked [shards]bool
+	for _, a := range asks {
+		locked[m.shard(a.Key)] = true
 	}
-	if !known {
+	now := m.now()
+	for i, wanted := range locked {
+		if wanted {
+			s := &m.shards[i]
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sweepIfDue(now)
+		}
+	}
+	levels := make([]Level, len(asks))
+	for i, a := range asks {
+		if levels[i], result = a.Limit.Take(m.shards[m.shard(a.Key)].buckets[a.Key].level, now); !result.Allowed {
+			return i, result, nil
+		}
+	}
+	for i, a := range asks {
+		m.shards[m.shard(a.Key)].put(a, levels[i], now)
+	}
+	return -1, result, nil
+}
+
+// put stores the level of a bucket.
+func (s *shard) put(a Ask, level Level, now time.Time) {
+	key := a.Key
+	if _, known := s.buckets[key]; !known {
 		s.makeRoom(now)
 		key = strings.Clone(key)
 	}
-	s.buckets[key] = bucket{level: level, empty: l.Empty(level)}
-	return result, nil
+	s.buckets[key] = bucket{level: level, empty: a.Limit.Empty(level)}
 }
 
 // Return implements Store; it returns no errors.
 func (m *Memory) Return(_ context.Context, key string, l Limit) error {
-	s := m.shard(key)
+	s := &m.shards[m.shard(key)]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if held, ok := s.buckets[key]; ok {
@@ -89,11 +118,13 @@ func (m *Memory) Len() int {
 	return n
 }
 
-func (m *Memory) shard(key string) *shard {
-	return &m.shards[maphash.String(m.seed, key)%shards]
-}
+// shard returns the number of a key's shard.
+func (m *Memory) shard(key string) uint64 { return maphash.String(m.seed, key) % shards }
 
-func (s *shard) sweep(now time.Time) {
+func (s *shard) sweepIfDue(now time.Time) {
+	if now.Sub(s.swept) < sweepEvery {
+		return
+	}
 	for key, b := range s.buckets {
 		if !b.empty.After(now) {
 			delete(s.buckets, key)

@@ -105,26 +105,36 @@ func (s *Store) Stats() Stats {
 
 // Take implements ratelimit.Store; it returns no errors.
 func (s *Store) Take(ctx context.Context, key string, l ratelimit.Limit) (ratelimit.Result, error) {
+	_, result, err := s.TakeAll(ctx, []ratelimit.Ask{{Key: key, Limit: l}})
+	return result, err
+}
+
+// TakeAll implements ratelimit.Store; it returns no errors.
+func (s *Store) TakeAll(ctx context.Context, asks []ratelimit.Ask) (refused int, r ratelimit.Result, err error) {
 	if !s.usable(ctx) {
 		s.fallbacks.Add(1)
-		return s.fallback.Take(ctx, key, l)
+		return s.fallback.TakeAll(ctx, asks)
 	}
-	allowed, before, err := s.run(ctx, key, l, 1)
+	refused, before, err := s.run(ctx, 1, asks...)
 	if err != nil {
 		s.fail(err)
 		s.fallbacks.Add(1)
-		return s.fallback.Take(ctx, key, l)
+		return s.fallback.TakeAll(ctx, asks)
 	}
-	_, result := l.Take(ratelimit.Level{Tokens: before}, time.Time{})
-	result.Allowed = allowed // the script decides; the arithmetic is the same
-	return result, nil
+	decided := refused
+	if refused < 0 {
+		decided = len(asks) - 1
+	}
+	_, r = asks[decided].Limit.Take(ratelimit.Level{Tokens: before}, time.Time{})
+	r.Allowed = refused < 0 // the script decides; the arithmetic is the same
+	return refused, r, nil
 }
 
 // Return implements ratelimit.Store; it returns no errors. If Redis came back since the token was taken in memory, the
 // token is returned in Redis instead, which leaves that bucket one token short, in the caller's favour.
 func (s *Store) Return(ctx context.Context, key string, l ratelimit.Limit) error {
 	if s.usable(ctx) {
-		_, _, err := s.run(ctx, key, l, -1)
+		_, _, err := s.run(ctx, -1, ratelimit.Ask{Key: key, Limit: l})
 		if err == nil {
 			return nil
 		}
@@ -133,27 +143,32 @@ func (s *Store) Return(ctx context.Context, key string, l ratelimit.Limit) error
 	return s.fallback.Return(ctx, key, l)
 }
 
-// run runs the script with change 1 to take a token or -1 to return one. It ignores the cancellation of ctx: the token
-// counts even if the client is gone.
-func (s *Store) run(ctx context.Context, key string, l ratelimit.Limit, change int) (allowed bool, before float64, err error) {
+// run runs the script with change 1 to take a token of each key or -1 to return one. It returns the index of the key that refuses, or
+// -1, and the level before of that key, or of the last one. It ignores the cancellation of ctx: the token counts even if the client is
+// gone.
+func (s *Store) run(ctx context.Context, change int, asks ...ratelimit.Ask) (refused int, before float64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
 	var now int64
 	if s.now != nil {
 		now = s.now().UnixMicro()
 	}
-	rate := strconv.FormatFloat(l.PerSecond, 'g', -1, 64)
-	answer, err := s.script.Run(ctx, s.client, []string{bucketKey(key)}, l.Capacity, rate, change, now, forgetAfter.Milliseconds()).Slice()
+	keys, args := make([]string, len(asks)), []any{change, now, forgetAfter.Milliseconds()}
+	for i, a := range asks {
+		keys[i], args = bucketKey(a.Key), append(args, a.Limit.Capacity, strconv.FormatFloat(a.Limit.PerSecond, 'g', -1, 64))
+	}
+	answer, err := s.script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return false, 0, err
+		return 0, 0, err
 	}
 	if len(answer) == 2 {
+		index, isIndex := answer[0].(int64)
 		text, _ := answer[1].(string)
-		if before, err := strconv.ParseFloat(text, 64); err == nil {
-			return answer[0] == int64(1), before, nil
+		if before, err := strconv.ParseFloat(text, 64); err == nil && isIndex && index <= int64(len(asks)) {
+			return int(index) - 1, before, nil
 		}
 	}
-	return false, 0, fmt.Errorf("unexpected answer: %v", answer)
+	return 0, 0, fmt.Errorf("unexpected answer: %v", answer)
 }
 
 // bucketKey hashes the identifier, which may be an address or the key of a link.

@@ -145,6 +145,16 @@ func TestSameAsMemory(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("step %d, %+v (-memory +redis):\n%s", i, l, diff)
 		}
+		other := random.IntN(len(limits))
+		if other != n {
+			pair := []ratelimit.Ask{{Key: key, Limit: l}, {Key: fmt.Sprint("bucket ", other), Limit: limits[other]}}
+			gotRefused, got, _ := shared.TakeAll(t.Context(), pair)
+			wantRefused, want, _ := memory.TakeAll(t.Context(), pair)
+			got.RetryAfter, want.RetryAfter = got.RetryAfter.Round(time.Millisecond), want.RetryAfter.Round(time.Millisecond)
+			if diff := cmp.Diff(want, got); diff != "" || gotRefused != wantRefused {
+				t.Fatalf("step %d, pair %+v, refused %d and %d (-memory +redis):\n%s", i, pair, wantRefused, gotRefused, diff)
+			}
+		}
 		now = now.Add(time.Duration(random.IntN(400)) * time.Millisecond)
 	}
 	now = now.Add(-time.Hour)

@@ -38,21 +38,32 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 }
 
 // takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
-// bucket of the mailbox. It takes both or none; returnTokens returns them. Errors: transfer.ErrNewTransfers.
+// bucket of the mailbox. It takes both or none, in one step; returnTokens returns them. Errors: transfer.ErrNewTransfers.
 func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (returnTokens func(), err error) {
-	limit := transferLimit(o)
-	returnVisitors := func() {}
-	if client != "" {
-		if returnVisitors, err = s.takeToken(ctx, visitorBucket(limit, s.strangers.NetworkShare), visitor(owner, client)); err != nil {
-			return nil, err
-		}
-	}
-	returnStrangers, err := s.takeToken(ctx, strangersBucket(limit), owner.String())
+	parts := s.strangersParts(transferLimit(o), owner, client)
+	refused, result, err := s.limiter.TakeAll(ctx, parts...)
 	if err != nil {
-		returnVisitors()
 		return nil, err
 	}
-	return func() { returnStrangers(); returnVisitors() }, nil
+	if refused != nil {
+		return nil, refused.Bucket.Refused(result)
+	}
+	return func() { s.returnParts(ctx, parts) }, nil
+}
+
+// strangersParts returns the buckets of a new transfer of a stranger.
+func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, client string) []ratelimit.Part {
+	parts := []ratelimit.Part{{Bucket: strangersBucket(l), Identifier: owner.String()}}
+	if client != "" {
+		parts = append([]ratelimit.Part{{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: visitor(owner, client)}}, parts...)
+	}
+	return parts
+}
+
+func (s *Service) returnParts(ctx context.Context, parts []ratelimit.Part) {
+	for _, p := range parts {
+		s.returnToken(ctx, p.Bucket, p.Identifier)
+	}
 }
 
 // visitor returns the identifier of a client network at a mailbox.
@@ -80,10 +91,7 @@ func (s *Service) returnToken(ctx context.Context, b ratelimit.Bucket, identifie
 func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgres.UnusedReservation) {
 	for _, r := range unused {
 		limit := ratelimit.Limit{Capacity: r.TransferLimit, PerSecond: r.TransferDrain}
-		s.returnToken(ctx, strangersBucket(limit), r.Owner.String())
-		if r.Client != "" {
-			s.returnToken(ctx, visitorBucket(limit, s.strangers.NetworkShare), visitor(r.Owner, r.Client))
-		}
+		s.returnParts(ctx, s.strangersParts(limit, r.Owner, r.Client))
 	}
 }
 
