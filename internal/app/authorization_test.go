@@ -20,6 +20,7 @@ import (
 var authorization = map[string][]string{
 	"none garbage id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
 		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
+		"POST /id/v3/auth/undo/{key}",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
 		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",

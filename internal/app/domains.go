@@ -137,7 +137,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
-			SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge,
+			SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
 			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(), ExternalBinding: c.OIDCBinding,
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},

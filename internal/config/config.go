@@ -94,6 +94,7 @@ type Config struct {
 	YoungAccount             time.Duration `env:"YOUNG_ACCOUNT" default:"7d" doc:"Age below which an account has fewer recipients a day."`
 	RecentEmail              time.Duration `env:"RECENT_EMAIL" default:"180d" doc:"Maximum age of the primary address's verification for registering authenticators."`
 	ResetAddressAge          time.Duration `env:"RESET_ADDRESS_AGE" default:"7d" doc:"Time for which a secondary address must have been verified before it can reset the password."`
+	UndoLifetime             time.Duration `env:"UNDO_LIFETIME" default:"7d" min:"1h" doc:"Time for which a link in a security mail undoes the change. Only an address that had been verified for this time before the change gets such a link."`
 	SigningKeyLifetime       time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" doc:"Time for which a key signs tokens."`
 	SigningKeyLead           time.Duration `env:"SIGNING_KEY_LEAD" default:"1h" doc:"Time for which a key is published before it signs."`
 	EventRetention           time.Duration `env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`

@@ -23,6 +23,8 @@ const (
 	ExternalClaimTime = 5 * time.Minute
 	// HostClaimLifetime is how long the TXT record of a claimed hostname is looked for after the last request for it.
 	HostClaimLifetime = 30 * 24 * time.Hour
+	// SecurityMailInterval is the time in which an account gets one mail about changes of one kind (contract 3.23).
+	SecurityMailInterval = time.Minute
 	// DeletedPersonRetention is how long the empty row of a deleted person is kept. Access tokens live far shorter.
 	DeletedPersonRetention = 30 * 24 * time.Hour
 )

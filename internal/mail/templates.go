@@ -10,14 +10,36 @@ const (
 	VerifyEmail = "verify-email"
 	// ResetPassword carries the link that resets a password: expiresAt, [clientAddress]; secret link.
 	ResetPassword = "reset-password"
-	// AddressAdded tells the primary address that another was added to the account: address, at, [clientAddress].
+
+	// The mails about changes of an account have besides: power (PowerUndo or PowerEnd), at, expiresAt, [clientAddress];
+	// secret link.
+
+	// AddressAdded tells that an address was added to the account and waits for its verification: address.
 	AddressAdded = "address-added"
-	// PasswordChanged tells that the password was changed or reset: at, [clientAddress].
+	// AddressVerified tells that an address of the account was verified: address.
+	AddressVerified = "address-verified"
+	// AddressRemoved tells that a verified address was removed from the account: address.
+	AddressRemoved = "address-removed"
+	// PrimaryChanged tells that another address is the primary one: address.
+	PrimaryChanged = "primary-changed"
+	// PasswordChanged tells that the password was changed.
 	PasswordChanged = "password-changed"
-	// FactorAdded tells that an authenticator was added: type (totp or recovery), [name], at, [clientAddress].
+	// PasswordReset tells that the link of a reset mail was used.
+	PasswordReset = "password-reset"
+	// FactorAdded tells that an authenticator was added: type (totp or recovery), [name].
 	FactorAdded = "factor-added"
-	// FactorRemoved tells that an authenticator was removed: type (totp or recovery), [name], at, [clientAddress].
+	// FactorRemoved tells that an authenticator was removed: type (totp or recovery), [name].
 	FactorRemoved = "factor-removed"
+
+	// ChangeUndone tells that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
+	// password no longer works).
+	ChangeUndone = "change-undone"
+	// AccountDeleted tells that the account was deleted: at, [clientAddress].
+	AccountDeleted = "account-deleted"
+	// MemberRemoved tells a person of the removal from an organization: [organization], at.
+	MemberRemoved = "member-removed"
+	// OrganizationDeleted tells a member that the organization was deleted: [organization], at.
+	OrganizationDeleted = "organization-deleted"
 	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
@@ -44,6 +66,12 @@ const (
 	VanityLinkCleared = "vanity-link-cleared"
 	// TestMail is sent by `consign mail test`: at.
 	TestMail = "test"
+)
+
+// What the link of a mail about a change does (Data["power"]).
+const (
+	PowerUndo = "undo" // ends all sessions and undoes the change
+	PowerEnd  = "end"  // ends all sessions
 )
 
 // File is one entry of Data["files"].

@@ -45,6 +45,11 @@ var entries = []entry{
 	{pattern: "/reset/{key}", script: "newpassword",
 		title: func(p i18n.Printer) string { return p.T("Choose a new password") },
 		lead:  func(p i18n.Printer) string { return p.T("This link lets you choose a new password. It works once.") }},
+	{pattern: "/undo/{key}", script: "undo",
+		title: func(p i18n.Printer) string { return p.T("This was not me") },
+		lead: func(p i18n.Printer) string {
+			return p.T("This link ends all sessions of your account and undoes a change of it. It works once.")
+		}},
 	{pattern: "/invitation/{key}", script: "invitation",
 		title: func(p i18n.Printer) string { return p.T("Join an organization") },
 		lead:  func(p i18n.Printer) string { return p.T("This link accepts an invitation to an organization.") }},

@@ -55,6 +55,9 @@ func TOTPStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	return step, ok
 }
 
+// LastTOTPStep returns the last time step whose code TOTPStep can accept at now.
+func LastTOTPStep(now time.Time) int64 { return now.Unix()/totpPeriod + totpSkew }
+
 // TOTPCode returns the code of a step (RFC 4226, section 5.3).
 func TOTPCode(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)

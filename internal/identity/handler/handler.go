@@ -123,6 +123,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/logout", Auth: id, Handler: h.logOut},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
+		{Method: "POST", Pattern: "/auth/undo/{key}", Auth: anyone, Handler: h.undoChange},
 		{Method: "POST", Pattern: "/confirm/{key}", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.confirmAddress},
 		{Method: "GET", Pattern: "/events", Auth: access, Produces: []string{"text/event-stream"}, Handler: h.events},
 	}

@@ -114,6 +114,22 @@ func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 		WHERE p.uid = $1`, p)
 }
 
+// MemberContact is a Contact with its person.
+type MemberContact struct {
+	Person id.Person
+	Contact
+}
+
+// Contacts returns what mails to persons with a verified primary address need.
+func (s *Store) Contacts(ctx context.Context, persons []id.Person) ([]MemberContact, error) {
+	return database.All[MemberContact](ctx, s.q, "read contacts", `
+		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host, a.address AS email
+		FROM identity.persons p
+		JOIN identity.homes h ON h.person = p.uid
+		JOIN identity.addresses a ON a.person = p.uid AND a.is_primary AND a.verified_at IS NOT NULL
+		WHERE p.uid = ANY ($1)`, persons)
+}
+
 // ErasePerson deletes everything that belongs to a person. The empty row stays, so that nothing new can be created for
 // the person. It returns the new epoch. Errors: identity.ErrPersonNotFound.
 func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {
@@ -127,7 +143,7 @@ func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (in
 		return 0, err
 	}
 	for _, table := range []string{"addresses", "authenticators", "id_tokens", "pending_logins", "parked_tokens", "reset_keys",
-		"external_logins", "memberships", "avatars"} {
+		"external_logins", "memberships", "avatars", "security_changes"} {
 		if _, err := database.Exec(ctx, s.q, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p); err != nil {
 			return 0, err
 		}

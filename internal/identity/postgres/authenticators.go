@@ -36,16 +36,19 @@ func (s *Store) UseStep(ctx context.Context, a id.Authenticator, step int64) err
 		a, step)
 }
 
-// UseRecoveryCode deletes a recovery code. With the last code it deletes the authenticator. Call it with the person
-// locked. Errors: identity.ErrCredentials.
+// UseRecoveryCode deletes a recovery code, also from what an undone change would restore. With the last code it deletes the
+// authenticator. Call it with the person locked. Errors: identity.ErrCredentials.
 func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []byte) error {
 	if err := database.Changed(ctx, s.q, "use recovery code", identity.ErrCredentials, `
 		DELETE FROM identity.recovery_codes WHERE authenticator = $1 AND hash = $2`, a, hash); err != nil {
 		return err
 	}
 	_, err := database.Exec(ctx, s.q, "delete used up recovery", `
+		WITH kept AS (
+			UPDATE identity.security_change_factors SET codes = array_remove(codes, $2) WHERE uid = $1
+		)
 		DELETE FROM identity.authenticators a
-		WHERE a.uid = $1 AND NOT EXISTS (SELECT FROM identity.recovery_codes c WHERE c.authenticator = a.uid)`, a)
+		WHERE a.uid = $1 AND NOT EXISTS (SELECT FROM identity.recovery_codes c WHERE c.authenticator = a.uid)`, a, hash)
 	return err
 }
 
@@ -220,16 +223,23 @@ type Sealed struct {
 	Secret []byte
 }
 
-// SealedAfter returns sealed TOTP secrets in the order of their uids, starting after a uid (keyset pagination).
-func (s *Store) SealedAfter(ctx context.Context, after id.Authenticator, limit int) ([]Sealed, error) {
+// SealedAfter returns sealed TOTP secrets, also those that an undone change would restore, in the order of their uids,
+// starting after a secret (keyset pagination).
+func (s *Store) SealedAfter(ctx context.Context, after Sealed, limit int) ([]Sealed, error) {
 	return database.All[Sealed](ctx, s.q, "list sealed secrets", `
-		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND uid > $1 ORDER BY uid LIMIT $2`, after, limit)
+		SELECT uid, secret FROM identity.authenticators WHERE type = 'totp' AND (uid, secret) > ($1, $2::bytea)
+		UNION
+		SELECT uid, secret FROM identity.security_change_factors WHERE type = 'totp' AND (uid, secret) > ($1, $2::bytea)
+		ORDER BY uid, secret LIMIT $3`, after.UID, append([]byte{}, after.Secret...), limit)
 }
 
 // ReplaceSealed stores a secret that was sealed with another key, unless the stored secret has changed since it was
 // read.
 func (s *Store) ReplaceSealed(ctx context.Context, old Sealed, secret []byte) error {
 	_, err := database.Exec(ctx, s.q, "replace sealed secret", `
+		WITH kept AS (
+			UPDATE identity.security_change_factors SET secret = $3 WHERE uid = $1 AND secret = $2
+		)
 		UPDATE identity.authenticators SET secret = $3 WHERE uid = $1 AND secret = $2`, old.UID, old.Secret, secret)
 	return err
 }

@@ -179,7 +179,7 @@ func (s *Store) CountPersons(ctx context.Context) (int64, error) {
 const cleanBatch = 2000
 
 // Clean deletes expired tokens, keys and invitations, and the empty rows of persons who were deleted before forget.
-func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
+func (s *Store) Clean(ctx context.Context, now, forget, undoable time.Time) error {
 	const forgetKey = `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL`
 	var failed error
 	for _, c := range []struct {
@@ -193,6 +193,7 @@ func (s *Store) Clean(ctx context.Context, now, forget time.Time) error {
 		{what: "expired external logins", table: "external_logins", due: "forget_at", before: now},
 		{what: "expired external tokens", table: "external_tokens", due: "expires_at", before: now},
 		{what: "expired reset keys", table: "reset_keys", due: "expires_at", before: now},
+		{what: "changes that can no longer be undone", table: "security_changes", due: "made_at", before: undoable},
 		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
 		{what: "expired verification keys", table: "addresses", due: "key_expires_at", before: now, change: forgetKey},
 		{what: "persons deleted long ago", table: "persons", due: "deleted_at", before: forget},

@@ -144,13 +144,16 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		if err := requireFactors(ctx, tx, caller); err != nil {
 			return err
 		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
+			return err
+		}
 		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
 			return err
 		}
 		if r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid); err != nil {
 			return err
 		}
-		return s.factorChanged(ctx, tx, caller, mail.FactorAdded, r.Authenticator)
+		return s.factorChanged(ctx, tx, caller, "factor.add", r.Authenticator)
 	})
 	return r, err
 }
@@ -165,23 +168,20 @@ func requireFactors(ctx context.Context, tx *postgres.Store, caller token.Caller
 	return err
 }
 
-// factorChanged revokes every access token, queues a mail to the person and records a change of second factors. The
-// person is locked.
-func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, a identity.Authenticator) error {
+// factorNotice returns the notice of a change of a second factor.
+func factorNotice(template, kind, name string) notice {
+	data := map[string]any{"type": kind}
+	if name != "" {
+		data["name"] = name
+	}
+	return notice{template: template, detail: " " + kind, data: data}
+}
+
+// factorChanged revokes every access token and records a change of second factors. The person is locked.
+func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string, a identity.Authenticator) error {
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {
 		return err
-	}
-	data := map[string]any{"type": a.Type}
-	if a.Name != "" {
-		data["name"] = a.Name
-	}
-	if err := s.notify(ctx, tx, caller, template, data); err != nil {
-		return err
-	}
-	action := "factor.add"
-	if template == mail.FactorRemoved {
-		action = "factor.remove"
 	}
 	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {
 		return err
@@ -229,6 +229,13 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err
 		}
+		verified, err := tx.Authenticator(ctx, caller.Person, a)
+		if err != nil {
+			return err
+		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
+			return err
+		}
 		if err := tx.VerifyTOTP(ctx, a, step, s.now()); err != nil {
 			return err
 		}
@@ -238,11 +245,7 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 		if issued, err = s.renewSession(ctx, tx, caller); err != nil {
 			return err
 		}
-		verified, err := tx.Authenticator(ctx, caller.Person, a)
-		if err != nil {
-			return err
-		}
-		return s.factorChanged(ctx, tx, caller, mail.FactorAdded, verified)
+		return s.factorChanged(ctx, tx, caller, "factor.add", verified)
 	})
 	if err != nil {
 		return "", describe("verify authenticator", err)
@@ -364,6 +367,11 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 		if err := requireFactors(ctx, tx, caller); err != nil {
 			return err
 		}
+		if removed.Verified {
+			if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorRemoved, removed.Type, removed.Name)); err != nil {
+				return err
+			}
+		}
 		if err := tx.DeleteAuthenticator(ctx, caller.Person, a); err != nil {
 			return err
 		}
@@ -375,7 +383,7 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 				return err
 			}
 		}
-		return s.factorChanged(ctx, tx, caller, mail.FactorRemoved, removed)
+		return s.factorChanged(ctx, tx, caller, "factor.remove", removed)
 	})
 	return describe("delete authenticator", err)
 }

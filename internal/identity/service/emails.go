@@ -42,15 +42,15 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.AddressAdded, data: map[string]any{"address": address}}); err != nil {
+			return err
+		}
 		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
 			Address: address, RemoveAt: removeAt, KeyHash: seal.Hash(key), KeyExpiresAt: expires, CreatedAt: now,
 		}); err != nil {
 			return err
 		}
 		if err := s.mailVerification(ctx, tx, caller.Person, address, key, expires); err != nil {
-			return err
-		}
-		if err := s.notify(ctx, tx, caller, mail.AddressAdded, map[string]any{"address": address}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
@@ -100,6 +100,12 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
+		n := notice{template: mail.AddressRemoved, data: map[string]any{"address": a.Address}, leaves: a.Address}
+		if a.Verified {
+			if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
+				return err
+			}
+		}
 		if err := tx.RemoveAddress(ctx, caller.Person, a.Address); err != nil {
 			return err
 		}
@@ -123,6 +129,10 @@ func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, add
 			return nil
 		}
 		if err := use(ctx, tx); err != nil {
+			return err
+		}
+		n := notice{template: mail.PrimaryChanged, data: map[string]any{"address": a.Address}}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
 		if err := tx.MakePrimary(ctx, caller.Person, a.Address); err != nil {
@@ -164,22 +174,6 @@ func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address 
 		}
 		return err
 	})
-}
-
-// notify queues a mail about the caller's account to the caller's primary address, in the caller's language.
-func (s *Service) notify(ctx context.Context, tx *postgres.Store, caller token.Caller, template string, data map[string]any) error {
-	to, err := tx.Contact(ctx, caller.Person)
-	if err != nil || to.Email == "" {
-		return err
-	}
-	data["at"] = s.now()
-	if caller.Client.Address.IsValid() {
-		data["clientAddress"] = caller.Client.Address.String()
-	}
-	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: template, Reference: caller.Person.String(), Data: data,
-	})
-	return err
 }
 
 // RequestVerification queues a mail with a new verification key for one of the caller's addresses. Earlier keys become
@@ -232,6 +226,10 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 			return err
 		}
 		primary, err := s.verify(ctx, tx, caller.Person, address, func() (bool, error) {
+			n := notice{template: mail.AddressVerified, data: map[string]any{"address": address}, joins: address}
+			if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil { // mails nothing for the first address
+				return false, err
+			}
 			return tx.VerifyAddress(ctx, caller.Person, hash, s.now())
 		})
 		if err != nil {

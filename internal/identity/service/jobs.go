@@ -27,12 +27,14 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(HostnamesJob, 5*time.Minute, s.VerifyHostnames)
 	jobs.Register(s.jobs, s.workReset)
 	jobs.Register(s.jobs, s.workAnnounce)
+	jobs.Register(s.jobs, s.workFarewell)
 }
 
-// Clean deletes expired tokens and keys, and rows of persons whose retention after deletion is over.
+// Clean deletes expired tokens and keys, changes that can no longer be undone, and rows of persons whose retention after
+// deletion is over.
 func (s *Service) Clean(ctx context.Context) error {
 	now := s.now()
-	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention))
+	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention), s.undoableSince())
 }
 
 // RemoveAddresses deletes unverified addresses whose removeAt has passed, each in its own transaction. A person without

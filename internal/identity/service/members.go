@@ -209,10 +209,13 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 	return describe("remove member", err)
 }
 
-// endMembership deletes an existing membership and ends the member's sessions.
+// endMembership deletes an existing membership, ends the member's sessions, and mails the member.
 func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by token.Caller, o id.Organization, p id.Person) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
+		return err
+	}
+	if err := s.mailRemoved(ctx, tx, o, p); err != nil {
 		return err
 	}
 	if err := tx.DeleteMember(ctx, o, p); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -134,6 +135,15 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 		if err := s.endAll(ctx, tx, p, token.Caller{}); err != nil {
 			return err
 		}
+		factors, err := tx.Factors(ctx, p)
+		if err != nil {
+			return err
+		}
+		if len(factors) > 0 { // totp comes first
+			if err := s.secure(ctx, tx, p, token.Client{}, factorNotice(mail.FactorRemoved, factors[0], "")); err != nil {
+				return err
+			}
+		}
 		if err := tx.DeleteFactors(ctx, p); err != nil {
 			return err
 		}
@@ -219,14 +229,14 @@ const resealBatch = 500
 // Reseal encrypts every TOTP secret of the previous secret key with the current one. It returns how many it has
 // changed.
 func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
-	var after id.Authenticator
+	var after postgres.Sealed
 	for {
 		batch, err := s.store.SealedAfter(ctx, after, resealBatch)
 		if err != nil {
 			return resealed, err
 		}
 		for _, b := range batch {
-			after = b.UID
+			after = b
 			if s.secrets.Current(b.Secret) {
 				continue
 			}

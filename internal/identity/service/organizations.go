@@ -263,10 +263,14 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 	return s.signRenewed(ctx, issued)
 }
 
-// deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, and announces the
-// change.
+// deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, mails the members and
+// announces the change.
 func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
 	raised, err := tx.RaiseEpochs(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := tx.Organization(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +304,9 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 		if err := s.hooks.OrganizationDeleted(ctx, tx.Tx(), o); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.farewell(ctx, tx, members, deleted.Profile.Name); err != nil {
+		return nil, err
 	}
 	if err := tx.NotifyDirectory(ctx); err != nil {
 		return nil, err

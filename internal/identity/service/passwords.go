@@ -69,6 +69,9 @@ func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller to
 			return identity.ErrKeyChange
 		}
 	}
+	if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.PasswordChanged}); err != nil {
+		return err
+	}
 	changed, err := tx.ChangeHash(ctx, caller.Person, a, old, hash, s.now())
 	if err != nil {
 		return err
@@ -81,9 +84,6 @@ func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller to
 		return err
 	}
 	if err := tx.EndSessions(ctx, caller.Person, caller.Session, s.now()); err != nil {
-		return err
-	}
-	if err := s.notify(ctx, tx, caller, mail.PasswordChanged, map[string]any{}); err != nil {
 		return err
 	}
 	if err := s.recordOwn(ctx, tx, caller, "password.change", a.String(), nil); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -79,7 +80,7 @@ func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof 
 // errMembershipChanged says that a person's organization changed before it was locked.
 var errMembershipChanged = errors.New("the person's membership has changed since it was read")
 
-// deletePerson deletes a person who is not the last administrator of an organization. first runs before it in the same
+// deletePerson deletes a person who is not the last administrator of an organization, and mails the person. first runs before it in the same
 // transaction, with the person locked; nil: nothing.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
 func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string, first func(context.Context, *postgres.Store) error) error {
@@ -93,6 +94,13 @@ func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller
 				if err := first(ctx, tx); err != nil {
 					return err
 				}
+			}
+			to, err := tx.Addressee(ctx, p)
+			if err != nil {
+				return err
+			}
+			if err := s.inform(ctx, tx, to, p, by.Client, notice{template: mail.AccountDeleted}); err != nil {
+				return err
 			}
 			return s.erase(ctx, tx, p, by, reason)
 		})

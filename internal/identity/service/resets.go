@@ -60,29 +60,35 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	if !to.ServedBy(c.Host.Organization) { // not through another organization's host (contract 1.2)
 		return identity.ErrResetRefused
 	}
-	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, to.Person); errors.Is(err, identity.ErrPersonNotFound) {
 			return identity.ErrResetRefused
 		} else if err != nil {
 			return err
 		}
-		if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
-			return err
-		}
-		data := map[string]any{"expiresAt": expires}
-		if c.Address.IsValid() {
-			data["clientAddress"] = c.Address.String()
-		}
-		if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-			To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.ResetPassword,
-			Reference: to.Person.String(), Data: data, GiveUpAt: expires,
-			Secret: map[string]string{"link": s.link(to.Host, "/reset/"+key)},
-		}); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, audit.Entry{Action: "password.reset-request", Object: to.Person.String(), Target: to.Person, Client: c})
+		return s.mailReset(ctx, tx, c, to, address)
 	})
+}
+
+// mailReset queues a mail with a new reset key to a verified address. The person is locked.
+// Errors: identity.ErrResetRefused when the person no longer has the address.
+func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, c token.Client, to postgres.Resettable, address string) error {
+	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
+	if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
+		return err
+	}
+	data := map[string]any{"expiresAt": expires}
+	if c.Address.IsValid() {
+		data["clientAddress"] = c.Address.String()
+	}
+	if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
+		To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.ResetPassword,
+		Reference: to.Person.String(), Data: data, GiveUpAt: expires,
+		Secret: map[string]string{"link": s.link(to.Host, "/reset/"+key)},
+	}); err != nil {
+		return err
+	}
+	return s.record(ctx, tx, audit.Entry{Action: "password.reset-request", Object: to.Person.String(), Target: to.Person, Client: c})
 }
 
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
@@ -102,6 +108,9 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 			return err
 		}
 		if err := tx.TakeResetKey(ctx, person, hash, now); err != nil {
+			return err
+		}
+		if err := s.secure(ctx, tx, person, c, notice{template: mail.PasswordReset}); err != nil {
 			return err
 		}
 		by := token.Caller{Person: person, Client: c}

@@ -77,6 +77,7 @@ type Settings struct {
 	YoungSession      time.Duration   // greatest age of a login that may change what the account depends on
 	RecentEmail       time.Duration   // greatest age of the verification of the primary address for that
 	ResetAddressAge   time.Duration   // how long a secondary address must have been verified to reset the password
+	Undo              time.Duration   // how long a mailed link undoes a change of an account
 	Invitation        time.Duration   // lifetime of an invitation to an address
 	NewTransfers      ratelimit.Limit // newTransferLimit and newTransferDrainRate of the free organization's plan
 	BaseDomain        string          // organizations can choose hostnames below it; empty: none
