@@ -35,12 +35,12 @@ func fsck(ctx context.Context, env environment, args []string) error {
 			return err
 		}
 		if result.SweepOff {
-			if _, err := fmt.Fprintln(env.stdout, "database and storage are not of one moment, as after a restore: orphans are not removed until consign fsck --accept"); err != nil {
+			if _, err := fmt.Fprintln(env.stdout, "database and storage are from different times, as after a restore: orphans are not removed until consign fsck --accept"); err != nil {
 				return err
 			}
 		}
 		if result.Findings > 0 {
-			return errors.New("not everything is as it should be")
+			return errors.New("fsck found damage, see the lines above")
 		}
 		return nil
 	})

@@ -176,12 +176,12 @@ func parse(f *flag.FlagSet, args []string, least, most int) (others []string, er
 // action returns the action of a command and its arguments. known has the minimum and maximum number of arguments of each action.
 func action(command string, args []string, known map[string][2]int) (verb string, rest []string, err error) {
 	if len(args) == 0 {
-		return "", nil, usageError("consign " + command + ": it is missing what to do")
+		return "", nil, usageError("consign " + command + ": an action is missing")
 	}
 	verb = args[0]
 	bounds, ok := known[verb]
 	if !ok {
-		return "", nil, usageError(fmt.Sprintf("consign %s: %q is nothing that it does", command, verb))
+		return "", nil, usageError(fmt.Sprintf("consign %s: unknown action %q", command, verb))
 	}
 	rest, err = parse(flags(command+" "+verb), args[1:], bounds[0], bounds[1])
 	return verb, rest, err

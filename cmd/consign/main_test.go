@@ -75,7 +75,7 @@ func TestUsage(t *testing.T) {
 	}
 	// What was wrong comes first, then how the command is called; the database, which is not there, is not asked.
 	for line, want := range map[string]string{
-		"person sow ann@example.com": `consign person: "sow" is nothing that it does`, "person": "consign person: it is missing what to do",
+		"person sow ann@example.com": `consign person: unknown action "sow"`, "person": "consign person: an action is missing",
 		"mail test": "consign mail test: an argument is missing", "keys list x": `consign keys list: "x" is one argument too many`,
 		"fsck --acept": "consign fsck: flag provided but not defined: -acept", "audit --limit -5": "consign audit: --limit must be between 1 and 1000",
 		"audit --limit 5000": "consign audit: --limit must be between 1 and 1000", "org subscribe free": "consign org subscribe: --domain is missing",

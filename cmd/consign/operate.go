@@ -91,7 +91,7 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d signing keys and %d TOTP secrets sealed anew\n", n, secrets)
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys and %d TOTP secrets resealed\n", n, secrets)
 			return err
 		}
 	})

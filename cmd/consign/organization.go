@@ -150,7 +150,7 @@ func invitation(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	if words[0] != "create" || !*shared {
-		return usageError("consign invitation: say create and --shared")
+		return usageError("consign invitation: write create --shared")
 	}
 	if len(words) == 1 {
 		words = append(words, service.FreeOrganization)

@@ -65,7 +65,7 @@ func TestOrganizations(t *testing.T) {
 			t.Errorf("consign %s succeeded", strings.Join(args, " "))
 		}
 	}
-	for assignment, want := range map[string]string{"city": "say name=value", "town=Berlin": "there are mfaRequired, addressLine1, addressLine2, city"} {
+	for assignment, want := range map[string]string{"city": "write name=value", "town=Berlin": "there are mfaRequired, addressLine1, addressLine2, city"} {
 		if _, _, err := consign(t.Context(), environ, "org", "set", uid, assignment); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("consign org set %s: %v, want %q", assignment, err, want)
 		}

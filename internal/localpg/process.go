@@ -166,7 +166,7 @@ func (c *Cluster) removeStale() {
 		filepath.Join(c.socket, ".s.PGSQL."+port+".lock"),
 	} {
 		if err := os.Remove(path); err == nil {
-			c.options.Log.Info("removed what a killed Postgres left", "path", path)
+			c.options.Log.Info("removed the files of a killed Postgres", "path", path)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	families, err := s.registry.Gather()
 	if err != nil { // serve what was gathered
-		s.log.Warn("a scrape misses metrics", "error", err)
+		s.log.Warn("a scrape lacks metrics", "error", err)
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTimeout)) // a test's recorder does not support it
 	w.Header().Set("Content-Type", string(expfmt.NewFormat(expfmt.TypeTextPlain)))
@@ -50,7 +50,7 @@ func (s *scrapes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, f := range families {
 		if _, err := expfmt.MetricFamilyToText(out, f); err != nil {
-			s.log.Warn("a scrape was not taken", "error", err)
+			s.log.Warn("writing a scrape failed", "error", err)
 			return
 		}
 	}

@@ -51,7 +51,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.work(out)
 	err := c.waiting(out)
 	if err != nil {
-		c.metrics.log.Warn("a scrape of the metrics misses what the database knows", "error", err)
+		c.metrics.log.Warn("a scrape lacks the metrics that the database provides", "error", err)
 	}
 	out.gauge(databaseUp, number(err == nil))
 }

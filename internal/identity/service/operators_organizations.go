@@ -148,7 +148,7 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 	for _, a := range assignments {
 		name, value, assigned := strings.Cut(a, "=")
 		if !assigned { // "city" alone must not clear it
-			problems.Add(name, "say name=value; "+name+"= clears it")
+			problems.Add(name, "write name=value; "+name+"= clears it")
 			continue
 		}
 		if name == "mfaRequired" {

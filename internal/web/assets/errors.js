@@ -229,7 +229,7 @@ const transferSentences = {
   [TransferCode.OVERTAKEN]: () => T("The same file is being sent from another window."),
   [TransferCode.VANITY_LINK]: () => T("This name is already taken."),
   [TransferCode.LINK_QUARANTINED]: () => T("This name belonged to somebody else until recently. Please choose another one."),
-  [TransferCode.OFFSET]: () => T("The upload got out of step and goes on from where the server stands."),
+  [TransferCode.OFFSET]: () => T("The upload lost its position. It goes on with the next byte that the server needs."),
   [TransferCode.NEW_TRANSFERS]: () => T("The owner has received very many transfers in a short time. Please try again later."),
   [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),
   [TransferCode.MAILBOX_BUSY]: () => T("This mailbox has no room for more unfinished transfers. Please try again later."),
@@ -241,8 +241,8 @@ const transferSentences = {
   [TransferCode.MESSAGE_TO_MANY]: () => T("Without a file, a message goes to one recipient only."),
   [TransferCode.TOO_MANY_RECIPIENTS_TODAY]: () => T("Your account has reached its number of recipients for today."),
   [TransferCode.UPLOADS]: () => T("Too many files are being sent at once. Please try again in a moment."),
-  [TransferCode.STORAGE_FULL]: () => T("The server has no room at the moment. What has arrived is kept."),
-  [TransferCode.STOPPING]: () => T("The service takes a short break and will be back soon."),
+  [TransferCode.STORAGE_FULL]: () => T("The server has no free storage at the moment. What has arrived is kept."),
+  [TransferCode.STOPPING]: () => T("The service is down for maintenance and will be back soon."),
 };
 
 /** Sentences by HTTP status; 0 is a request without an answer. @type {Record<number, () => string>} */
@@ -251,11 +251,11 @@ const statusSentences = {
   400: () => T("Something in the input is not right."),
   401: () => T("The session or link is no longer valid."),
   403: () => T("You are not allowed to do this."),
-  404: () => T("This does not exist, or no longer."),
+  404: () => T("This does not exist, or no longer exists."),
   409: () => T("This was changed elsewhere in the meantime. Please reload the page."),
   413: () => T("This is too large."),
   429: () => T("This was tried too often."),
-  503: () => T("The service takes a short break and will be back soon."),
+  503: () => T("The service is down for maintenance and will be back soon."),
   509: () => T("This was tried too often."),
 };
 

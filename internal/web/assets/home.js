@@ -20,12 +20,12 @@ function place(text) {
 show(() => {
   const open = ({ name }) => location.assign(place(name));
   const points = [["upload", T("Of any size"), T("An interrupted upload goes on where it stopped, even after the page was closed.")],
-    ["check", T("Exactly the same"), T("Every file carries its SHA-256 sum from one end to the other.")],
+    ["check", T("Exactly the same"), T("Every file keeps its SHA-256 sum, from the sender to the recipient.")],
     ["lock", T("For the right person"), T("A password or a mailed code protects what is not for everybody.")]];
   return html`<div class="hero">
     <div>
       <h1>${T("Hand over files of any size, exactly as they are.")}</h1>
-      <p class="lead">${T("Whoever has the link of your mailbox can leave files for you: a browser is all they need.")}</p>
+      <p class="lead">${T("Everybody who has the link of your mailbox can leave files for you. They only need a browser.")}</p>
       <div class="row">${signedIn() ? html`<a class="button primary" href="/inbox">${T("Transfers")}</a><a class="button" href="/send">${T("Send files")}</a>`
         : html`<a class="button primary" href="/signup">${T("Create an account")}</a><a class="button" href="/login">${T("Sign in")}</a>`}</div>
     </div>

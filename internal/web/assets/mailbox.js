@@ -70,7 +70,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       </section>
       <${Rules} bind=${bind} tick=${tick} wrong=${wrong} />
       <section class="card stack wide"><h2>${T("Questions to the sender")}</h2>
-        <p class="hint">${T("Whoever leaves files answers them beside the files.")}</p>
+        <p class="hint">${T("Senders answer these fields when they leave files.")}</p>
         <${FieldsEditor} value=${fields} onValue=${(next) => { save.touch(); setFields(next); }} />
         ${(wrong.fieldsSchema || wrong.uiSchema) && html`<p class="wrong">${T("Please check this.")}</p>`}
       </section>
@@ -89,7 +89,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
 
 /** The public link of the mailbox. */
 function Link({ mailbox }) {
-  if (!mailbox) return html`<${Notice}>${T("You have no mailbox yet. Save this page, and whoever has its link can leave files for you.")}<//>`;
+  if (!mailbox) return html`<${Notice}>${T("You have no mailbox yet. Save this page to get one. Everybody who has its link can leave files for you.")}<//>`;
   const link = `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
   return html`<div class="link-box"><a href=${link}>${link}</a><${Copy} text=${link} label=${T("Copy the link")} /></div>`;
 }

@@ -70,7 +70,7 @@ function Send({ environment }) {
       <div>
         <${Chooser} small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
         ${held.length > 0 && html`<${Notice}>
-          ${N("%d file waits: say first who is to get it.", "%d files wait: say first who is to get them.", held.length)}<//>`}
+          ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
         ${begun && html`<${FileList} upload=${files} />`}
       </div>
       <${Form} class="card details" onSend=${delivery.wish}>

@@ -42,7 +42,7 @@ function Sent({ address }) {
     <span class="halo"><${Icon} name="mail" /></span>
     <${StepHeading}>${T("Look into your mail")}<//>
     <p>${F("We have sent a message to %s. Open the link in it to confirm your address.", address)}</p>
-    <p class="hint">${T("Nothing there after a few minutes? Look into the folder for junk mail, or ask for another message.")}</p>
+    <p class="hint">${T("No message after a few minutes? Look into the folder for junk mail, or ask for another message.")}</p>
     <${Problem} error=${again.error} />
     ${asked && !again.error && !again.busy && html`<${Notice} kind="good">${T("Another message is on its way.")}<//>`}
     <${Button} busy=${again.busy} onClick=${() => { setAsked(true); again.run(); }}>${T("Send the message again")}<//>
