@@ -175,7 +175,7 @@ func (s *Service) undo(ctx context.Context, tx *postgres.Store, c token.Client, 
 	n := notice{template: mail.ChangeUndone}
 	if locked {
 		n.data = map[string]any{"password": "locked"}
-		to := postgres.Resettable{Person: change.Person, Name: after.Name, Locale: after.Locale, TimeZone: after.TimeZone, Host: after.Host}
+		to := postgres.Resettable{Person: change.Person, Name: after.Name, Locale: after.Locale, TimeZone: after.TimeZone, Home: postgres.Home{Host: after.Host}}
 		if err := s.mailReset(ctx, tx, c, to, primary); err != nil {
 			return err
 		}
