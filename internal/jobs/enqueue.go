@@ -99,10 +99,8 @@ func notify(ctx context.Context, q database.Querier, queue string) error {
 	if err != nil {
 		return fmt.Errorf("encode notification: %w", err)
 	}
-	if _, err := q.Exec(ctx, `SELECT pg_notify(current_schema() || '.river_insert', $1)`, string(payload)); err != nil {
-		return fmt.Errorf("notify job queue: %w", err)
-	}
-	return nil
+	_, err = database.Exec(ctx, q, "notify job queue", `SELECT pg_notify(current_schema() || '.river_insert', $1)`, string(payload))
+	return err
 }
 
 // Again returns the error with which a job asks for another run after d, without counting a failure.

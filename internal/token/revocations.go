@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -79,27 +78,19 @@ func (r *Revocations) OnKnown(f func(lag time.Duration)) { r.known = f }
 // Load adds all unexpired rows. The listener calls it after each connect, when it already receives notifications, so that
 // no revocation is missed.
 func (r *Revocations) Load(ctx context.Context) error {
-	if err := r.read(ctx, `
-		SELECT session, person, epoch, expires_at FROM revocations WHERE expires_at > $1`, r.now()); err != nil {
-		return fmt.Errorf("load revocations: %w", err)
-	}
-	return nil
+	return r.read(ctx, "load revocations", `expires_at > $1`, r.now())
 }
 
-// read applies the rows that a query returns.
-func (r *Revocations) read(ctx context.Context, sql string, args ...any) error {
-	rows, err := r.db.Pool.Query(ctx, sql, args...)
-	if err != nil {
-		return err
+// read applies the rows that meet a condition.
+func (r *Revocations) read(ctx context.Context, operation, condition string, args ...any) error {
+	rows, err := database.All[struct {
+		Revocation
+		ExpiresAt time.Time
+	}](ctx, r.db.Pool, operation, `
+		SELECT session, person, coalesce(epoch, 0) AS epoch, expires_at FROM revocations WHERE `+condition, args...)
+	for _, row := range rows {
+		r.apply(row.ExpiresAt, row.Revocation)
 	}
-	var session *id.Session
-	var person *id.Person
-	var epoch *int64
-	var expires time.Time
-	_, err = pgx.ForEachRow(rows, []any{&session, &person, &epoch, &expires}, func() error {
-		r.apply(expires, Revocation{Session: value(session), Person: value(person), Epoch: value(epoch)})
-		return nil
-	})
 	return err
 }
 
@@ -122,7 +113,7 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 		}
 	}
 	expires := r.now().Add(r.life)
-	_, err := q.Exec(ctx, `
+	_, err := database.Exec(ctx, q, "publish revocation", `
 		WITH ended_sessions AS (
 			INSERT INTO revocations (session, expires_at) SELECT unnest($1::uuid[]), $4
 		), ended_epochs AS (
@@ -132,10 +123,7 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 		SELECT pg_notify($5, n.notice || ' @' || (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 		FROM unnest($6::text[]) AS n (notice)`,
 		sessions, persons, epochs, expires, revocationChannel, notices(expires, entries))
-	if err != nil {
-		return fmt.Errorf("publish revocation: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Ended reports whether the caller's access token was revoked. It returns false for other kinds, which the domains check.
@@ -151,14 +139,9 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 	if ended || confirmed {
 		return ended, nil
 	}
-	err := r.db.Pool.QueryRow(ctx, `
+	return database.Scalar[bool](ctx, r.db.Pool, "check revocation", nil, `
 		SELECT EXISTS (SELECT FROM revocations WHERE session = $1)
-		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`,
-		c.Session, c.Person, c.Epoch).Scan(&ended)
-	if err != nil {
-		return false, fmt.Errorf("check revocation: %w", err)
-	}
-	return ended, nil
+		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`, c.Session, c.Person, c.Epoch)
 }
 
 // holds reports whether the set ends a token. The caller holds mu.
@@ -179,10 +162,8 @@ func (r *Revocations) confirmed(within time.Duration) bool {
 func (r *Revocations) Clean(ctx context.Context) error {
 	now := r.now()
 	r.sweep(now)
-	if _, err := r.db.Pool.Exec(ctx, `DELETE FROM revocations WHERE expires_at <= $1`, now); err != nil {
-		return fmt.Errorf("clean revocations: %w", err)
-	}
-	return nil
+	_, err := database.Exec(ctx, r.db.Pool, "clean revocations", `DELETE FROM revocations WHERE expires_at <= $1`, now)
+	return err
 }
 
 // sweep removes expired entries from memory.

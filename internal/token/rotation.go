@@ -72,13 +72,10 @@ func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 // transaction makes another key sign. Revoking twice is not an error. Errors: ErrUnknownKey.
 func (r *KeyRing) Revoke(ctx context.Context, kid string) error {
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
-		tag, err := tx.Exec(ctx, `
+		err := database.Changed(ctx, tx, "void signing key", ErrUnknownKey, `
 			UPDATE signing_keys SET revoked_at = coalesce(revoked_at, $2), private_key = NULL WHERE kid = $1`, kid, r.now())
 		if err != nil {
 			return "", err
-		}
-		if tag.RowsAffected() == 0 {
-			return "", ErrUnknownKey
 		}
 		_, err = r.fill(ctx, tx, true) // revoking all keys is the recovery from a lost secret key
 		return revokedPrefix + kid, err
@@ -110,7 +107,7 @@ func (r *KeyRing) Reseal(ctx context.Context) (int, error) {
 			if err != nil {
 				return "", err
 			}
-			if _, err := tx.Exec(ctx, `UPDATE signing_keys SET private_key = $2 WHERE kid = $1`, k.KID, sealed); err != nil {
+			if _, err := database.Exec(ctx, tx, "store private key", `UPDATE signing_keys SET private_key = $2 WHERE kid = $1`, k.KID, sealed); err != nil {
 				return "", err
 			}
 			n++
@@ -135,7 +132,7 @@ func (r *KeyRing) List(ctx context.Context) ([]Key, error) {
 // change runs fn under a table lock, notifies all replicas with the notice unless it is empty, and reloads.
 func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice string, err error)) error {
 	err := r.db.InTx(ctx, func(tx database.Tx) error {
-		if _, err := tx.Exec(ctx, `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
+		if _, err := database.Exec(ctx, tx, "lock signing keys", `LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
 		notice, err := fn(tx)
@@ -215,7 +212,7 @@ func (r *KeyRing) fill(ctx context.Context, tx database.Tx, passShut bool) (chan
 		}
 		step := r.policy.plan(usable, now)
 		if step.extend != "" {
-			_, err := tx.Exec(ctx, `
+			_, err := database.Exec(ctx, tx, "extend signing key", `
 				UPDATE signing_keys SET published_until = published_until + ($2 - signs_until), signs_until = $2 WHERE kid = $1`,
 				step.extend, step.from)
 			if err != nil {
@@ -288,14 +285,11 @@ func (r *KeyRing) insertKey(ctx context.Context, tx database.Tx, p purpose, from
 	if err != nil {
 		return Key{}, err
 	}
-	_, err = tx.Exec(ctx, `
+	_, err = database.Exec(ctx, tx, "insert signing key", `
 		INSERT INTO signing_keys (kid, purpose, public_key, private_key, created_at, signs_from, signs_until, published_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		k.KID, k.Purpose, public, sealed, k.CreatedAt, k.SignsFrom, k.SignsUntil, k.PublishedUntil)
-	if err != nil {
-		return Key{}, fmt.Errorf("insert signing key: %w", err)
-	}
-	return k, nil
+	return k, err
 }
 
 // sealPrivate encrypts the private part with the kid as associated data, so that it cannot be moved to another row.
@@ -334,28 +328,34 @@ func shutError(kid string) error {
 
 // selectKeys returns all rows ordered by signs_from.
 func (r *KeyRing) selectKeys(ctx context.Context, q database.Querier) ([]Key, error) {
-	rows, err := q.Query(ctx, `
+	rows, err := database.All[keyRow](ctx, q, "read signing keys", `
 		SELECT kid, purpose, public_key, private_key, created_at, signs_from, signs_until, published_until, revoked_at
 		FROM signing_keys ORDER BY signs_from, kid`)
-	if err != nil {
-		return nil, err
+	keys := make([]Key, len(rows))
+	for i, row := range rows {
+		if keys[i], err = r.open(row); err != nil {
+			return nil, err
+		}
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Key, error) {
-		var k Key
-		var public, sealed []byte
-		err := row.Scan(&k.KID, &k.Purpose, &public, &sealed,
-			&k.CreatedAt, &k.SignsFrom, &k.SignsUntil, &k.PublishedUntil, &k.RevokedAt)
-		if err != nil {
-			return Key{}, err
-		}
-		if k.public, err = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), public); err != nil {
-			return Key{}, fmt.Errorf("read public key %s: %w", k.KID, err)
-		}
-		if sealed == nil {
-			return k, nil
-		}
-		k.private, err = r.openPrivate(k.KID, sealed)
+	return keys, err
+}
+
+// keyRow is a row of signing_keys.
+type keyRow struct {
+	Key
+	PublicKey  []byte
+	PrivateKey []byte // sealed; nil: the key no longer signs
+}
+
+// open decodes the parts of a key. A private part that does not decrypt is not an error.
+func (r *KeyRing) open(row keyRow) (k Key, err error) {
+	k = row.Key
+	if k.public, err = ecdsa.ParseUncompressedPublicKey(elliptic.P256(), row.PublicKey); err != nil {
+		return Key{}, fmt.Errorf("read public key %s: %w", k.KID, err)
+	}
+	if row.PrivateKey != nil {
+		k.private, err = r.openPrivate(k.KID, row.PrivateKey)
 		k.sealedShut = err != nil
-		return k, nil
-	})
+	}
+	return k, nil
 }

@@ -2,7 +2,6 @@ package token
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -145,11 +144,5 @@ func (r *Revocations) checkWatched(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	err := r.read(ctx, `
-		SELECT session, person, epoch, expires_at FROM revocations WHERE session = ANY ($1) OR person = ANY ($2)`,
-		sessions, persons)
-	if err != nil {
-		return fmt.Errorf("check watched sessions: %w", err)
-	}
-	return nil
+	return r.read(ctx, "check watched sessions", `session = ANY ($1) OR person = ANY ($2)`, sessions, persons)
 }
