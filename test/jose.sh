@@ -2,12 +2,7 @@
 # Checks that the JavaScript library jose can verify a token of each kind with the keys from GET /auth/keys.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-need node nodejs
-need npm npm
-
-if [ ! -d test/clients/node_modules/jose ] || [ test/clients/package-lock.json -nt test/clients/node_modules ]; then
-  (cd test/clients && npm ci --silent --no-audit --no-fund && touch node_modules)
-fi
+npm_ci test/clients jose
 
 port=$(free_port)
 CONSIGN_RATE_LIMIT=off start_server "$work/var" "$port" "$(free_port)" --demo

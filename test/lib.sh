@@ -41,6 +41,25 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
   fail "the server was not ready within 30 s"
 }
 
+npm_ci() { # npm_ci DIR MODULE: installs the packages of DIR unless MODULE is there and package-lock.json is older
+  need node nodejs
+  need npm npm
+  if [ ! -d "$1/node_modules/$2" ] || [ "$1/package-lock.json" -nt "$1/node_modules" ]; then
+    (cd "$1" && npm ci --silent --no-audit --no-fund && touch node_modules)
+  fi
+}
+
+start_server_with_provider() { # starts a server with a demo and an external provider; sets port and IDP_PORT, where the test listens
+  port=$(free_port)
+  IDP_PORT=$(free_port)
+  export IDP_PORT
+  cat >"$work/clients.json" <<JSON
+[{"type": "keycloak", "issuer": "http://127.0.0.1:$IDP_PORT", "clientId": "consign",
+  "clientSecret": "secret-of-consign-at-the-test-provider", "name": "Test provider"}]
+JSON
+  CONSIGN_RATE_LIMIT=off CONSIGN_OIDC_CLIENTS="$work/clients.json" start_server "$work/var" "$port" "$(free_port)" --demo
+}
+
 stop_server() { # SIGTERM, then wait
   [ -n "$server_pid" ] || return 0
   kill -TERM "$server_pid" 2>/dev/null || true

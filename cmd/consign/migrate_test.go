@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
 // TestServeMigrates: with --migrate the server brings a database that is not its own to its version, and serves.
 func TestServeMigrates(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
-	environ := append(external(t, pgtest.EmptyURL(t)), "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+freePort(t))
+	port := testkit.FreePort(t)
+	environ := append(external(t, pgtest.EmptyURL(t)), "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	var out, log output

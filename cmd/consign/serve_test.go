@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
@@ -24,7 +24,7 @@ import (
 func TestOperateBesideServer(t *testing.T) {
 	t.Parallel()
 	dir := passableDir(t)
-	port, admin := freePort(t), freePort(t)
+	port, admin := testkit.FreePort(t), testkit.FreePort(t)
 	base := "http://localhost:" + port
 	environ := []string{"CONSIGN_DATA_DIR=" + filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL=" + base, "CONSIGN_LISTEN=127.0.0.1:" + port,
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:" + admin, "CONSIGN_BCRYPT_COST=4", "CONSIGN_LOG_FORMAT=text"}
@@ -126,7 +126,7 @@ func TestStopDuringStart(t *testing.T) {
 	done := make(chan error, 1)
 	var out, log output
 	go func() {
-		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + freePort(t), "CONSIGN_ADMIN_LISTEN=127.0.0.1:" + freePort(t)}, &out, &log)
+		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + testkit.FreePort(t), "CONSIGN_ADMIN_LISTEN=127.0.0.1:" + testkit.FreePort(t)}, &out, &log)
 	}()
 	waitFor(t, "initdb", func() bool {
 		begun, err := filepath.Glob(filepath.Join(dir, "postgres", "data*"))
@@ -152,9 +152,9 @@ func TestMain(m *testing.M) {
 // TestHangUp: who closes the terminal ends the server as by SIGTERM, with its Postgres, unless it was started by nohup.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
-	dir, port := passableDir(t), freePort(t)
+	dir, port := passableDir(t), testkit.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+freePort(t))
+	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
 	var log output
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -203,17 +203,6 @@ func killPostgres(t *testing.T, pidFile string) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // get is the status of a GET, 0 when there is no answer.

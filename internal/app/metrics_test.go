@@ -45,7 +45,7 @@ func scrape(t *testing.T, s *testkit.Server) map[string]float64 {
 	return all
 }
 
-func fetch(t *testing.T, url string) (status int, body string) {
+func fetch(t *testing.T, url string) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -55,12 +55,18 @@ func fetch(t *testing.T, url string) (status int, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return resp.StatusCode, body(t, resp)
+}
+
+// body reads an answer to its end and closes it.
+func body(t *testing.T, resp *http.Response) string {
+	t.Helper()
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(raw)
+	return string(raw)
 }
 
 // requests returns the series that counts one kind of requests.
@@ -304,7 +310,7 @@ func TestAdministrationIsPrivate(t *testing.T) {
 }
 
 // exchange sends a raw request to the public listener and reports whether the answer closes the connection.
-func exchange(t *testing.T, s *testkit.Server, request string) (status int, closes bool, body string) {
+func exchange(t *testing.T, s *testkit.Server, request string) (status int, closes bool, text string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
@@ -318,10 +324,5 @@ func exchange(t *testing.T, s *testkit.Server, request string) (status int, clos
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, resp.Close, string(raw)
+	return resp.StatusCode, resp.Close, body(t, resp)
 }

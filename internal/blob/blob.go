@@ -122,3 +122,22 @@ func (k Key) Check() error {
 	}
 	return nil
 }
+
+// Begin is the check that each method of a Store begins with. Errors: ErrKey, that of an ended ctx.
+func Begin(ctx context.Context, key Key) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// BeginAppend is Begin for Append. It also returns an error for a negative offset.
+func BeginAppend(ctx context.Context, key Key, offset int64) error {
+	if err := Begin(ctx, key); err != nil {
+		return err
+	}
+	if offset < 0 {
+		return fmt.Errorf("append to blob %s: negative offset %d", key, offset)
+	}
+	return nil
+}

@@ -55,18 +55,21 @@ type Event struct {
 	Receivers []id.Person // duplicates count once; none: Append does nothing
 }
 
-// appendSQL numbers the event in every receiver's feed, stores it there, and notifies. It locks feeds in the order of the receivers'
-// uids, so that parallel appends do not deadlock.
-const appendSQL = `
-WITH receivers AS (
-	SELECT DISTINCT r.person FROM unnest($1::uuid[]) AS r (person)
-), numbered AS (
+// numbered gives each person of the CTE receivers the next number of their feed. $2 is the time in microseconds, $3 the time.
+const numbered = `, numbered AS (
 	INSERT INTO event_feeds AS f (person, last_id, used_at)
 	SELECT person, $2::bigint, $3::timestamptz FROM receivers ORDER BY person
 	ON CONFLICT ON CONSTRAINT event_feeds_pkey DO UPDATE
 	SET last_id = greatest(f.last_id + 1, excluded.last_id), used_at = greatest(f.used_at, excluded.used_at)
 	RETURNING f.person, f.last_id
-), stored AS (
+)`
+
+// appendSQL numbers the event in every receiver's feed, stores it there, and notifies. It locks feeds in the order of the receivers'
+// uids, so that parallel appends do not deadlock.
+const appendSQL = `
+WITH receivers AS (
+	SELECT DISTINCT r.person FROM unnest($1::uuid[]) AS r (person)
+)` + numbered + `, stored AS (
 	INSERT INTO events (person, id, uid, kind, subject, created_at)
 	SELECT person, last_id, $4::uuid, $5::text, $6::text, $3::timestamptz FROM numbered
 )
@@ -94,17 +97,11 @@ func Append(ctx context.Context, q database.Querier, now time.Time, e Event) err
 
 // appendOwnSQL is appendSQL for one event for each receiver, whose subject is the receiver.
 const appendOwnSQL = `
-WITH told AS (
+WITH receivers AS (
 	SELECT r.person, r.uid FROM unnest($1::uuid[], $4::uuid[]) AS r (person, uid)
-), numbered AS (
-	INSERT INTO event_feeds AS f (person, last_id, used_at)
-	SELECT person, $2::bigint, $3::timestamptz FROM told ORDER BY person
-	ON CONFLICT ON CONSTRAINT event_feeds_pkey DO UPDATE
-	SET last_id = greatest(f.last_id + 1, excluded.last_id), used_at = greatest(f.used_at, excluded.used_at)
-	RETURNING f.person, f.last_id
-), stored AS (
+)` + numbered + `, stored AS (
 	INSERT INTO events (person, id, uid, kind, subject, created_at)
-	SELECT n.person, n.last_id, t.uid, $5::text, n.person::text, $3::timestamptz FROM numbered n JOIN told t ON t.person = n.person
+	SELECT n.person, n.last_id, t.uid, $5::text, n.person::text, $3::timestamptz FROM numbered n JOIN receivers t ON t.person = n.person
 )
 SELECT pg_notify($6::text, $7::text)`
 

@@ -274,60 +274,42 @@ func (b *blocking) Seek(offset int64, whence int) (int64, error) {
 	return b.Reader.Seek(offset, whence)
 }
 
-func TestParallelLimit(t *testing.T) {
+// TestWaits: a picture waits while another one has the only turn, or the memory that it needs.
+func TestWaits(t *testing.T) {
 	t.Parallel()
-	file := encodePNG(t, corners(20, 20))
-	p := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxParallel: 1})
-	first := &blocking{Reader: bytes.NewReader(file), reached: make(chan struct{}), let: make(chan struct{})}
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Avatar(context.Background(), first)
-		done <- err
-	}()
-	<-first.reached
-	ctx, cancel := context.WithCancel(t.Context())
-	waiting := make(chan error, 1)
-	go func() {
-		_, err := p.Avatar(ctx, bytes.NewReader(file))
-		waiting <- err
-	}()
-	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting for a turn: %v, want that the context ended", err)
-	}
-	close(first.let)
-	if err := <-done; err != nil {
-		t.Errorf("the one that had the turn: %v", err)
-	}
-	if _, err := p.Avatar(t.Context(), bytes.NewReader(file)); err != nil {
-		t.Errorf("the turn was not given back: %v", err)
-	}
-}
-
-func TestWaitsForMemory(t *testing.T) {
-	t.Parallel()
-	file := encodePNG(t, corners(20, 20))
-	p := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxParallel: 8, MaxMemory: 60 << 20}) // enough for one
-	first := &blocking{Reader: bytes.NewReader(file), reached: make(chan struct{}), let: make(chan struct{})}
-	done := make(chan error, 1)
-	go func() {
-		_, err := p.Avatar(context.Background(), first)
-		done <- err
-	}()
-	<-first.reached
-	ctx, cancel := context.WithCancel(t.Context())
-	waiting := make(chan error, 1)
-	go func() {
-		_, err := p.Avatar(ctx, bytes.NewReader(file))
-		waiting <- err
-	}()
-	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting for memory: %v, want that the context ended", err)
-	}
-	close(first.let)
-	if err := <-done; err != nil {
-		t.Error(err)
+	for name, o := range map[string]imaging.Options{
+		"for a turn": {MaxPixels: maxPixels, MaxParallel: 1},
+		"for memory": {MaxPixels: maxPixels, MaxParallel: 8, MaxMemory: 60 << 20}, // enough for one
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := encodePNG(t, corners(20, 20))
+			p := imaging.New(o)
+			first := &blocking{Reader: bytes.NewReader(file), reached: make(chan struct{}), let: make(chan struct{})}
+			done := make(chan error, 1)
+			go func() {
+				_, err := p.Avatar(context.Background(), first)
+				done <- err
+			}()
+			<-first.reached
+			ctx, cancel := context.WithCancel(t.Context())
+			waiting := make(chan error, 1)
+			go func() {
+				_, err := p.Avatar(ctx, bytes.NewReader(file))
+				waiting <- err
+			}()
+			cancel()
+			if err := <-waiting; !errors.Is(err, context.Canceled) {
+				t.Errorf("the one that waits: %v, want that the context ended", err)
+			}
+			close(first.let)
+			if err := <-done; err != nil {
+				t.Errorf("the first: %v", err)
+			}
+			if _, err := p.Avatar(t.Context(), bytes.NewReader(file)); err != nil {
+				t.Errorf("the next one: %v", err)
+			}
+		})
 	}
 }
 

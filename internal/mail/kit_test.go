@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
-	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 )
 
 // replica is one server process that sends mail.
@@ -24,9 +23,7 @@ type replica struct {
 	runner *jobs.Runner
 	mailer *mail.Mailer
 	log    *safeBuffer
-
-	mu  sync.Mutex
-	now time.Time
+	clock  *clock.Manual
 }
 
 // safeBuffer is a log that is safe for concurrent use.
@@ -55,15 +52,8 @@ func newReplica(t testing.TB, url string, transport mail.Transport, o mail.Optio
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	sealer, err := seal.New(bytes.Repeat([]byte{7}, 32), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := i18n.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replica{t: t, db: db, log: &safeBuffer{}, now: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)}
+	sealer, catalog := mail.Parts(t)
+	r := &replica{t: t, db: db, log: &safeBuffer{}, clock: clock.New()}
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	r.runner = jobs.New(db, jobs.Options{
 		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 100 * time.Millisecond, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
@@ -75,22 +65,10 @@ func newReplica(t testing.TB, url string, transport mail.Transport, o mail.Optio
 	if o.FirstRetry == 0 {
 		o.FirstRetry = time.Millisecond
 	}
-	if r.mailer, err = mail.New(db, r.runner, sealer, catalog, transport, o, r.clock, log); err != nil {
+	if r.mailer, err = mail.New(db, r.runner, sealer, catalog, transport, o, r.clock.Now, log); err != nil {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func (r *replica) clock() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now
-}
-
-func (r *replica) advance(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now = r.now.Add(d)
 }
 
 // run runs the jobs until the returned function is called or the test ends.

@@ -1,7 +1,6 @@
 package mail_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,11 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
-	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
@@ -86,7 +83,7 @@ func TestAttemptsSendTheSameMail(t *testing.T) {
 	}
 	stop()
 	second := newReplica(t, url, smtpTo(t, s), mail.Options{ProductName: "After", From: "other@example.com"})
-	second.advance(time.Hour)
+	second.clock.Advance(time.Hour)
 	second.run()
 	m = second.awaitState(uid, mail.Sent)
 	got := s.mails()
@@ -144,10 +141,10 @@ func TestGiveUp(t *testing.T) {
 	s.answer(refuse(450, "busy"), nil)
 	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{GiveUpAfter: time.Hour})
 	r.run()
-	notice := mail.Message{To: "ann@example.org", Template: mail.PasswordChanged, Data: map[string]any{"at": r.clock()}}
+	notice := mail.Message{To: "ann@example.org", Template: mail.PasswordChanged, Data: map[string]any{"at": r.clock.Now()}}
 	uid := r.queue(notice)[0]
 	r.await(uid, "tried twice", func(m mail.Mail) bool { return m.Attempts >= 2 })
-	r.advance(time.Hour)
+	r.clock.Advance(time.Hour)
 	m := r.awaitState(uid, mail.Failed)
 	if !strings.Contains(m.LastAnswer, "450 4.1.1 busy") {
 		t.Errorf("listed as %+v", m)
@@ -285,7 +282,7 @@ func TestListAndClean(t *testing.T) {
 		r.awaitState(uid, mail.Sent)
 	}
 	stop()
-	r.advance(time.Minute)
+	r.clock.Advance(time.Minute)
 	waiting := r.queue(verify("Ann@example.org"))[0]
 	for _, c := range []struct {
 		filter mail.Filter
@@ -309,7 +306,7 @@ func TestListAndClean(t *testing.T) {
 			t.Errorf("List(%+v): %s", c.filter, diff)
 		}
 	}
-	r.advance(24 * time.Hour)
+	r.clock.Advance(24 * time.Hour)
 	if err := r.runner.RunOnce(t.Context(), mail.CleanJob); err != nil {
 		t.Fatal(err)
 	}
@@ -340,16 +337,9 @@ func TestTestMail(t *testing.T) {
 
 func TestNewRefusesInvalidSender(t *testing.T) {
 	t.Parallel()
-	sealer, err := seal.New(bytes.Repeat([]byte{7}, 32), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := i18n.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealer, catalog := mail.Parts(t)
 	db := &database.DB{}
-	_, err = mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
+	_, err := mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
 	if err == nil {
 		t.Error("a sender without an address was accepted")
 	}

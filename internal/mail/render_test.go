@@ -16,7 +16,6 @@ import (
 
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/seal"
 )
 
 var testTime = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
@@ -41,14 +40,7 @@ func allData() map[string]any {
 
 func renderer(t testing.TB) *Mailer {
 	t.Helper()
-	sealer, err := seal.New(bytes.Repeat([]byte{7}, 32), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := i18n.New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sealer, catalog := Parts(t)
 	return &Mailer{
 		box: sealer.Box("mail"), catalog: catalog, log: slog.New(slog.DiscardHandler),
 		from: mail.Address{Name: "Consign", Address: "no-reply@example.org"}, now: func() time.Time { return testTime },

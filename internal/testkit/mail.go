@@ -81,6 +81,16 @@ func (s *Sink) Refuse(fn func(to string) *smtp.SMTPError) {
 	s.refuse = fn
 }
 
+// RefuseTo makes the server answer one recipient with an error.
+func (s *Sink) RefuseTo(address string, refusal smtp.SMTPError) {
+	s.Refuse(func(to string) *smtp.SMTPError {
+		if to == address {
+			return &refusal
+		}
+		return nil
+	})
+}
+
 // To lists the mails to an address that have arrived so far.
 func (s *Sink) To(address string) []Mail {
 	s.mu.Lock()

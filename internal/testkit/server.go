@@ -327,3 +327,15 @@ func (s *secrets) learn(h http.Header, body []byte) {
 		}
 	}
 }
+
+// FreePort returns a TCP port of loopback that nothing listens on, for a process that a test starts.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}

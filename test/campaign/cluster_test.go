@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/redistest"
 )
@@ -37,7 +38,7 @@ type cluster struct {
 // newCluster starts all services; env holds additional settings of all replicas.
 func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	c := &cluster{t: t, front: &server{t: t, url: "http://localhost:" + port}, redis: redistest.New(t)}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)

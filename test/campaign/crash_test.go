@@ -191,6 +191,11 @@ func (j *job) put(from, to int64, pace time.Duration) error {
 	if err != nil {
 		return err
 	}
+	return uploaded(resp)
+}
+
+// uploaded closes the answer to a PUT and returns an error unless it is a 200.
+func uploaded(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK {

@@ -107,12 +107,7 @@ func (c client) putZeros(object string, size int64) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("PUT answered %d: %s", resp.StatusCode, body)
-	}
-	return nil
+	return uploaded(resp)
 }
 
 type zeros struct{}

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/consign-dev/consign/internal/testkit"
 )
 
 // server is a consign process on a data directory of its own.
@@ -50,7 +51,7 @@ func newServer(t *testing.T, env ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, admin := freePort(t), freePort(t)
+	port, admin := testkit.FreePort(t), testkit.FreePort(t)
 	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, args: []string{"serve", "--demo"}}
 	s.env = append(os.Environ(), "CONSIGN_DATA_DIR="+filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL="+s.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4")
@@ -69,17 +70,6 @@ func newServer(t *testing.T, env ...string) *server {
 		_ = os.RemoveAll(dir)
 	})
 	return s
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // answers reports whether a GET returns 200.

@@ -194,15 +194,22 @@ func testOpenUnfinished(t *testing.T, s *suite) {
 	wantError(t, "Open", err, blob.ErrNotFound)
 }
 
-func testOpenSeeks(t *testing.T, s *suite) {
-	key, data := newKey(), content(16, 300_000)
+// reader stores data as a finished object and opens it until the test ends.
+func (s *suite) reader(t *testing.T, key blob.Key, data []byte) blob.Reader {
+	t.Helper()
 	s.write(t, key, 0, int64(len(data)), data)
 	s.finish(t, key, data)
 	r, err := s.Open(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func testOpenSeeks(t *testing.T, s *suite) {
+	key, data := newKey(), content(16, 300_000)
+	r := s.reader(t, key, data)
 	for _, at := range []struct {
 		offset int64
 		whence int
@@ -244,13 +251,7 @@ func testDelete(t *testing.T, s *suite) {
 
 func testDeleteWhileReading(t *testing.T, s *suite) {
 	key, data := newKey(), content(18, 300_000)
-	s.write(t, key, 0, int64(len(data)), data)
-	s.finish(t, key, data)
-	r, err := s.Open(context.Background(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := s.reader(t, key, data)
 	head := make([]byte, 1000)
 	if _, err := io.ReadFull(r, head); err != nil {
 		t.Fatal(err)

@@ -70,11 +70,8 @@ func Missing(dir string, fsys FS) (bool, error) {
 
 // Append implements blob.Store.
 func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.BeginAppend(ctx, key, offset); err != nil {
 		return nil, err
-	}
-	if offset < 0 {
-		return nil, fmt.Errorf("append to blob %s: negative offset %d", key, offset)
 	}
 	finished, err := s.sizeOf(s.objectPath(key))
 	switch {
@@ -117,7 +114,7 @@ func cut(file File, offset int64) error {
 
 // Finish implements blob.Store.
 func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
 	object := s.objectPath(key)
@@ -187,7 +184,7 @@ func (s *Store) settle(key blob.Key) error {
 
 // Open implements blob.Store. On OS the Reader is an *os.File.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}
 	r, err := s.fs.OpenRead(s.objectPath(key))
@@ -199,7 +196,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 
 // Held implements blob.Store.
 func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return 0, err
 	}
 	// The finished place is checked twice, because a Finish may happen between the first two checks.
@@ -217,7 +214,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 
 // Delete implements blob.Store.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
 	// In the order of Finish, so that an object that moves between the two places is found. The directories are synced even
@@ -249,14 +246,6 @@ func (s *Store) sizeOf(name string) (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
-}
-
-// begin checks what every call checks first.
-func begin(ctx context.Context, key blob.Key) error {
-	if err := key.Check(); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
 // failed wraps an error of the file system with the error of package blob that callers check for.

@@ -11,7 +11,7 @@ import (
 
 // Finish implements blob.Store.
 func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {

@@ -96,11 +96,8 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 
 // Append implements blob.Store.
 func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.BeginAppend(ctx, key, offset); err != nil {
 		return nil, err
-	}
-	if offset < 0 {
-		return nil, fmt.Errorf("append to blob %s: negative offset %d", key, offset)
 	}
 	object, err := s.finished(ctx, key)
 	switch {
@@ -118,7 +115,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 
 // Open implements blob.Store. The Reader requests bytes as they are read, from the position of the last Seek.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}
 	object, err := s.finished(ctx, key)
@@ -130,7 +127,7 @@ func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 
 // Held implements blob.Store.
 func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return 0, err
 	}
 	// The finished place is checked twice, because a Finish may happen between the first two checks.
@@ -152,7 +149,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 
 // Delete implements blob.Store. It also aborts multipart uploads without a record.
 func (s *Store) Delete(ctx context.Context, key blob.Key) error {
-	if err := begin(ctx, key); err != nil {
+	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
 	if err := s.abortUploads(ctx, key); err != nil {
@@ -252,14 +249,6 @@ func (s *Store) recordsPrefix(key blob.Key) string {
 func (s *Store) partSize(size int64) int64 {
 	needed := (size + maxParts - 1) / maxParts
 	return max(s.minPart, (needed+mebibyte-1)/mebibyte*mebibyte)
-}
-
-// begin checks what every call checks first.
-func begin(ctx context.Context, key blob.Key) error {
-	if err := key.Check(); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
 // errNothing is this package's own error that missing recognizes.

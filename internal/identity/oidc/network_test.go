@@ -125,15 +125,7 @@ func TestRebinding(t *testing.T) {
 func TestFirstAnswerDecidesWhere(t *testing.T) {
 	t.Parallel()
 	p, roots := secureIDP(t, intranet)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(internet, port(p.Listener)))
-	if err != nil {
-		t.Skipf("the port is in use: %v", err)
-	}
-	outside := httptest.NewUnstartedServer(p)
-	outside.Listener.Close()
-	outside.Listener = listener
-	outside.StartTLS()
-	t.Cleanup(outside.Close)
+	listening(t, net.JoinHostPort(internet, port(p.Listener)), p).StartTLS()
 	names := newResolver(t, nil)
 	l := newLab(t, p, func(o *oidc.Options) { o.RootCAs, o.Resolver = roots, names.Resolver; o.SetClassify() })
 	for _, where := range []string{intranet, internet, intranet} {
@@ -166,35 +158,35 @@ func secureIDP(t *testing.T, address string) (*idp, *x509.CertPool) {
 
 func secure(t *testing.T, address string, h http.Handler, connected func(net.Conn)) *httptest.Server {
 	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		t.Skipf("no address %s on this machine: %v", address, err)
-	}
-	s := httptest.NewUnstartedServer(h)
-	s.Listener.Close()
-	s.Listener = listener
+	s := listening(t, net.JoinHostPort(address, "0"), h)
 	s.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateNew && connected != nil {
 			connected(c)
 		}
 	}
 	s.StartTLS()
-	t.Cleanup(s.Close)
 	return s
 }
 
 // serve starts a provider again at its former address.
 func serve(t *testing.T, address string, h http.Handler) {
 	t.Helper()
+	listening(t, address, h).Start()
+}
+
+// listening returns a server that listens on an address and is not started. It skips the test if the machine lacks the address or
+// another process uses the port.
+func listening(t *testing.T, address string, h http.Handler) *httptest.Server {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	if err != nil {
-		t.Skipf("the address was taken meanwhile: %v", err)
+		t.Skipf("cannot listen on %s: %v", address, err)
 	}
 	s := httptest.NewUnstartedServer(h)
 	s.Listener.Close()
 	s.Listener = listener
-	s.Start()
 	t.Cleanup(s.Close)
+	return s
 }
 
 func port(l net.Listener) string {

@@ -30,7 +30,7 @@ func TestAnnounceToManyMembers(t *testing.T) {
 	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	var busy id.Person
 	must(t, tx.QueryRow(t.Context(), `SELECT person FROM identity.memberships WHERE person <> $1 LIMIT 1`, k.caller(ann).Person).Scan(&busy))
-	must(t, events.Append(t.Context(), tx, k.now(), events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
+	must(t, events.Append(t.Context(), tx, k.clock.Now(), events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
 
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -11,23 +11,23 @@ func TestCleaning(t *testing.T) {
 	k.signUp("never@example.com")
 	ann := k.access(k.person("ann@example.com"))
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at)
-		VALUES ($1, 'second@example.com', false, $2, $3)`, ann.Person.UUID, k.now().Add(7*24*time.Hour), k.now())
+		VALUES ($1, 'second@example.com', false, $2, $3)`, ann.Person.UUID, k.clock.Now().Add(7*24*time.Hour), k.clock.Now())
 	must(t, err)
-	k.advance(7*24*time.Hour - time.Second)
+	k.clock.Advance(7*24*time.Hour - time.Second)
 	must(t, k.RemoveAddresses(t.Context()))
 	if n, _ := k.CountPersons(t.Context()); n != 2 || k.deleted.Load() != 0 {
 		t.Fatalf("%d persons before removeAt", n)
 	}
-	k.advance(time.Second)
+	k.clock.Advance(time.Second)
 	must(t, k.RemoveAddresses(t.Context()))
 	p, err := k.Profile(t.Context(), ann)
 	must(t, err)
 	if n, _ := k.CountPersons(t.Context()); n != 1 || k.deleted.Load() != 1 || len(p.Emails) != 1 {
 		t.Errorf("%d persons, %d deleted, addresses %+v", n, k.deleted.Load(), p.Emails)
 	}
-	k.advance(31 * 24 * time.Hour)
+	k.clock.Advance(31 * 24 * time.Hour)
 	_, err = k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
-		SELECT $1, n || '@example.com', false, $2::timestamptz + interval '7 days', $2, sha256(n::text::bytea), $2::timestamptz + n * interval '1 hour' FROM unnest('{-1,1}'::int[]) n`, ann.Person.UUID, k.now())
+		SELECT $1, n || '@example.com', false, $2::timestamptz + interval '7 days', $2, sha256(n::text::bytea), $2::timestamptz + n * interval '1 hour' FROM unnest('{-1,1}'::int[]) n`, ann.Person.UUID, k.clock.Now())
 	must(t, err)
 	must(t, k.Clean(t.Context()))
 	var addresses, keys int
@@ -49,7 +49,7 @@ func TestCleaningInBatches(t *testing.T) {
 	ann := k.caller(k.person("ann@example.com")).Person
 	const expired = 5000
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
-		SELECT sha256(n::text::bytea), $1, 'ann@example.com', $2::timestamptz - n * interval '1 second' FROM generate_series(1, $3::int) n`, ann, k.now(), expired)
+		SELECT sha256(n::text::bytea), $1, 'ann@example.com', $2::timestamptz - n * interval '1 second' FROM generate_series(1, $3::int) n`, ann, k.clock.Now(), expired)
 	must(t, err)
 	tx, err := k.db.Pool.Begin(t.Context())
 	must(t, err)

@@ -25,6 +25,7 @@ import (
 	passwords "github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -43,12 +44,9 @@ type kit struct {
 	box      seal.Box
 	host     hosts.Host
 	post     *postbox
-	clock    atomic.Int64
+	clock    *clock.Manual
 	deleted  atomic.Int64 // calls of PersonDeleted
 }
-
-func (k *kit) now() time.Time          { return time.Unix(0, k.clock.Load()).UTC() }
-func (k *kit) advance(d time.Duration) { k.clock.Add(int64(d)) }
 
 // PersonDeleted, OrganizationDeleted and MembershipChanged implement service.IdentityHooks.
 func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
@@ -113,8 +111,7 @@ func testSealer(t testing.TB, secret, previous string) *seal.Sealer {
 
 func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*service.Settings)) *kit {
 	t.Helper()
-	k := &kit{t: t, url: dsn, post: &postbox{links: map[string][]string{}}}
-	k.clock.Store(time.Now().Truncate(time.Second).UnixNano())
+	k := &kit{t: t, url: dsn, post: &postbox{links: map[string][]string{}}, clock: clock.At(time.Now().Truncate(time.Second).UTC())}
 	log := slog.New(slog.DiscardHandler)
 	db, err := database.New(t.Context(), dsn, 24)
 	must(t, err)
@@ -129,15 +126,15 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 		ID: 720 * time.Hour, Signup: time.Hour, MFA: 5 * time.Minute, Access: 10 * time.Minute, Pickup: time.Minute,
 		Preflight: 10 * time.Minute, Reservation: 48 * time.Hour, Download: time.Hour,
 	}
-	ring := token.NewKeyRing(db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 720 * time.Hour, LongestToken: life.Longest()}, k.now, log)
+	ring := token.NewKeyRing(db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 720 * time.Hour, LongestToken: life.Longest()}, k.clock.Now, log)
 	must(t, ring.Ensure(t.Context()))
-	revocations := token.NewRevocations(db, nil, time.Hour, k.now, log)
+	revocations := token.NewRevocations(db, nil, time.Hour, k.clock.Now, log)
 	const issuer, namespace = "http://localhost:8080/id/v3", "https://consign.dev/"
-	k.verifier = token.NewVerifier(ring, issuer, namespace, revocations, k.now)
+	k.verifier = token.NewVerifier(ring, issuer, namespace, revocations, k.clock.Now)
 	runner := jobs.New(db, jobs.Options{
 		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 5 * time.Second, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
 	})
-	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com", ProductName: "Consign"}, k.now, log)
+	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com", ProductName: "Consign"}, k.clock.Now, log)
 	must(t, err)
 	hasher, err := passwords.New(4, 0)
 	must(t, err)
@@ -151,10 +148,10 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	}
 	directory := hosts.New(func(ctx context.Context, name string) (hosts.Host, error) {
 		return service.ResolveHost(ctx, k.store, name)
-	}, public, time.Minute, k.now)
+	}, public, time.Minute, k.clock.Now)
 	k.Service = service.New(service.Options{
-		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.now), Revocations: revocations, Mailer: mailer,
-		Jobs: runner, Sealer: sealer, Hosts: directory, Hasher: hasher, Hooks: k, Settings: settings, Now: k.now, Log: log,
+		Store: k.store, Issuer: token.NewIssuer(ring, issuer, namespace, life, k.clock.Now), Revocations: revocations, Mailer: mailer,
+		Jobs: runner, Sealer: sealer, Hosts: directory, Hasher: hasher, Hooks: k, Settings: settings, Now: k.clock.Now, Log: log,
 	})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -231,8 +228,16 @@ func (k *kit) login(address, kind, key string, mfa string) (string, error) {
 func (k *kit) totp(p id.Person) []byte {
 	k.t.Helper()
 	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
-	must(k.t, k.store.InsertTOTP(k.t.Context(), p, uid, "", k.box.Seal(secret, uid.UUID[:]), true, k.now()))
+	must(k.t, k.store.InsertTOTP(k.t.Context(), p, uid, "", k.box.Seal(secret, uid.UUID[:]), true, k.clock.Now()))
 	return secret
+}
+
+// once calls fn n times concurrently. One call must succeed, and the others fail with one of refusals.
+func once(t *testing.T, n int, fn func() error, refusals ...error) {
+	t.Helper()
+	if won := race(t, n, fn, refusals...); won != 1 {
+		t.Errorf("%d of %d concurrent calls succeeded, want 1", won, n)
+	}
 }
 
 // race calls fn n times concurrently and returns how many calls succeeded. The others must fail with one of refusals.

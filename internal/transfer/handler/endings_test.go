@@ -2,7 +2,6 @@ package handler_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io/fs"
 	"net/http"
@@ -76,12 +75,7 @@ func TestRevoking(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	s.Mail.Refuse(func(to string) *smtp.SMTPError {
-		if to == "cid@example.org" {
-			return &smtp.SMTPError{Code: 450, Message: "later"}
-		}
-		return nil
-	})
+	s.Mail.RefuseTo("cid@example.org", smtp.SMTPError{Code: 450, Message: "later"})
 	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
 	reader := enter(s, link, nil)
@@ -232,14 +226,7 @@ func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
 func locksDeliveriesLast(t *testing.T, s *testkit.Server, held string, do func() error) {
 	t.Helper()
 	exec(t, s, `UPDATE transfer.deliveries SET hidden_at = NULL, accessed_at = NULL`)
-	tx, err := s.App.DB.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := tx.Exec(t.Context(), held); err != nil {
-		t.Fatal(err)
-	}
+	tx := hold(t, s, held)
 	done := make(chan error, 1)
 	go func() { done <- do() }()
 	waiting(t, s)
@@ -258,12 +245,7 @@ func TestUndeliverableMail(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	s.Mail.Refuse(func(to string) *smtp.SMTPError {
-		if to == "gone@example.org" {
-			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
-		}
-		return nil
-	})
+	s.Mail.RefuseTo("gone@example.org", smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"})
 	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("gone@example.org"), to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	told := s.Mail.Wait(t, "ann@example.com", "could not be delivered to gone@example.org", 1)
 	if !strings.Contains(told.Text, "no such user") || !strings.Contains(told.Text, "Plans") {

@@ -2,7 +2,6 @@ package handler_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"image"
 	"image/png"
@@ -160,14 +159,7 @@ func TestGroupOfAMailboxThatGoes(t *testing.T) {
 	t.Parallel()
 	s, _, ann, bob, _ := office(t)
 	group := object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}
-	tx, err := s.App.DB.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := tx.Exec(t.Context(), `DELETE FROM transfer.mailboxes WHERE person = $1`, uidOf(bob)); err != nil {
-		t.Fatal(err)
-	}
+	tx := hold(t, s, `DELETE FROM transfer.mailboxes WHERE person = $1`, uidOf(bob))
 	answer := make(chan *testkit.Response, 1)
 	go func() {
 		r, err := ann.Try(t.Context(), "POST", s.Transfer+"/mailboxgroups", group)

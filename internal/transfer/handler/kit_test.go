@@ -1,11 +1,13 @@
 package handler_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
@@ -16,6 +18,20 @@ func start(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.P
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
 	return s, ann
+}
+
+// hold runs a statement in a transaction that keeps its locks. The end of the test rolls it back.
+func hold(t *testing.T, s *testkit.Server, sql string, args ...any) database.Tx {
+	t.Helper()
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	if _, err := tx.Exec(t.Context(), sql, args...); err != nil {
+		t.Fatal(err)
+	}
+	return tx
 }
 
 // draft is a reservation with a client that has its token.

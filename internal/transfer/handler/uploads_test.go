@@ -210,14 +210,7 @@ func TestUploadWaitsForItsReservationFirst(t *testing.T) {
 	s, _ := start(t)
 	d := reserve(s)
 	content := d.attach("a", 5)
-	tx, err := s.App.DB.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.reservations FOR NO KEY UPDATE`); err != nil {
-		t.Fatal(err)
-	}
+	tx := hold(t, s, `SELECT FROM transfer.reservations FOR NO KEY UPDATE`)
 	answer := make(chan *testkit.Response, 1)
 	go func() {
 		r, err := d.Try(t.Context(), "PUT", content, []byte("hello"))

@@ -171,7 +171,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	if !held(rubbish) {
 		t.Error("a young orphan was removed")
 	}
-	w.advance(8 * 24 * time.Hour)
+	w.clock.Advance(8 * 24 * time.Hour)
 	sweep()
 	if held(rubbish) {
 		t.Error("an old orphan was left")
@@ -182,7 +182,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	}
 	sweep()
 	restored := orphan(false)
-	w.advance(8 * 24 * time.Hour)
+	w.clock.Advance(8 * 24 * time.Hour)
 	for name, undo := range map[string]func(){
 		"an older database":       func() { w.exec(`UPDATE settings SET value = $1 WHERE name = 'transfer-storage'`, before) },
 		"a database from nothing": func() { w.exec(`DELETE FROM settings WHERE name = 'transfer-storage'`) },
@@ -213,7 +213,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	}
 	// Restored to a time after the last sweep: only the rows of complete objects are missing.
 	whole := orphan(true)
-	w.advance(8 * 24 * time.Hour)
+	w.clock.Advance(8 * 24 * time.Hour)
 	other := orphan(false)
 	sweep()
 	if _, result := w.fsck(); !held(whole) || !held(other) || !result.SweepOff {
@@ -222,7 +222,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	if err := w.content.AcceptStorage(ctx); err != nil {
 		t.Fatal(err)
 	}
-	w.advance(8 * 24 * time.Hour)
+	w.clock.Advance(8 * 24 * time.Hour)
 	sweep()
 	if held(whole) || held(other) {
 		t.Error("orphans were left once all was accepted")
@@ -291,7 +291,7 @@ func TestSweepAfterACrashInBetween(t *testing.T) {
 }
 
 // advanceToReal sets the world's clock to real time, which modification times of files have.
-func (w *world) advanceToReal() { w.advance(time.Until(w.now()) * -1) }
+func (w *world) advanceToReal() { w.clock.Advance(time.Until(w.clock.Now()) * -1) }
 
 // TestUploadStartsOverAfterARestore: after a restore an incomplete upload may be gone from the store, or finished in it. Its
 // client is told to send everything again, the volume is released, and the upload succeeds.

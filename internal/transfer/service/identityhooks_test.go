@@ -134,7 +134,7 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); !errors.Is(err, transfer.ErrLinkQuarantined) {
 		t.Fatalf("the link on the old host is free at once: %v", err)
 	}
-	w.advance(90 * day)
+	w.clock.Advance(90 * day)
 	if _, _, err := w.PutMailbox(t.Context(), bob, transfer.Mailbox{VanityLink: "ann"}); err != nil {
 		t.Fatalf("the link on the old host is never free: %v", err)
 	}

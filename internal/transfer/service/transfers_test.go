@@ -131,7 +131,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.advance(48*time.Hour + time.Second)
+	w.clock.Advance(48*time.Hour + time.Second)
 	if _, err := w.Object(t.Context(), abandoned, open, "a"); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("an expired reservation answers %v before the job ran", err)
 	}
@@ -146,12 +146,12 @@ func TestExpiry(t *testing.T) {
 	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3 {
 		t.Errorf("%d bytes charged after the reservation expired", n)
 	}
-	w.advance(3 * 24 * time.Hour)
+	w.clock.Advance(3 * 24 * time.Hour)
 	run(w.WarnExpiring, w.WarnExpiring)
 	if n := w.count(`SELECT count(*) FROM mails WHERE template = 'transfer-expiring'`); n != 1 {
 		t.Errorf("%d warnings", n)
 	}
-	w.advance(3 * 24 * time.Hour)
+	w.clock.Advance(3 * 24 * time.Hour)
 	if _, err := w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
@@ -161,7 +161,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
 	}
-	w.advance(91 * 24 * time.Hour)
+	w.clock.Advance(91 * 24 * time.Hour)
 	run(w.Purge, w.content.ReleaseVolumes, w.content.SweepOrphans)
 	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
@@ -191,7 +191,7 @@ func TestDeletingATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, err := w.seen(owner, done.UID)
-	if err != nil || seen.State != transfer.Accessed || !seen.AccessedAt.Equal(w.now()) || seen.Objects[0].Downloads != 1 {
+	if err != nil || seen.State != transfer.Accessed || !seen.AccessedAt.Equal(w.clock.Now()) || seen.Objects[0].Downloads != 1 {
 		t.Errorf("%+v, %v", seen, err)
 	}
 	if err := w.DeleteTransfer(t.Context(), w.person("bob@example.com"), done.UID); !errors.Is(err, transfer.ErrNotFound) {
@@ -223,7 +223,7 @@ func TestPagesOfTransfers(t *testing.T) {
 			t.Fatal(err)
 		}
 		want = append([]id.Transfer{done.UID}, want...)
-		w.advance(time.Second)
+		w.clock.Advance(time.Second)
 	}
 	var got []id.Transfer
 	q := service.TransferQuery{Received: true, Sent: true, Limit: 3}
@@ -313,7 +313,7 @@ func TestEndErasesFailedMails(t *testing.T) {
 	if w.count(named) != 1 {
 		t.Fatal("the upload confirmation does not tell the size of the files")
 	}
-	w.advance(31 * 24 * time.Hour)
+	w.clock.Advance(31 * 24 * time.Hour)
 	if err := w.ExpireTransfers(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -224,11 +224,7 @@ func TestSecondWriterWins(t *testing.T) {
 	b := newSlowBody(first[:30_000])
 	in := whole(first)
 	in.Body = b
-	failed := make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", in)
-		failed <- err
-	}()
+	failed := w.upload(c, r, in)
 	<-b.waiting
 	mustUpload(w, c, r, "a", whole(second))
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
@@ -260,11 +256,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	b := newSlowBody(random(300))
 	in := whole(data)
 	in.Body = b
-	failed := make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", in)
-		failed <- err
-	}()
+	failed := w.upload(c, r, in)
 	<-b.waiting
 	overtaking := make(chan error, 1)
 	go func() {
@@ -350,11 +342,7 @@ func TestRemovedObjectStopsItsWriter(t *testing.T) {
 	b := newSlowBody(random(300))
 	in := whole(random(1000))
 	in.Body = b
-	failed := make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", in)
-		failed <- err
-	}()
+	failed := w.upload(c, r, in)
 	<-b.waiting
 	if err := w.CancelReservation(t.Context(), c, r); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 				if _, err := w.Confirm(context.Background(), stranger, r); err != nil {
 					return err
 				}
-				w.exec(`UPDATE transfer.transfers SET expires_at = $1`, w.now())
+				w.exec(`UPDATE transfer.transfers SET expires_at = $1`, w.clock.Now())
 				return w.ExpireTransfers(context.Background())
 			},
 		},

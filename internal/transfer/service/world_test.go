@@ -25,6 +25,7 @@ import (
 	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -42,8 +43,7 @@ type world struct {
 	db      *database.DB
 	blobs   blob.Store
 	free    id.Organization
-	mu      sync.Mutex
-	time    time.Time
+	clock   *clock.Manual
 	limits  content.Limits // of the services that serve makes
 }
 
@@ -100,7 +100,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, db: db, blobs: store, free: id.New[id.Organization](), time: time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC), limits: unlimited}
+	w := &world{t: t, db: db, blobs: store, free: id.New[id.Organization](), clock: clock.New(), limits: unlimited}
 	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, true, 'en_US', 'Europe/Berlin', now(), now())`, w.free)
 	w.exec(`INSERT INTO identity.hosts (host, organization, active, created_at) VALUES ($1, $2, true, now())`, home, w.free)
 	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100000, 1000000000000, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, w.free)
@@ -125,11 +125,11 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com", ProductName: "Consign"}, w.now, log)
+	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com", ProductName: "Consign"}, w.clock.Now, log)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ring := token.NewKeyRing(w.db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: 48 * time.Hour}, w.now, log)
+	ring := token.NewKeyRing(w.db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: 48 * time.Hour}, w.clock.Now, log)
 	if err := ring.Ensure(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -142,15 +142,15 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		w.t.Fatal(err)
 	}
 	rows := postgres.New(w.db)
-	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.now, Log: log})
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.clock.Now, Log: log})
 	o := service.Options{
 		Hasher: hasher,
-		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.now),
-		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
-		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.now),
+		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.clock.Now),
+		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.clock.Now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
+		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.clock.Now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.clock.Now),
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
 		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
-		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.now, Log: log,
+		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.clock.Now, Log: log,
 		DownloadBudget: 2, Links: service.LinkRules{Quarantine: 90 * day},
 	}
 	for _, apply := range change {
@@ -168,18 +168,6 @@ var unlimited = content.Limits{
 var strangers = transfer.StrangerLimits{NetworkShare: 100, Reservations: 10_000, NetworkReservations: 10_000, MaxFiles: 10_000}
 
 const day = 24 * time.Hour
-
-func (w *world) now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.time
-}
-
-func (w *world) advance(d time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.time = w.time.Add(d)
-}
 
 func (w *world) exec(sql string, args ...any) {
 	w.t.Helper()
@@ -269,6 +257,16 @@ func (w *world) attach(c token.Caller, r id.Reservation, clientID string, size i
 	if _, _, err := w.Attach(w.t.Context(), c, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+// upload uploads to the object a in a goroutine of its own. The channel gets its error.
+func (w *world) upload(c token.Caller, r id.Reservation, in content.Part) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.Upload(w.t.Context(), c, r, "a", in)
+		ended <- err
+	}()
+	return ended
 }
 
 // held returns how many bytes of the object a are held.

@@ -46,11 +46,7 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 	w.Service, w.content = w.serve(store)
 	c, r := w.reserve()
 	w.attach(c, r, "a", 1000)
-	failed := make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", whole(random(1000)))
-		failed <- err
-	}()
+	failed := w.upload(c, r, whole(random(1000)))
 	<-store.opening
 	mustUpload(w, c, r, "a", whole(random(1000)))
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
@@ -72,27 +68,14 @@ func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	b := newSlowBody(random(300))
 	in := whole(random(1000))
 	in.Body = b
-	cut, removed := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", in)
-		cut <- err
-	}()
+	cut, removed := w.upload(c, r, in), make(chan error, 1)
 	<-b.waiting
-	gate, err := w.db.Pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = gate.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := gate.Exec(t.Context(), `SELECT FROM transfer.objects FOR UPDATE`); err != nil {
-		t.Fatal(err)
-	}
+	release := w.hold(`SELECT FROM transfer.objects FOR UPDATE`)
 	b.next <- io.ErrUnexpectedEOF
 	w.waiting(1)
 	go func() { removed <- w.DeleteObject(t.Context(), c, r, "a") }()
 	w.waiting(2)
-	if err := gate.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	release()
 	if err := <-cut; !errors.Is(err, transfer.ErrBodyLength) {
 		t.Errorf("the writer got %v", err)
 	}
@@ -135,11 +118,7 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	b := newSlowBody([]byte("abc"))
 	in := whole(nil)
 	in.Length, in.Body = 6, b
-	done := make(chan error, 1)
-	go func() {
-		_, err := w.Upload(t.Context(), c, r, "a", in)
-		done <- err
-	}()
+	done := w.upload(c, r, in)
 	<-b.waiting
 	if waited := time.Since(began); waited < rest {
 		t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
