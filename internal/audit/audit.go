@@ -43,11 +43,12 @@ func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) err
 
 // Filter selects entries; its zero value selects the newest 100.
 type Filter struct {
-	Person id.Person // actor or target; zero: all
-	Action string    // one action, or with a trailing dot all actions of a resource ("session."); empty: all
-	Since  time.Time // earliest time; zero: all
-	Before int64     // cursor: only entries with a smaller ID; 0: from the newest
-	Limit  int       // 1 to MaxLimit; 0: 100
+	Person       id.Person       // actor or target; zero: all
+	Organization id.Organization // for which the actor acted; zero: all
+	Action       string          // one action, or with a trailing dot all actions of a resource ("session."); empty: all
+	Since        time.Time       // earliest time; zero: all
+	Before       int64           // cursor: only entries with a smaller ID; 0: from the newest
+	Limit        int             // 1 to MaxLimit; 0: 100
 }
 
 // MaxLimit is the largest Filter.Limit. List lowers larger ones.
@@ -66,7 +67,11 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	}
 	args := []any{filter.Action, database.Null(filter.Since), cmp.Or(filter.Before, math.MaxInt64), min(limit, MaxLimit)}
 	sql := newest("true")
-	if !filter.Person.IsZero() {
+	switch {
+	case !filter.Organization.IsZero():
+		args = append(args, filter.Organization, database.Null(filter.Person))
+		sql = newest("organization = $5 AND ($6::uuid IS NULL OR actor = $6 OR target = $6)")
+	case !filter.Person.IsZero():
 		args = append(args, filter.Person)
 		// Each half scans its own index from the newest entry and stops at the limit.
 		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5") + `) ORDER BY id DESC LIMIT $4`

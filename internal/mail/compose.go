@@ -99,6 +99,7 @@ var compositions = map[string]func(c *composer){
 	AccountDeleted:      accountDeleted,
 	MemberRemoved:       memberRemoved,
 	OrganizationDeleted: organizationDeleted,
+	FactorRequired:      factorRequired,
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,
 	UploadConfirmation:  uploadConfirmation,

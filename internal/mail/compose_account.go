@@ -17,6 +17,17 @@ func resetPassword(c *composer) {
 	c.note(c.T("If it was not you, ignore this email: your password stays as it is."))
 }
 
+func factorRequired(c *composer) {
+	c.out.Subject = c.T("Your organization requires a second factor")
+	if organization := c.data.line("organization"); organization != "" {
+		c.say(c.F("%s now requires a second factor for signing in to %s.", organization, c.product))
+	} else {
+		c.say(c.F("Your organization now requires a second factor for signing in to %s.", c.product))
+	}
+	c.say(c.T("Set up an authenticator app on your account page, then sign in again with its code. Until then you cannot send or receive files."))
+	c.button(c.T("Open account"))
+}
+
 func invitation(c *composer) {
 	organization, inviter := c.data.line("organization"), c.data.line("inviter")
 	c.out.Subject = c.F("Invitation to join %s", organization)

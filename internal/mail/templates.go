@@ -40,6 +40,8 @@ const (
 	MemberRemoved = "member-removed"
 	// OrganizationDeleted tells a member that the organization was deleted: [organization], at.
 	OrganizationDeleted = "organization-deleted"
+	// FactorRequired tells a member that the organization requires a second factor: [organization]; link to the account page.
+	FactorRequired = "factor-required"
 	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]

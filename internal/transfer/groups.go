@@ -31,6 +31,8 @@ type Usage struct {
 	InOrganization    bool // false: the organization's figures are zero
 	OrganizationBytes int64
 	OrganizationLimit int64
+	StoredBytes       int64 // of the organization, at present
+	StorageLimit      int64
 }
 
 // Avatar is one stored size of a person's picture.

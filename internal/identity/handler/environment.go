@@ -114,7 +114,6 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
-	const gigabyte = 1e9
 	o, l, i := e.Organization, e.Limits, h.installation
 	out := environmentResponse{
 		BaseURLID: h.hosts.URL(e.Host, h.base), BaseURLSKP: h.hosts.URL(e.Host, i.TransferBasePath), BaseURLDrive: i.DriveURL,
@@ -125,12 +124,7 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 			InactiveHostnames: o.Profile.InactiveHostnames, Assets: h.assets(e), MFARequired: o.MFARequired,
 		},
 		OIDCSettings: oidcSettingsResponse{RedirectURL: i.RedirectURL, Clients: make([]oidcClientResponse, len(e.Providers))},
-		Limitations: limitationsResponse{
-			OrgUID: l.Organization, ServiceEnabled: l.ServiceEnabled, Users: l.Users, TransferVolumeGB: float64(l.TransferVolumeBytes) / gigabyte,
-			StorageVolumeGB: float64(l.StorageVolumeBytes) / gigabyte, GDPRContract: l.GDPRContract, SecureSpaces: l.SecureSpaces,
-			MimeTypeFilter: l.MimeTypeFilter, NewTransferLimit: l.NewTransferLimit, NewTransferDrainRate: l.NewTransferDrainRate,
-			NewTransferReceiversLimit: l.NewTransferReceiversLimit, AdminPortal: l.AdminPortal, MailboxGroups: l.MailboxGroups, ChangeHostname: l.ChangeHostname,
-		},
+		Limitations:  limitationsFrom(l),
 	}
 	if out.OrganizationProfile.Name == "" {
 		out.OrganizationProfile.Name = i.ProductName // the member is required, but an organization may have no name yet
@@ -139,6 +133,16 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 		out.OIDCSettings.Clients[n] = oidcClientResponse{Type: string(c.Type), Issuer: c.Issuer, ClientID: c.ClientID, Name: c.Name}
 	}
 	return out
+}
+
+func limitationsFrom(l identity.Limits) limitationsResponse {
+	const gigabyte = 1e9
+	return limitationsResponse{
+		OrgUID: l.Organization, ServiceEnabled: l.ServiceEnabled, Users: l.Users, TransferVolumeGB: float64(l.TransferVolumeBytes) / gigabyte,
+		StorageVolumeGB: float64(l.StorageVolumeBytes) / gigabyte, GDPRContract: l.GDPRContract, SecureSpaces: l.SecureSpaces,
+		MimeTypeFilter: l.MimeTypeFilter, NewTransferLimit: l.NewTransferLimit, NewTransferDrainRate: l.NewTransferDrainRate,
+		NewTransferReceiversLimit: l.NewTransferReceiversLimit, AdminPortal: l.AdminPortal, MailboxGroups: l.MailboxGroups, ChangeHostname: l.ChangeHostname,
+	}
 }
 
 // assets returns the public URLs of an organization's logo and theme. A URL changes with its content.

@@ -130,6 +130,18 @@ func (s *Store) Contacts(ctx context.Context, persons []id.Person) ([]MemberCont
 		WHERE p.uid = ANY ($1)`, persons)
 }
 
+// MemberContacts returns up to limit members of an organization, those after a person, in the order of their uids.
+func (s *Store) MemberContacts(ctx context.Context, o id.Organization, after id.Person, limit int) ([]MemberContact, error) {
+	return database.All[MemberContact](ctx, s.q, "list contacts of members", `
+		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
+		       coalesce(a.address, '') AS email
+		FROM identity.memberships m
+		JOIN identity.persons p ON p.uid = m.person
+		JOIN identity.homes h ON h.person = p.uid
+		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
+		WHERE m.organization = $1 AND m.person > $2 ORDER BY m.person LIMIT $3`, o, after, limit)
+}
+
 // ErasePerson deletes everything that belongs to a person. The empty row stays, so that nothing new can be created for
 // the person. It returns the new epoch. Errors: identity.ErrPersonNotFound.
 func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {

@@ -28,6 +28,7 @@ func (s *Service) registerJobs() {
 	jobs.Register(s.jobs, s.workReset)
 	jobs.Register(s.jobs, s.workAnnounce)
 	jobs.Register(s.jobs, s.workFarewell)
+	jobs.Register(s.jobs, s.workFactorMails)
 }
 
 // Clean deletes expired tokens and keys, changes that can no longer be undone, and rows of persons whose retention after

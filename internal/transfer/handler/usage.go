@@ -13,6 +13,8 @@ type usageResponse struct {
 	UploadLimitBytes       *int64 `json:"uploadLimitBytes"`
 	OrganizationBytes      *int64 `json:"organizationBytes"`
 	OrganizationLimitBytes *int64 `json:"organizationLimitBytes"`
+	StoredBytes            *int64 `json:"storedBytes"`
+	StorageLimitBytes      *int64 `json:"storageLimitBytes"`
 }
 
 // getUsage handles GET /usage.
@@ -24,6 +26,7 @@ func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
 	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, ReservedBytes: u.ReservedBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
 	if u.InOrganization {
 		b.OrganizationBytes, b.OrganizationLimitBytes = &u.OrganizationBytes, limitOrNull(u.OrganizationLimit)
+		b.StoredBytes, b.StorageLimitBytes = &u.StoredBytes, limitOrNull(u.StorageLimit)
 	}
 	return httpapi.JSON(w, http.StatusOK, b)
 }

@@ -17,5 +17,6 @@ func (s *Service) Usage(ctx context.Context, c token.Caller) (transfer.Usage, er
 	return transfer.Usage{
 		Month: transfer.Month(sc.Now).Format("2006-01"), UploadBytes: o.UploadHeld, ReservedBytes: o.UploadReserved, UploadLimit: o.UploadLimit,
 		InOrganization: !o.Organization.IsZero(), OrganizationBytes: o.OrganizationHeld, OrganizationLimit: o.OrganizationLimit,
+		StoredBytes: o.StorageHeld, StorageLimit: o.StorageLimit,
 	}, nil
 }

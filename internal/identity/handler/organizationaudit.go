@@ -1,0 +1,183 @@
+package handler
+
+import (
+	"encoding/csv"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+const typeCSV = "text/csv"
+
+// auditPage is how many entries GET /organizations/{uid}/audit has in JSON when the request states no limit.
+const auditPage = 100
+
+type auditEntryResponse struct {
+	ID      int64             `json:"id"`
+	At      httpapi.Time      `json:"at"`
+	Action  string            `json:"action"`
+	Object  string            `json:"object,omitempty"`
+	Actor   *auditPerson      `json:"actor"`
+	Target  *auditPerson      `json:"target"`
+	Details map[string]string `json:"details,omitempty"`
+}
+
+// auditPerson is a person of an entry. Name and address are shown of members only.
+type auditPerson struct {
+	UID   id.Person `json:"uid"`
+	Name  string    `json:"name,omitempty"`
+	Email string    `json:"email,omitempty"`
+}
+
+func auditPersonFrom(p id.Person, m identity.Member) *auditPerson {
+	if p.IsZero() {
+		return nil
+	}
+	return &auditPerson{UID: p, Name: m.Name, Email: m.Email}
+}
+
+func auditEntryFrom(e service.OrganizationEntry) auditEntryResponse {
+	return auditEntryResponse{
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Details: e.Details,
+		Actor: auditPersonFrom(e.Actor, e.ActorMember), Target: auditPersonFrom(e.Target, e.TargetMember),
+	}
+}
+
+// getOrganizationAudit handles GET /organizations/{uid}/audit.
+func (h *Handler) getOrganizationAudit(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	filter, format, err := auditQuery(r)
+	if err != nil {
+		return err
+	}
+	table := format == "csv"
+	if !table && filter.Limit == 0 {
+		filter.Limit = auditPage
+	}
+	entries, err := h.service.OrganizationAudit(r.Context(), caller(r), o, filter)
+	if err != nil {
+		return err
+	}
+	if table {
+		return respondAuditTable(w, entries)
+	}
+	return httpapi.List(w, struct{}{}, "entries", entries, auditEntryFrom)
+}
+
+// auditQuery returns the filter of a request, and csv or json.
+func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return f, "", fault.ErrInvalid.With("the query cannot be read")
+	}
+	var problems fault.Problems
+	one := func(name string) string { return orEmpty(queryOne(q, &problems, name)) }
+	if format = one("format"); format == "" {
+		format = "json"
+		if offered, ok := httpapi.Negotiate(r, "application/json", typeCSV); ok && offered == typeCSV {
+			format = "csv"
+		}
+	}
+	if format != "json" && format != "csv" {
+		problems.Add("format", "must be json or csv")
+	}
+	f.Action = one("action")
+	if v := one("person"); v != "" {
+		if f.Person, err = id.Parse[id.Person](v); err != nil {
+			problems.Add("person", "must be the uid of a person")
+		}
+	}
+	if v := one("since"); v != "" {
+		if f.Since, err = time.Parse(time.RFC3339, v); err != nil {
+			problems.Add("since", "must be a time like 2026-11-20T09:30:00Z")
+		}
+	}
+	if v := one("before"); v != "" {
+		if f.Before, err = strconv.ParseInt(v, 10, 64); err != nil || f.Before < 1 {
+			problems.Add("before", "must be the id of an entry")
+		}
+	}
+	if v := one("limit"); v != "" {
+		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > audit.MaxLimit {
+			problems.Add("limit", "must be from 1 to "+strconv.Itoa(audit.MaxLimit))
+		}
+	}
+	if strings.ContainsRune(f.Action, 0) {
+		problems.Add("action", "must not contain control characters")
+	}
+	return f, format, problems.Err()
+}
+
+// respondAuditTable answers with the entries as CSV (RFC 4180). It streams: an error after the first rows cuts the
+// connection.
+func respondAuditTable(w http.ResponseWriter, entries iter.Seq2[service.OrganizationEntry, error]) error {
+	header := w.Header()
+	header.Set("Content-Type", typeCSV+"; charset=utf-8; header=present")
+	header.Set("Content-Disposition", `attachment; filename="audit.csv"`)
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	rows := [][]string{{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details"}}
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		rows = append(rows, auditRow(e))
+		if len(rows) < audit.MaxLimit {
+			continue
+		}
+		if err := out.WriteAll(rows); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+		rows = rows[:0]
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+func auditRow(e service.OrganizationEntry) []string {
+	details := make([]string, 0, len(e.Details))
+	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
+		details = append(details, name+"="+e.Details[name])
+	}
+	uid := func(p id.Person) string {
+		if p.IsZero() {
+			return ""
+		}
+		return p.String()
+	}
+	row := []string{
+		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, uid(e.Actor), e.ActorMember.Name, e.ActorMember.Email,
+		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, strings.Join(details, "; "),
+	}
+	for i, cell := range row {
+		row[i] = inertCell(cell)
+	}
+	return row
+}
+
+// inertCell returns a cell that spreadsheets read as text: one that would begin a formula gets an apostrophe before it.
+func inertCell(cell string) string {
+	if trimmed := strings.TrimLeft(cell, " \t\r\n\u00a0"); trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@|%") || strings.HasPrefix(trimmed, "＝") ||
+		strings.HasPrefix(trimmed, "＋") || strings.HasPrefix(trimmed, "－") || strings.HasPrefix(trimmed, "＠") {
+		return "'" + cell
+	}
+	return cell
+}

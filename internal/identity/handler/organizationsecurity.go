@@ -1,0 +1,58 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
+)
+
+type securityRequest struct {
+	MFARequired *bool `json:"mfaRequired"`
+	proofRequest
+}
+
+type securityResponse struct {
+	MFARequired bool `json:"mfaRequired"`
+}
+
+// putSecurity handles PUT /organizations/{uid}/security.
+func (h *Handler) putSecurity(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	var in securityRequest
+	if err := strictjson.Decode(r, &in); err != nil {
+		return err
+	}
+	if in.MFARequired == nil {
+		return fault.ErrInvalid.With("mfaRequired: is required")
+	}
+	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+		return err
+	}
+	if err := h.service.PutSecurity(r.Context(), caller(r), o, *in.MFARequired, in.domain()); err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, securityResponse{MFARequired: *in.MFARequired})
+}
+
+type organizationLimitsResponse struct {
+	Members     int                 `json:"members"`
+	Limitations limitationsResponse `json:"limitations"`
+}
+
+// getOrganizationLimits handles GET /organizations/{uid}/limits.
+func (h *Handler) getOrganizationLimits(w http.ResponseWriter, r *http.Request) error {
+	o, err := organizationUID(r)
+	if err != nil {
+		return err
+	}
+	l, err := h.service.OrganizationLimits(r.Context(), caller(r), o)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, organizationLimitsResponse{Members: l.Members, Limitations: limitationsFrom(l.Limits)})
+}
