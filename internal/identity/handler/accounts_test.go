@@ -20,7 +20,7 @@ func TestSignUpToProfile(t *testing.T) {
 		"address": "Ann.Archer@Bücher.Example", "password": testkit.Password, "name": "Ann Archer", "uid": "ignored",
 	}).Want(http.StatusOK)
 	if resp.Header.Get("Authorization") != "Bearer "+resp.String("token") {
-		t.Error("header and body hold different tokens")
+		t.Error("header and body contain different tokens")
 	}
 	ann := s.Stranger().As(resp.String("token"))
 	ann.ID = ann.Access
@@ -30,7 +30,7 @@ func TestSignUpToProfile(t *testing.T) {
 		t.Errorf("claims are %v", claims)
 	}
 	if life := claims["exp"].(float64) - claims["iat"].(float64); life != 3600 {
-		t.Errorf("a signup token lives %v s", life)
+		t.Errorf("the lifetime of a signup token is %v s", life)
 	}
 	ann.Refresh()
 	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
@@ -99,7 +99,7 @@ func TestSignUpRefuses(t *testing.T) {
 	s.Stranger().Post(s.Identity+"/signup", body(map[string]any{"address": "ANN@EXAMPLE.COM"})).WantError(identity.ErrSignupAddressInUse)
 }
 
-func TestUnverifiedMayDoLittle(t *testing.T) {
+func TestUnverifiedIsRestricted(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUpUnconfirmed("ann@example.com")
@@ -142,9 +142,9 @@ func TestSignupBucket(t *testing.T) {
 	s.SignUpUnconfirmed("ann@example.com")
 }
 
-// TestSignupFillsNoInbox: repeated signups with another person's address send it a limited number of mails, in any
+// TestSignupMailsAreLimited: repeated signups with another person's address send it a limited number of mails, in any
 // spelling. A refused signup sends none and takes no token.
-func TestSignupFillsNoInbox(t *testing.T) {
+func TestSignupMailsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	const victim = "victim@example.com"
@@ -169,7 +169,7 @@ func TestSignupFillsNoInbox(t *testing.T) {
 		eve.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
 	}
 	if mailed != 10 {
-		t.Errorf("%d signups were mailed, want 10", mailed)
+		t.Errorf("%d signups sent a mail, want 10", mailed)
 	}
 	signUp("bob@example.com").Want(http.StatusOK)
 	s.Clock.Advance(time.Minute)

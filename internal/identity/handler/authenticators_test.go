@@ -19,7 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// codeOf is the code of the present for a key as a person types it.
+// codeOf returns the current TOTP code of a key that is written as a person types it.
 func codeOf(t testing.TB, s *testkit.Server, key string) string {
 	t.Helper()
 	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(key)
@@ -29,18 +29,18 @@ func codeOf(t testing.TB, s *testkit.Server, key string) string {
 	return credential.TOTPCode(secret, s.Clock.Now().Unix()/30)
 }
 
-// enrol registers and verifies TOTP over HTTP; the person goes on with the new tokens. It returns the path.
-func enrol(t testing.TB, p *testkit.Person) (path string) {
+// registerTOTP registers and verifies TOTP over HTTP, and gives the person the new tokens. It returns the authenticator's path.
+func registerTOTP(t testing.TB, p *testkit.Person) (path string) {
 	t.Helper()
 	s := p.Server
 	resp := p.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "totp"}).Want(http.StatusCreated)
 	path = s.Identity + "/profile/authenticators/" + resp.String("uid")
-	carryOn(p, p.Post(path+"/verify", credentials(p.Email, "totp", codeOf(t, s, resp.String("key")))).Want(http.StatusNoContent))
+	useTokens(p, p.Post(path+"/verify", credentials(p.Email, "totp", codeOf(t, s, resp.String("key")))).Want(http.StatusNoContent))
 	return path
 }
 
-// password is the path of a person's bcrypt authenticator.
-func password(t testing.TB, p *testkit.Person) string {
+// passwordPath returns the path of a person's bcrypt authenticator.
+func passwordPath(t testing.TB, p *testkit.Person) string {
 	t.Helper()
 	list := p.Get(p.Server.Identity + "/profile/authenticators").Want(http.StatusOK)
 	if list.String("authenticators.0.type") != "bcrypt" {
@@ -100,7 +100,7 @@ func TestRegisterTOTP(t *testing.T) {
 	}
 	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	other.Refresh() // its session goes on
-	carryOn(ann, verified)
+	useTokens(ann, verified)
 	if m := s.Mail.Wait(t, "ann@example.com", "Phone", 1); !strings.Contains(m.Subject, "authenticator app was added") {
 		t.Errorf("the mail says %q", m.Subject)
 	}
@@ -117,7 +117,7 @@ func TestRegisterTOTP(t *testing.T) {
 	s.Clock.Advance(30 * time.Second)
 	code = codeOf(t, s, resp.String("key"))
 	if again := ann.Post(verify, credentials("ann@example.com", "totp", code)).Want(http.StatusNoContent); bearer(again) != "" {
-		t.Error("a test brings a new token")
+		t.Error("a test of an authenticator returned a new token")
 	}
 	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code)).WantError(identity.ErrCredentials)
 	s.Clock.Advance(30 * time.Second)
@@ -163,8 +163,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestPrimaryDecidesOnProof makes an address primary that was verified long ago.
-func TestPrimaryDecidesOnProof(t *testing.T) {
+// TestPrimaryVerifiedLongAgo: registering an authenticator needs a primary address that was verified recently.
+func TestPrimaryVerifiedLongAgo(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -233,16 +233,16 @@ func TestVerifyRace(t *testing.T) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("one code verified %d times", won)
+		t.Errorf("one code was accepted %d times, want once", won)
 	}
 }
 
-// TestCredentialBucket guesses codes: after ten a guess costs 15 s.
+// TestCredentialBucket: after ten guesses at a code, one guess is allowed every 15 s.
 func TestCredentialBucket(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"))
 	ann := s.SignUp("ann@example.com")
-	one := password(t, ann)
+	one := passwordPath(t, ann)
 	for i := range 10 {
 		if i%2 == 0 {
 			ann.Post(one+"/verify", credentials("ann@example.com", "bcrypt", "guess")).WantError(identity.ErrVerificationFailed)
@@ -279,7 +279,7 @@ func TestRecoveryCodes(t *testing.T) {
 	second := ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 	ann.Refresh()
 	ann.Get(all + "/" + first.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
-	enrol(t, ann)
+	registerTOTP(t, ann)
 	login := s.Identity + "/auth/login"
 	mfa := func() *testkit.Person {
 		s.Clock.Advance(time.Minute)
@@ -316,7 +316,7 @@ func TestRenameAuthenticator(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	one := password(t, ann)
+	one := passwordPath(t, ann)
 	before := ann.Get(one)
 	s.Clock.Advance(time.Minute)
 	after := ann.Put(one, map[string]any{"name": "My password", "type": "bcrypt"}).Want(http.StatusOK)
@@ -324,12 +324,12 @@ func TestRenameAuthenticator(t *testing.T) {
 		t.Errorf("renamed to %s", after.Body)
 	}
 	if same := ann.With("Content-Type", "application/json").Put(one, after.Body).Want(http.StatusOK); !bytes.Equal(same.Body, after.Body) {
-		t.Errorf("what GET answers, sent back, makes %s", same.Body)
+		t.Errorf("PUT of the answer of GET changed it to %s", same.Body)
 	}
 	if unset := ann.Put(one, map[string]any{"name": ""}).Want(http.StatusOK); unset.Value("name") != nil {
 		t.Errorf("without name it is %s", unset.Body)
 	}
-	totp := enrol(t, ann)
+	totp := registerTOTP(t, ann)
 	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
 	for _, body := range []map[string]any{{"name": "a\nb"}, {"name": 1}, {"type": "bcrypt"}, {"pubKey": "quiet-heron-17-lagoon", "authKey": testkit.Password}} {
 		ann.Put(totp, body).WantError(fault.ErrInvalid)

@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// picture is a PNG file.
+// picture returns a PNG file.
 func picture(t testing.TB, width, height int) []byte {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
@@ -30,7 +30,7 @@ func picture(t testing.TB, width, height int) []byte {
 	return b.Bytes()
 }
 
-// size is the width and height of a square JPEG file.
+// size returns the width of a square JPEG file.
 func size(t testing.TB, file []byte) int {
 	t.Helper()
 	c, err := jpeg.DecodeConfig(bytes.NewReader(file))
@@ -42,7 +42,7 @@ func size(t testing.TB, file []byte) int {
 
 func TestOrganizationAvatar(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path := w.acme.path + "/avatar"
 	w.amy.Get(path).WantError(identity.ErrAvatarNotFound)
 	w.ann.Delete(path).WantError(identity.ErrAvatarNotFound)

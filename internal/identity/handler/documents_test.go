@@ -18,7 +18,7 @@ import (
 
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	w := newThree(t, testkit.Env("CONSIGN_PROVIDER_NAME", "Provider & Co."))
+	w := newWorld(t, testkit.Env("CONSIGN_PROVIDER_NAME", "Provider & Co."))
 	path := w.acme.path + "/documents?type=dataProcessing&domain=skp"
 	ops := w.s.App.Identity
 	w.ann.Get(path).WantError(identity.ErrNoSubscription)
@@ -37,7 +37,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, name := range []string{"Acme", "1 High Street", "London", "Provider & Co.", "Data Processing Agreement", "Article 28"} {
 		if all := extract(t, file.Body); all != "" && !strings.Contains(all, name) {
-			t.Errorf("the document does not hold %q", name)
+			t.Errorf("the document does not contain %q", name)
 		}
 	}
 
@@ -53,7 +53,7 @@ func TestDocument(t *testing.T) {
 	w.amy.Get(path).WantError(identity.ErrRoleMissing)
 	for _, role := range []string{identity.RoleContractRead, identity.RoleContractAdmin} {
 		w.ann.Put(w.acme.member(w.amy), map[string]any{"roles": []string{role}}).Want(http.StatusOK)
-		carryOn(w.amy, w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK))
+		useTokens(w.amy, w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK))
 		w.amy.Get(path).Want(http.StatusOK)
 	}
 	w.s.Stranger().With("Cookie", "acct="+w.amy.Access).Get(path).Want(http.StatusOK)
@@ -65,10 +65,10 @@ func TestDocument(t *testing.T) {
 	w.ann.Get(path).WantError(identity.ErrNoContract)
 }
 
-// TestDocumentInEveryLocale takes the document in the organization's locale, whatever that is.
+// TestDocumentInEveryLocale: the document is in the organization's locale.
 func TestDocumentInEveryLocale(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	ops := w.s.App.Identity
 	must(t, ops.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "spaces"}))
 	seen := map[string]bool{}
@@ -76,14 +76,14 @@ func TestDocumentInEveryLocale(t *testing.T) {
 		must(t, ops.SetOrganization(t.Context(), w.acme.uid, []string{"locale=" + locale, "addressLine1=1", "city=X", "country=Y"}))
 		file := w.ann.Get(w.acme.path + "/documents?type=dataProcessing&domain=spaces").Want(http.StatusOK)
 		if all := extract(t, file.Body); seen[all] && all != "" {
-			t.Errorf("%s is not a language of its own", locale)
+			t.Errorf("the document in %s equals that of another locale", locale)
 		} else {
 			seen[all] = true
 		}
 	}
 }
 
-// extract is the text of a PDF file as pdftotext reads it, empty where that is not installed.
+// extract returns the text of a PDF file as pdftotext reads it. It is empty where pdftotext is not installed.
 func extract(t *testing.T, file []byte) string {
 	t.Helper()
 	tool, err := exec.LookPath("pdftotext")

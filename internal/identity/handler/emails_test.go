@@ -67,11 +67,11 @@ func TestConfirmRefuses(t *testing.T) {
 	ann.Post(s.Identity+"/confirm/"+key, nil).WantError(identity.ErrKeyNotFound)
 }
 
-// TestNobodysInboxIsFilled: the mails that a person can trigger to one address are limited, across adding, removing
+// TestMailsToOneAddressAreLimited: the mails that a person can trigger to one address are limited, across adding, removing
 // and inviting it.
-func TestNobodysInboxIsFilled(t *testing.T) {
+func TestMailsToOneAddressAreLimited(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	const victim = "victim@example.com"
 	adds, invites := 0, 0
 	for range 15 {
@@ -116,11 +116,11 @@ func TestRequestVerification(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	ann.Post(s.Identity+"/profile/emails/nonsense/verify", nil).WantError(identity.ErrAddressNotFound)
 	if n := len(s.Mail.To("ann@example.com")); n != 2 {
-		t.Errorf("%d mails came, want none for the verified address", n)
+		t.Errorf("%d mails were sent, want none to the verified address", n)
 	}
 }
 
-// addEmail adds an address and returns the key that its mail brought.
+// addEmail adds an address. It returns the key in the mail to it.
 func addEmail(t testing.TB, p *testkit.Person, address string) (key string) {
 	t.Helper()
 	s := p.Server
@@ -134,7 +134,7 @@ func addEmail(t testing.TB, p *testkit.Person, address string) (key string) {
 	return s.Mail.Wait(t, address, "/confirm/", before+1).Key(t, "/confirm/")
 }
 
-// confirm confirms an address of which the key has come.
+// confirm confirms an address with the key of its mail.
 func confirm(p *testkit.Person, key string) *testkit.Response {
 	p.Server.Clock.Advance(time.Minute)
 	return p.Post(p.Server.Identity+"/confirm/"+key, nil)
@@ -155,14 +155,14 @@ func TestEmails(t *testing.T) {
 	}
 	told := s.Mail.Wait(t, "ann@example.com", "ann+2@example.org", 1)
 	if !strings.Contains(told.Subject, "address was added") || strings.Contains(told.Text, "/confirm/") {
-		t.Errorf("the primary address is told %q:\n%s", told.Subject, told.Text)
+		t.Errorf("the mail to the primary address is %q:\n%s", told.Subject, told.Text)
 	}
 	second := emails + "/ann%2B2%40example.org"
 	ann.Post(second+"/primary", nil).WantError(identity.ErrAddressNotVerified)
 	confirm(bob, s.Mail.Wait(t, "ann+2@example.org", "/confirm/", 1).Key(t, "/confirm/")).WantError(identity.ErrKeyNotFound)
 	resp = confirm(ann, s.Mail.Wait(t, "ann+2@example.org", "/confirm/", 1).Key(t, "/confirm/")).Want(http.StatusNoContent)
 	if bearer(resp) != "" {
-		t.Error("a secondary address brings a new token")
+		t.Error("confirming a secondary address returned a new token")
 	}
 	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
 	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
@@ -222,7 +222,7 @@ func TestTenAddresses(t *testing.T) {
 	ann.Post(emails, map[string]any{"address": "more@example.org"}).WantError(identity.ErrTooManyAddresses)
 }
 
-// TestOnePrimary makes three addresses primary at once, fifty times, and deletes and lists meanwhile.
+// TestOnePrimary: while addresses are made primary and deleted in parallel, every list has one primary address.
 func TestOnePrimary(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"))
@@ -256,8 +256,8 @@ func TestOnePrimary(t *testing.T) {
 	}
 }
 
-// TestPrimaryAgainstRemoval lets an address become primary and be removed at the same time: one of the two wins.
-func TestPrimaryAgainstRemoval(t *testing.T) {
+// TestPrimaryRemovalRace: when an address is made primary and removed in parallel, one of the two succeeds.
+func TestPrimaryRemovalRace(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -272,7 +272,7 @@ func TestPrimaryAgainstRemoval(t *testing.T) {
 			func() (*testkit.Response, error) { return ann.Try(t.Context(), "DELETE", emails+"/"+address, nil) },
 		)
 		if statuses[http.StatusNoContent] != 1 || statuses[http.StatusForbidden]+statuses[http.StatusNotFound] != 1 {
-			t.Errorf("they got %v", statuses)
+			t.Errorf("statuses are %v", statuses)
 		}
 		if list := ann.Get(emails).Want(http.StatusOK); strings.Count(string(list.Body), `"primary":true`) != 1 {
 			t.Errorf("addresses are %s", list.Body)
@@ -281,8 +281,8 @@ func TestPrimaryAgainstRemoval(t *testing.T) {
 	}
 }
 
-// TestSameAddressAtOnce has many people add one address: one gets it.
-func TestSameAddressAtOnce(t *testing.T) {
+// TestSameAddressInParallel: of many people who add one address in parallel, one succeeds.
+func TestSameAddressInParallel(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	const people = 8
@@ -301,8 +301,8 @@ func TestSameAddressAtOnce(t *testing.T) {
 	}
 }
 
-// TestAddressYields: a person signs up with another's address. The person who verifies it first keeps it.
-func TestAddressYields(t *testing.T) {
+// TestAddressGoesToVerifier: of two people with one unverified address, the one who verifies it first gets it.
+func TestAddressGoesToVerifier(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -351,7 +351,7 @@ func TestUnverifiedAddressIsRemoved(t *testing.T) {
 	addEmail(t, s.SignUp("bob@example.com"), "ann@example.org")
 }
 
-func TestAddressMailSpeaksTheLanguage(t *testing.T) {
+func TestAddressMailLocale(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")

@@ -16,7 +16,7 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_PROVIDER_NAME", "Provider"), testkit.Env("CONSIGN_SUPPORT_CONTACT", "help@example.com"), testkit.Env("CONSIGN_RATE_LIMIT", "on"))
 	ann := s.SignUp("ann@example.com")
-	acme := found(ann, "Acme")
+	acme := createOrganization(ann, "Acme")
 	must(t, s.App.Identity.SetHostname(t.Context(), acme.uid, "old.acme.test"))
 	must(t, s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"))
 	must(t, s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=2.5", "newTransferDrainRate=1/30", "changeHostname=custom"}))
@@ -98,13 +98,13 @@ func TestBundles(t *testing.T) {
 			t.Errorf("%s: %v %.100s", locale, po.Header, po.Body)
 		}
 		if po.Header.Get("ETag") == jed.Header.Get("ETag") {
-			t.Error("both forms have one ETag")
+			t.Error("both formats have the same ETag")
 		}
 		s.Stranger().With("If-None-Match", jed.Header.Get("ETag")).Get(path).Want(http.StatusNotModified)
 	}
 	preferred := s.Stranger().With("Accept", "application/json;q=0.5, text/x-gettext-translation").Get(s.Identity + "/i18n/de_DE").Want(http.StatusOK)
 	if !strings.HasPrefix(preferred.Header.Get("Content-Type"), "text/x-gettext-translation") {
-		t.Errorf("Accept is not weighed: %v", preferred.Header)
+		t.Errorf("the quality values of Accept are ignored: %v", preferred.Header)
 	}
 	s.Stranger().With("Accept", "text/html").Get(s.Identity + "/i18n/de_DE").WantError(fault.ErrNotAcceptable)
 	for _, locale := range []string{"de", "de-DE", "DE_de", "xx_XX", "..%2fde_DE"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// feed reads what is in a person's feed so far.
+// feed returns the first events of a person's feed, as many as wanted.
 func feed(t testing.TB, p *testkit.Person, want int) []map[string]any {
 	t.Helper()
 	resp, err := p.With("Last-Event-ID", "0").Open(t.Context(), "GET", p.Server.Identity+"/events", nil)
@@ -32,7 +32,7 @@ func feed(t testing.TB, p *testkit.Person, want int) []map[string]any {
 	return list
 }
 
-// TestHeadOfEvents: HEAD has the headers of the stream and is done. Its client sends the next request on that connection.
+// TestHeadOfEvents: HEAD answers with the headers of the stream and ends. The connection then takes the next request.
 func TestHeadOfEvents(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -59,13 +59,13 @@ func TestHeadOfEvents(t *testing.T) {
 	}
 }
 
-// firstEvent is the oldest event in a person's feed.
+// firstEvent returns the oldest event in a person's feed.
 func firstEvent(t testing.TB, p *testkit.Person) map[string]any {
 	t.Helper()
 	return feed(t, p, 1)[0]
 }
 
-// lastEvent is the newest one.
+// lastEvent returns the newest event in a person's feed.
 func lastEvent(t testing.TB, p *testkit.Person) map[string]any {
 	t.Helper()
 	var n int

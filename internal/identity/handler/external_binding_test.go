@@ -10,11 +10,11 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// elsewhere posts the form in a browser that did not begin the login, with a Cookie header, and returns the claim of the
+// postElsewhere posts the form with a Cookie header, from a browser that did not begin the login. It returns the claim in the
 // redirect.
-func (l attempt) elsewhere(email, cookie string) string {
+func (l attempt) postElsewhere(email, cookie string) string {
 	l.a.T.Helper()
-	resp := l.a.browser().With("Cookie", cookie).Post(l.a.Identity+"/oidc/auth/form", fields("state", l.state, "id_token", l.token(email, nil)).Encode())
+	resp := l.a.browser().With("Cookie", cookie).Post(l.a.Identity+"/oidc/auth/form", formOf("state", l.state, "id_token", l.token(email, nil)).Encode())
 	resp.Want(http.StatusSeeOther)
 	if resp.Header.Get("Referrer-Policy") != "no-referrer" {
 		l.a.T.Errorf("the redirect leaks its claim as a referrer: %v", resp.Header)
@@ -33,13 +33,13 @@ func (l attempt) claimWith(claim string) *testkit.Response {
 // claims. Neither the victim's cookies nor those of another login help.
 func TestAttackFederatedSession(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	own := a.register("/") // a login that the victim's browser began itself
 	for name, cookie := range map[string]string{
 		"none": "", "of another login": a.cookies[own.state], "empty": "preflight=", "guessed": "preflight=Zk3vN0p8Qm1sXy7tRb2wLg",
 	} {
 		attack := a.register("/login?x=1")
-		claim := attack.elsewhere("victim@example.com", cookie)
+		claim := attack.postElsewhere("victim@example.com", cookie)
 		if len(claim) < 22 {
 			t.Fatalf("cookie %s: the redirect has the claim %q", name, claim)
 		}
@@ -48,7 +48,7 @@ func TestAttackFederatedSession(t *testing.T) {
 			attack.claimWith(wrong).WantError(identity.ErrExternalClaim)
 		}
 		attack.claimant.Get(a.Identity + "/oidc/auth?claim=a&claim=" + claim).Want(http.StatusBadRequest)
-		a.arrived("victim@example.com", attack.claimWith(claim)) // the wrong ones have consumed nothing
+		a.personOf("victim@example.com", attack.claimWith(claim)) // the wrong ones have consumed nothing
 		attack.claimWith(claim).WantError(identity.ErrExternalClaimed)
 	}
 }
@@ -56,9 +56,9 @@ func TestAttackFederatedSession(t *testing.T) {
 // TestClaimInParallel: of eight right claims one succeeds.
 func TestClaimInParallel(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	login := a.register("/")
-	claim := login.elsewhere("eva@example.com", "")
+	claim := login.postElsewhere("eva@example.com", "")
 	claims := slices.Repeat([]func() (*testkit.Response, error){func() (*testkit.Response, error) {
 		return login.claimant.Try(t.Context(), "GET", a.Identity+"/oidc/auth?claim="+claim, nil)
 	}}, 8)
@@ -89,30 +89,30 @@ func TestPreflightCookie(t *testing.T) {
 	}
 }
 
-// TestBindingOff serves clients that know neither the cookie nor the claim.
+// TestBindingOff: with the binding off, clients without the cookie and the claim can sign in.
 func TestBindingOff(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t, testkit.Env("CONSIGN_OIDC_BINDING", "off"))
+	a := newFederatedServer(t, testkit.Env("CONSIGN_OIDC_BINDING", "off"))
 	login := a.register("/")
-	if claim := login.elsewhere("eva@example.com", ""); claim != "" {
+	if claim := login.postElsewhere("eva@example.com", ""); claim != "" {
 		t.Errorf("the redirect has the claim %s", claim)
 	}
-	a.arrived("eva@example.com", login.claim())
+	a.personOf("eva@example.com", login.claim())
 }
 
 // TestExternalLogoutIssuer: a front-channel logout that names another issuer ends nothing.
 func TestExternalLogoutIssuer(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
-	eva := a.enter("eva@example.com", map[string]any{"sid": "s-1"})
+	a := newFederatedServer(t)
+	eva := a.login("eva@example.com", map[string]any{"sid": "s-1"})
 	pending := a.register("/")
-	lands(t, a.form(fields("state", pending.state, "session_state", "s-1", "id_token", pending.token("eva@example.com", nil))), a.URL+"/")
+	wantRedirect(t, a.form(formOf("state", pending.state, "session_state", "s-1", "id_token", pending.token("eva@example.com", nil))), a.URL+"/")
 	for _, iss := range []string{"https://evil.example", a.idp.Issuer + "/", "x"} {
 		a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1&iss=" + url.QueryEscape(iss)).Want(http.StatusOK)
 		eva.Refresh()
 	}
 	a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1&iss=a&iss=b").Want(http.StatusBadRequest)
-	a.arrived("eva@example.com", pending.claim())
+	a.personOf("eva@example.com", pending.claim())
 	a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1&iss=" + url.QueryEscape(a.idp.Issuer)).Want(http.StatusOK)
 	eva.As(eva.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestImplicitRefusals brings tokens that no honest provider issues for us.
+// TestImplicitRefusals presents external tokens that must be refused.
 func TestImplicitRefusals(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	now := a.Clock.Now()
 	for name, c := range map[string]struct {
 		changes map[string]any
@@ -59,8 +59,8 @@ func TestImplicitRefusals(t *testing.T) {
 		"alg HS256":    a.idp.Sign(jose.SigningKey{Algorithm: jose.HS256, Key: []byte(strings.Repeat("k", 32))}, claims),
 		"forged kid":   a.idp.Sign(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "1"}}, claims),
 		"unknown kid":  a.idp.Sign(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "99"}}, claims),
-		"cut":          good[:len(good)-4],
-		"our own":      a.SignUp("ann@example.com").ID,
+		"truncated":    good[:len(good)-4],
+		"our ID token": a.SignUp("ann@example.com").ID,
 		"other claims": good[:strings.IndexByte(good, '.')+1] + part(payload) + good[strings.LastIndexByte(good, '.'):],
 	} {
 		t.Log(name)
@@ -72,18 +72,18 @@ func TestImplicitRefusals(t *testing.T) {
 	if n, err := a.App.Identity.CountPersons(t.Context()); err != nil || n != 1 {
 		t.Errorf("there are %d persons, %v", n, err)
 	}
-	a.enter("eva@example.com", map[string]any{"email_verified": "true", "aud": []string{testkit.IDPClient}})
-	a.arrived("eva@example.com", a.implicit(good))
+	a.login("eva@example.com", map[string]any{"email_verified": "true", "aud": []string{testkit.IDPClient}})
+	a.personOf("eva@example.com", a.implicit(good))
 }
 
-// TestProviderInTrouble: 409 while it cannot be asked, and the same token works once it can.
-func TestProviderInTrouble(t *testing.T) {
+// TestProviderUnreachable: a login answers 409 while the provider is unreachable. The same token works afterwards.
+func TestProviderUnreachable(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	raw := a.token("eva@example.com", nil)
 	for name, fail := range map[string]http.HandlerFunc{
 		"down":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"cut off":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"aborts":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"redirects": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 		"no JSON":   func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"huge": func(w http.ResponseWriter, _ *http.Request) {
@@ -98,13 +98,13 @@ func TestProviderInTrouble(t *testing.T) {
 		}
 	}
 	a.idp.Fail(nil)
-	a.arrived("eva@example.com", a.implicit(raw))
+	a.personOf("eva@example.com", a.implicit(raw))
 	a.idp.Rotate()
-	a.enter("eva@example.com", nil)
+	a.login("eva@example.com", nil)
 }
 
 // exchange presents an authorization code.
-func (a abroad) exchange(code, verifier string) *testkit.Response {
+func (a federatedServer) exchange(code, verifier string) *testkit.Response {
 	a.T.Helper()
 	body := map[string]any{"code": code, "issuer": a.idp.Issuer, "clientId": testkit.IDPClient}
 	if verifier != "" {
@@ -117,15 +117,15 @@ func TestCode(t *testing.T) {
 	t.Parallel()
 	const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" // RFC 7636, appendix B
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	redirect := a.Stranger().Get(a.Identity + "/environment").Want(http.StatusOK).String("oidcSettings.redirectUrl")
 	code := func(changes map[string]any) string {
 		return a.idp.Code(verifier, redirect, a.token("eva@example.com", changes))
 	}
 	used := code(map[string]any{"nonce": challenge, "sid": "s-1"})
-	eva := a.arrived("eva@example.com", a.exchange(used, verifier))
+	eva := a.personOf("eva@example.com", a.exchange(used, verifier))
 	a.exchange(used, verifier).WantError(identity.ErrExternalCode)
-	a.arrived("eva@example.com", a.exchange(code(nil), verifier)) // the nonce may miss
+	a.personOf("eva@example.com", a.exchange(code(nil), verifier)) // the nonce may miss
 	a.exchange(code(nil), "another-verifier-another-verifier-another-verif").WantError(identity.ErrExternalCode)
 	a.exchange(a.idp.Code(verifier, "https://elsewhere.example", a.token("eva@example.com", nil)), verifier).WantError(identity.ErrExternalCode)
 	a.exchange("unknown", verifier).WantError(identity.ErrExternalCode)
@@ -150,7 +150,7 @@ func TestCode(t *testing.T) {
 		t.Errorf("details are %s", missing.Body)
 	}
 	if n := a.idp.Calls() - before; n != 0 {
-		t.Errorf("the provider was called %d times for nothing", n)
+		t.Errorf("the provider was called %d times, want none for invalid requests", n)
 	}
 	later := code(nil)
 	a.idp.Fail(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
@@ -162,7 +162,7 @@ func TestCode(t *testing.T) {
 	})
 	a.exchange(later, verifier).WantError(identity.ErrExternalProvider)
 	a.idp.Fail(nil)
-	a.arrived("eva@example.com", a.exchange(later, verifier))
+	a.personOf("eva@example.com", a.exchange(later, verifier))
 
 	a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1").Want(http.StatusOK)
 	eva.As(eva.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)

@@ -10,45 +10,45 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// abroad is a server and an external provider that it knows.
-type abroad struct {
+// federatedServer is a server with an external provider that is configured in it.
+type federatedServer struct {
 	*testkit.Server
 	idp     *testkit.IDP
 	cookies map[string]string // by state: the cookie of the browser that began the login
 }
 
-func newAbroad(t *testing.T, options ...testkit.Option) abroad {
+func newFederatedServer(t *testing.T, options ...testkit.Option) federatedServer {
 	t.Helper()
 	idp := testkit.NewIDP(t)
-	return abroad{testkit.New(t, append(options, idp.Known())...), idp, map[string]string{}}
+	return federatedServer{testkit.New(t, append(options, idp.Known())...), idp, map[string]string{}}
 }
 
-// token is an external ID token of the server's present.
-func (a abroad) token(email string, changes map[string]any) string {
+// token returns an external ID token that the provider issued now, by the server's clock.
+func (a federatedServer) token(email string, changes map[string]any) string {
 	a.T.Helper()
 	return a.idp.Token(a.Clock.Now(), email, changes)
 }
 
 // implicit presents an external ID token.
-func (a abroad) implicit(raw string) *testkit.Response {
+func (a federatedServer) implicit(raw string) *testkit.Response {
 	a.T.Helper()
 	return a.Stranger().Post(a.Identity+"/oidc/auth/implicit", map[string]any{"token": raw})
 }
 
-// enter signs somebody in at the provider and here.
-func (a abroad) enter(email string, changes map[string]any) *testkit.Person {
+// login signs a person in with a token of the provider.
+func (a federatedServer) login(email string, changes map[string]any) *testkit.Person {
 	a.T.Helper()
-	return a.arrived(email, a.implicit(a.token(email, changes)))
+	return a.personOf(email, a.implicit(a.token(email, changes)))
 }
 
-// arrived is the person of an answer that hands out an ID token, in body and header.
-func (a abroad) arrived(email string, r *testkit.Response) *testkit.Person {
+// personOf returns the person of an answer that contains an ID token, in body and header.
+func (a federatedServer) personOf(email string, r *testkit.Response) *testkit.Person {
 	a.T.Helper()
 	r.Want(http.StatusOK)
 	p := a.Stranger()
 	p.Email, p.ID = email, r.String("token")
 	if bearer(r) != p.ID {
-		a.T.Fatalf("the header holds another token than the body: %v", r.Header)
+		a.T.Fatalf("header and body contain different tokens: %v", r.Header)
 	}
 	p.Refresh()
 	return p
@@ -56,9 +56,9 @@ func (a abroad) arrived(email string, r *testkit.Response) *testkit.Person {
 
 func TestExternalFirstLogin(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	resp := a.Stranger().With("Accept-Language", "de").Post(a.Identity+"/oidc/auth/implicit", map[string]any{"token": a.token("Eva@Example.com", nil)})
-	eva := a.arrived("eva@example.com", resp)
+	eva := a.personOf("eva@example.com", resp)
 	claims := claimsOf(t, eva.ID)
 	if claims["authLevel"] != 1.0 || claims["email"] != "eva@example.com" || claims["email_verified"] != true || claims["scope"] != "idtoken" {
 		t.Errorf("the ID token says %v", claims)
@@ -73,7 +73,7 @@ func TestExternalFirstLogin(t *testing.T) {
 		}
 	}
 	if profile.String("lastLoginAt") == "" {
-		t.Error("the login was not noted")
+		t.Error("lastLoginAt is not set")
 	}
 	if n := eva.As(eva.ID).Get(a.Identity + "/auth").Want(http.StatusOK).Value("tokens.1"); n != nil {
 		t.Errorf("there is a second session: %v", n)
@@ -87,12 +87,12 @@ func TestExternalFirstLogin(t *testing.T) {
 	}
 }
 
-// TestExternalAddressChanges keeps the person whatever the provider says of its address, and the address too.
+// TestExternalAddressChanges: a subject is the same person with the same address, also when the provider reports another one.
 func TestExternalAddressChanges(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
-	eva := a.enter("eva@example.com", map[string]any{"sub": "17"})
-	renamed := a.enter("eva.moss@example.com", map[string]any{"sub": "17", "name": "Eva Moss"})
+	a := newFederatedServer(t)
+	eva := a.login("eva@example.com", map[string]any{"sub": "17"})
+	renamed := a.login("eva.moss@example.com", map[string]any{"sub": "17", "name": "Eva Moss"})
 	if uid(t, eva.ID) != uid(t, renamed.ID) {
 		t.Fatal("another address made another person")
 	}
@@ -100,17 +100,17 @@ func TestExternalAddressChanges(t *testing.T) {
 	if profile.String("emails.0.address") != "eva@example.com" || profile.Value("emails.1") != nil || profile.String("name") != "Somebody Elsewhere" {
 		t.Errorf("the profile has changed: %s", profile.Body)
 	}
-	other := a.enter("eva.moss@example.com", map[string]any{"sub": "18"})
+	other := a.login("eva.moss@example.com", map[string]any{"sub": "18"})
 	if uid(t, other.ID) == uid(t, eva.ID) {
 		t.Error("another subject is the same person")
 	}
-	// The address of a federated person is nobody else's either.
+	// Another subject cannot use the address of a federated person.
 	a.implicit(a.token("eva@example.com", map[string]any{"sub": "19"})).WantError(identity.ErrExternalAddressInUse)
 }
 
 func TestExternalNeverLinks(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	ann := a.SignUp("ann@example.com")
 	raw := a.token("ann@example.com", nil)
 	refused := a.implicit(raw).WantError(identity.ErrExternalAddressInUse)
@@ -121,15 +121,15 @@ func TestExternalNeverLinks(t *testing.T) {
 		t.Error("the account is another one")
 	}
 	ann.Delete(a.Identity + "/profile").Want(http.StatusNoContent)
-	a.arrived("ann@example.com", a.implicit(raw)) // a token that was refused for that is not used up
+	a.personOf("ann@example.com", a.implicit(raw)) // a token refused for that reason can be used again
 }
 
-// TestUnverifiedYields: an unverified address moves at once to a person who proves it by a federated login.
-func TestUnverifiedYields(t *testing.T) {
+// TestFederatedLoginTakesUnverifiedAddress: an unverified address moves to the person whose provider has verified it.
+func TestFederatedLoginTakesUnverifiedAddress(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	squatter := a.SignUpUnconfirmed("eva@example.com")
-	eva := a.enter("eva@example.com", nil)
+	eva := a.login("eva@example.com", nil)
 	if uid(t, eva.ID) == uid(t, squatter.ID) {
 		t.Fatal("the squatter's account was taken over")
 	}
@@ -145,7 +145,7 @@ func TestUnverifiedYields(t *testing.T) {
 // TestExternalInParallel: one token is accepted once, one identity becomes one person.
 func TestExternalInParallel(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	send := func(raw string) func() (*testkit.Response, error) {
 		return func() (*testkit.Response, error) {
 			return a.Stranger().Try(t.Context(), "POST", a.Identity+"/oidc/auth/implicit", map[string]any{"token": raw})
@@ -171,8 +171,8 @@ func TestExternalInParallel(t *testing.T) {
 
 func TestFederatedPersonHasNoAuthenticators(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
-	eva := a.enter("eva@example.com", nil)
+	a := newFederatedServer(t)
+	eva := a.login("eva@example.com", nil)
 	for _, kind := range []string{"totp", "recovery"} {
 		if refused := eva.Post(a.Identity+"/profile/authenticators", map[string]any{"type": kind}).Want(http.StatusForbidden); refused.Number("error.code") != 403012 {
 			t.Errorf("%s: %s", kind, refused.Body)
@@ -180,25 +180,26 @@ func TestFederatedPersonHasNoAuthenticators(t *testing.T) {
 	}
 }
 
-// staffed is an organization whose people sign in at the provider: a server founds it, another one beside it knows.
-type staffed struct {
-	abroad
+// federatedOrganization is an organization whose members sign in at the provider. The first server creates the organization. A
+// second server on the same database is configured with it.
+type federatedOrganization struct {
+	federatedServer
 	admin   *testkit.Person
 	company company
 }
 
-func newStaffed(t *testing.T) staffed {
+func newFederatedOrganization(t *testing.T) federatedOrganization {
 	t.Helper()
 	first := testkit.New(t)
 	admin := first.SignUp("ann@example.com")
-	c := found(admin, "Acme")
+	c := createOrganization(admin, "Acme")
 	idp := testkit.NewIDP(t)
 	s := testkit.New(t, testkit.Beside(first), idp.Known(map[string]any{"organizationUid": c.uid}, map[string]any{"clientId": "everybody"}))
 	c.s = s
-	return staffed{abroad{s, idp, map[string]string{}}, admin.At(s), c}
+	return federatedOrganization{federatedServer{s, idp, map[string]string{}}, admin.At(s), c}
 }
 
-func (w staffed) limit(users string) {
+func (w federatedOrganization) limit(users string) {
 	w.T.Helper()
 	if err := w.App.Identity.SetLimits(w.T.Context(), w.company.uid, []string{"users=" + users}); err != nil {
 		w.T.Fatal(err)
@@ -207,8 +208,8 @@ func (w staffed) limit(users string) {
 
 func TestExternalJoinsOrganization(t *testing.T) {
 	t.Parallel()
-	w := newStaffed(t)
-	eva := w.enter("eva@example.com", nil)
+	w := newFederatedOrganization(t)
+	eva := w.login("eva@example.com", nil)
 	if got := roles(eva); got != identity.RoleTransferUse {
 		t.Errorf("eva has the roles %q", got)
 	}
@@ -217,41 +218,41 @@ func TestExternalJoinsOrganization(t *testing.T) {
 		t.Errorf("the member entry is %s", member.Body)
 	}
 	// Somebody who exists without organization joins at the next login through its client, and other sessions follow.
-	ida := w.enter("ida@example.com", map[string]any{"aud": "everybody"})
+	ida := w.login("ida@example.com", map[string]any{"aud": "everybody"})
 	if got := ida.Get(w.Identity + "/profile").Want(http.StatusOK).Value("membership"); got != nil {
 		t.Fatalf("a client without organization makes members: %v", got)
 	}
-	joined := w.enter("ida@example.com", nil)
+	joined := w.login("ida@example.com", nil)
 	if uid(t, joined.ID) != uid(t, ida.ID) || roles(joined) != identity.RoleTransferUse {
 		t.Error("ida did not join")
 	}
-	ida.Refresh() // blacklisted with grace: good for one replacement
+	ida.Refresh() // the old ID token is replaced once, within its grace time
 	if roles(ida) != identity.RoleTransferUse {
-		t.Error("the other session does not know")
+		t.Error("the other session lacks the new role")
 	}
 	// Roles given by an administrator stay, and a member of another organization stays there.
 	w.admin.Put(w.company.member(eva), map[string]any{"roles": []string{identity.RoleContractRead}}).Want(http.StatusOK)
-	if got := roles(w.enter("eva@example.com", nil)); got != identity.RoleContractRead {
+	if got := roles(w.login("eva@example.com", nil)); got != identity.RoleContractRead {
 		t.Errorf("the next login gives the roles %q", got)
 	}
-	bob := w.enter("bob@example.com", map[string]any{"aud": "everybody"})
-	bolt := found(bob, "Bolt")
-	if again := w.enter("bob@example.com", nil); again.Get(w.Identity+"/profile").String("membership.organization.uid") != bolt.uid {
+	bob := w.login("bob@example.com", map[string]any{"aud": "everybody"})
+	bolt := createOrganization(bob, "Bolt")
+	if again := w.login("bob@example.com", nil); again.Get(w.Identity+"/profile").String("membership.organization.uid") != bolt.uid {
 		t.Error("bob has changed organizations")
 	}
 }
 
 func TestExternalMemberLimit(t *testing.T) {
 	t.Parallel()
-	w := newStaffed(t)
+	w := newFederatedOrganization(t)
 	w.limit("1")
 	raw := w.token("eva@example.com", nil)
 	if refused := w.implicit(raw).WantError(identity.ErrExternalMember); refused.Status != http.StatusUnauthorized {
 		t.Errorf("answered %d", refused.Status)
 	}
-	a := w.abroad
+	a := w.federatedServer
 	if n, err := a.App.Identity.CountPersons(t.Context()); err != nil || n != 1 {
-		t.Errorf("there are %d persons, %v: the refused one was made", n, err)
+		t.Errorf("there are %d persons, %v, want 1: a refused login creates nobody", n, err)
 	}
 	w.limit("3")
 	var calls []func() (*testkit.Response, error)
@@ -262,16 +263,16 @@ func TestExternalMemberLimit(t *testing.T) {
 		})
 	}
 	if got := parallel(t, calls...); got[http.StatusOK] != 2 || got[http.StatusUnauthorized] != 3 {
-		t.Errorf("five for two places: %v", got)
+		t.Errorf("five logins for two places: %v", got)
 	}
 }
 
-// TestExternalSatisfiesFactor: an organization that demands a second factor takes the provider's word.
+// TestExternalSatisfiesFactor: a login at the provider counts as two factors in an organization that requires them.
 func TestExternalSatisfiesFactor(t *testing.T) {
 	t.Parallel()
-	w := newStaffed(t)
+	w := newFederatedOrganization(t)
 	must(t, w.App.Identity.SetOrganization(t.Context(), w.company.uid, []string{"mfaRequired=on"}))
-	eva := w.enter("eva@example.com", nil)
+	eva := w.login("eva@example.com", nil)
 	eva.Get(w.Transfer + "/mailbox").Want(http.StatusNotFound) // and not 403: only there is none
 	upgraded := eva.As(eva.ID).Post(w.Identity+"/auth/upgrade", nil).Want(http.StatusOK).String("token")
 	eva.ID = upgraded
@@ -284,7 +285,7 @@ func TestExternalSatisfiesFactor(t *testing.T) {
 // TestExternalWrongHost: right, but at another organization's host; the token is good at the right one.
 func TestExternalWrongHost(t *testing.T) {
 	t.Parallel()
-	w := newStaffed(t)
+	w := newFederatedOrganization(t)
 	must(t, w.App.Identity.SetHostname(t.Context(), w.company.uid, "acme.example.org"))
 	raw := w.token("eva@example.com", nil)
 	refused := w.implicit(raw).WantError(identity.ErrWrongHost)
@@ -300,11 +301,11 @@ func TestExternalWrongHost(t *testing.T) {
 // TestExternalLogout ends everything that is tied to the provider's session, everywhere, and nothing else.
 func TestExternalLogout(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
+	a := newFederatedServer(t)
 	second := testkit.New(t, testkit.Beside(a.Server))
 	sid := map[string]any{"sid": "at the provider 1"}
-	here, there := a.enter("eva@example.com", sid), a.enter("eva@example.com", sid)
-	other := a.enter("eva@example.com", map[string]any{"sid": "at the provider 2"})
+	here, there := a.login("eva@example.com", sid), a.login("eva@example.com", sid)
+	other := a.login("eva@example.com", map[string]any{"sid": "at the provider 2"})
 	upgraded := here.As(here.ID).Post(a.Identity+"/auth/upgrade", nil).Want(http.StatusOK).String("token")
 	pickup := there.As(there.ID).Post(a.Identity+"/auth/park?keep_session=true&redirect_uri="+a.URL+"/login", nil).Want(http.StatusOK).String("token")
 	for _, p := range []*testkit.Person{here, there, other} {

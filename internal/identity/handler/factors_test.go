@@ -14,7 +14,7 @@ func TestDeleteFactor(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	totp := enrol(t, ann)
+	totp := registerTOTP(t, ann)
 	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
 	s.SignUp("bob@example.com").Delete(totp).WantError(identity.ErrAuthenticatorNotFound)
 	if claimsOf(t, ann.Access)["authLevel"] != 2.0 {
@@ -37,9 +37,9 @@ func TestDeleteFactor(t *testing.T) {
 	s.Mail.Wait(t, "ann@example.com", "recovery codes of your account were removed", 1)
 }
 
-// TestFactorsTakeBothFactors: a session that began with the password only, before TOTP was registered, can neither
+// TestFactorChangesNeedBothFactors: a session that began with the password only, before TOTP was registered, can neither
 // delete the factor nor create recovery codes.
-func TestFactorsTakeBothFactors(t *testing.T) {
+func TestFactorChangesNeedBothFactors(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -47,7 +47,7 @@ func TestFactorsTakeBothFactors(t *testing.T) {
 	all := s.Identity + "/profile/authenticators"
 	recovery := all + "/" + ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated).String("uid")
 	ann.Refresh()
-	totp := enrol(t, ann)
+	totp := registerTOTP(t, ann)
 	eve.Refresh()
 	for _, factor := range []string{totp, recovery} {
 		eve.Delete(factor).WantError(identity.ErrFactorFirst)
@@ -61,9 +61,9 @@ func TestFactorsTakeBothFactors(t *testing.T) {
 	eve.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 }
 
-// TestSecondFactorComesMeanwhile: a request for recovery codes with the password alone is refused also if a second
-// factor is registered while it runs.
-func TestSecondFactorComesMeanwhile(t *testing.T) {
+// TestFactorRegisteredMeanwhile: a request for recovery codes with the password alone is refused when a second factor is
+// registered while it runs.
+func TestFactorRegisteredMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -82,12 +82,12 @@ func TestSecondFactorComesMeanwhile(t *testing.T) {
 	(<-answer).WantError(identity.ErrFactorFirst)
 }
 
-// TestFactorRequired is a member of an organization that demands two factors: registering one is what is open to it.
+// TestFactorRequired: a member without a second factor, in an organization that requires one, can only register one.
 func TestFactorRequired(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	found(ann, "Vault")
+	createOrganization(ann, "Vault")
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.organizations SET mfa_required = true WHERE NOT free`); err != nil {
 		t.Fatal(err)
 	}
@@ -98,19 +98,19 @@ func TestFactorRequired(t *testing.T) {
 	}
 	ann.Put(s.Identity+"/profile", map[string]any{}).WantError(token.ErrFactorRequired)
 	ann.Delete(s.Identity + "/profile").WantError(token.ErrFactorRequired)
-	totp := enrol(t, ann)
+	totp := registerTOTP(t, ann)
 	ann.Get(s.Identity + "/profile/emails").Want(http.StatusOK)
 	ann.Delete(totp).Want(http.StatusNoContent)
 	ann.Refresh()
 	ann.Get(s.Identity + "/profile/emails").WantError(token.ErrFactorRequired)
 }
 
-func TestFactorMailSpeaksTheLanguage(t *testing.T) {
+func TestFactorMailLocale(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Identity+"/profile", map[string]any{"locale": "fr_FR"}).Want(http.StatusOK)
-	enrol(t, ann)
+	registerTOTP(t, ann)
 	if m := s.Mail.Wait(t, "ann@example.com", "authentification", 1); strings.Contains(m.Subject, "added") {
 		t.Errorf("the subject is %q", m.Subject)
 	}

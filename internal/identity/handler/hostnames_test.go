@@ -17,7 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// zone is a DNS whose TXT records a test sets.
+// zone is a DNS resolver whose TXT records a test sets.
 type zone struct {
 	mu      sync.Mutex
 	records map[string]string
@@ -41,8 +41,8 @@ func (z *zone) lookup(_ context.Context, name string) ([]string, error) {
 	return nil, errors.New("no such host")
 }
 
-// profile is a profile with hostnames.
-func profile(hostname string, inactive ...string) map[string]any {
+// profileWith returns an organization's profile with hostnames.
+func profileWith(hostname string, inactive ...string) map[string]any {
 	p := map[string]any{"name": "Acme", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": append([]string{}, inactive...)}
 	if hostname != "" {
 		p["hostname"] = hostname
@@ -52,7 +52,7 @@ func profile(hostname string, inactive ...string) map[string]any {
 
 func TestHostnames(t *testing.T) {
 	t.Parallel()
-	w := newThree(t, testkit.Env("CONSIGN_BASE_DOMAIN", "base.test"))
+	w := newWorld(t, testkit.Env("CONSIGN_BASE_DOMAIN", "base.test"))
 	ops, path := w.s.App.Identity, w.acme.path+"/profile"
 	put := func(p map[string]any) *testkit.Response { t.Helper(); return w.ann.Put(path, p) }
 	limit := func(c company, value string) {
@@ -60,54 +60,54 @@ func TestHostnames(t *testing.T) {
 		must(t, ops.SetLimits(t.Context(), c.uid, []string{"changeHostname=" + value}))
 	}
 
-	put(profile("acme.base.test")).WantError(identity.ErrHostnameRefused) // noChange
+	put(profileWith("acme.base.test")).WantError(identity.ErrHostnameRefused) // noChange
 	limit(w.acme, "pro")
 	for _, refused := range []string{"base.test", "a.b.base.test", "acme.test", "localhost", "xbase.test"} {
-		put(profile(refused)).WantError(identity.ErrHostnameRefused)
+		put(profileWith(refused)).WantError(identity.ErrHostnameRefused)
 	}
-	first := put(profile("Acme.Base.Test")).Want(http.StatusOK)
+	first := put(profileWith("Acme.Base.Test")).Want(http.StatusOK)
 	if first.String("hostname") != "acme.base.test" || first.Header.Get("Link") != "" {
 		t.Errorf("the profile is %s", first.Body)
 	}
 	eventually(t, "the host", func() bool {
 		return w.s.Stranger().With("Host", "acme.base.test").Get(w.s.Identity+"/environment").String("organizationProfile.uid") == w.acme.uid
 	})
-	second := put(profile("new.base.test")).Want(http.StatusOK)
+	second := put(profileWith("new.base.test")).Want(http.StatusOK)
 	if second.String("hostname") != "new.base.test" || second.String("inactiveHostnames.0") != "acme.base.test" {
 		t.Errorf("the profile is %s", second.Body)
 	}
-	put(profile("", "acme.base.test", "other.base.test")).WantError(identity.ErrInactiveHostnames)
-	if kept := put(profile("", "acme.base.test")).Want(http.StatusOK); kept.String("hostname") != "new.base.test" {
-		t.Errorf("a profile without hostname lost it: %s", kept.Body)
+	put(profileWith("", "acme.base.test", "other.base.test")).WantError(identity.ErrInactiveHostnames)
+	if kept := put(profileWith("", "acme.base.test")).Want(http.StatusOK); kept.String("hostname") != "new.base.test" {
+		t.Errorf("PUT without hostname removed it: %s", kept.Body)
 	}
-	back := put(profile("acme.base.test", "acme.base.test")).Want(http.StatusOK)
+	back := put(profileWith("acme.base.test", "acme.base.test")).Want(http.StatusOK)
 	if back.String("hostname") != "acme.base.test" || back.String("inactiveHostnames.0") != "new.base.test" {
 		t.Errorf("the profile is %s", back.Body)
 	}
 	limit(w.acme, "noChange")
-	put(profile("new.base.test", "new.base.test")).WantError(identity.ErrHostnameRefused)
-	put(profile("acme.base.test", "new.base.test")).Want(http.StatusOK) // nothing changes
+	put(profileWith("new.base.test", "new.base.test")).WantError(identity.ErrHostnameRefused)
+	put(profileWith("acme.base.test", "new.base.test")).Want(http.StatusOK) // nothing changes
 
 	// In use elsewhere, also as an inactive one, and so are names below it.
 	limit(w.bolt, "teambeam")
 	bolt := func(p map[string]any) *testkit.Response { t.Helper(); return w.bob.Put(w.bolt.path+"/profile", p) }
 	for _, taken := range []string{"acme.base.test", "new.base.test", "evil.acme.base.test"} {
-		bolt(profile(taken)).WantError(identity.ErrHostInUse)
+		bolt(profileWith(taken)).WantError(identity.ErrHostInUse)
 	}
-	bolt(profile("a.b.c.base.test")).WantError(identity.ErrHostnameRefused)
-	if got := bolt(profile("files.bolt.base.test")).Want(http.StatusOK).String("hostname"); got != "files.bolt.base.test" {
+	bolt(profileWith("a.b.c.base.test")).WantError(identity.ErrHostnameRefused)
+	if got := bolt(profileWith("files.bolt.base.test")).Want(http.StatusOK).String("hostname"); got != "files.bolt.base.test" {
 		t.Errorf("the hostname is %s", got)
 	}
 	limit(w.cord, "pro")
-	w.cat.Put(w.cord.path+"/profile", profile("bolt.base.test")).WantError(identity.ErrHostInUse)
+	w.cat.Put(w.cord.path+"/profile", profileWith("bolt.base.test")).WantError(identity.ErrHostInUse)
 
 	// Given up, a hostname is free for others.
-	if gone := put(profile("acme.base.test")).Want(http.StatusOK); len(gone.Value("inactiveHostnames").([]any)) != 0 {
+	if gone := put(profileWith("acme.base.test")).Want(http.StatusOK); len(gone.Value("inactiveHostnames").([]any)) != 0 {
 		t.Errorf("the profile is %s", gone.Body)
 	}
-	bolt(profile("new.base.test", "files.bolt.base.test")).Want(http.StatusOK)
+	bolt(profileWith("new.base.test", "files.bolt.base.test")).Want(http.StatusOK)
 	for _, bad := range []string{"a b", "1.2.3.4", "x..test", "host:8080", "*.base.test"} {
-		put(profile(bad)).WantError(fault.ErrInvalid)
+		put(profileWith(bad)).WantError(fault.ErrInvalid)
 	}
 }
 
@@ -116,16 +116,16 @@ var verifyLink = regexp.MustCompile(`^<dns:_consign\.files\.acme\.test\?type=TXT
 func TestCustomHostname(t *testing.T) {
 	t.Parallel()
 	dns := &zone{}
-	w := newThree(t, testkit.DNS(dns.lookup))
+	w := newWorld(t, testkit.DNS(dns.lookup))
 	path := w.acme.path + "/profile"
 	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"changeHostname=custom"}))
 	must(t, w.s.App.Identity.SetLimits(t.Context(), w.bolt.uid, []string{"changeHostname=custom"}))
-	pending := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK)
+	pending := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK)
 	link := verifyLink.FindStringSubmatch(pending.Header.Get("Link"))
 	if link == nil || pending.Value("hostname") != nil {
 		t.Fatalf("the answer is %v %s", pending.Header, pending.Body)
 	}
-	if again := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK); again.Header.Get("Link") != pending.Header.Get("Link") {
+	if again := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK); again.Header.Get("Link") != pending.Header.Get("Link") {
 		t.Errorf("another key: %v", again.Header)
 	}
 	if shown := w.ann.Get(path).Want(http.StatusOK); shown.Header.Get("Link") != pending.Header.Get("Link") {
@@ -134,21 +134,21 @@ func TestCustomHostname(t *testing.T) {
 	if hidden := w.amy.Get(path).Want(http.StatusOK); hidden.Header.Get("Link") != "" {
 		t.Errorf("a member sees the claim: %v", hidden.Header)
 	}
-	w.bob.Put(w.bolt.path+"/profile", profile("files.acme.test")).Want(http.StatusOK) // claimed twice: who proves it has it
+	w.bob.Put(w.bolt.path+"/profile", profileWith("files.acme.test")).Want(http.StatusOK) // claimed twice: the organization that verifies it first gets it
 
 	dns.set("_consign.files.acme.test.", "something else")
-	if still := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK); still.Value("hostname") != nil {
-		t.Error("a wrong record proves nothing")
+	if still := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK); still.Value("hostname") != nil {
+		t.Error("a wrong TXT record verified the hostname")
 	}
 	dns.set("_consign.files.acme.test.", link[1])
-	proved := w.ann.Put(path, profile("files.acme.test")).Want(http.StatusOK)
-	if proved.String("hostname") != "files.acme.test" || proved.Header.Get("Link") != "" {
-		t.Errorf("the answer is %v %s", proved.Header, proved.Body)
+	verified := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK)
+	if verified.String("hostname") != "files.acme.test" || verified.Header.Get("Link") != "" {
+		t.Errorf("the answer is %v %s", verified.Header, verified.Body)
 	}
-	w.bob.Put(w.bolt.path+"/profile", profile("files.acme.test")).WantError(identity.ErrHostInUse)
+	w.bob.Put(w.bolt.path+"/profile", profileWith("files.acme.test")).WantError(identity.ErrHostInUse)
 
 	// A job finds the record too.
-	waiting := w.bob.Put(w.bolt.path+"/profile", profile("files.bolt.test")).Want(http.StatusOK)
+	waiting := w.bob.Put(w.bolt.path+"/profile", profileWith("files.bolt.test")).Want(http.StatusOK)
 	key := regexp.MustCompile(`key="([^"]+)"`).FindStringSubmatch(waiting.Header.Get("Link"))
 	dns.set("_consign.files.bolt.test.", key[1])
 	must(t, w.s.App.Jobs.RunOnce(t.Context(), service.HostnamesJob))
@@ -156,19 +156,19 @@ func TestCustomHostname(t *testing.T) {
 		t.Errorf("the profile is %s", got.Body)
 	}
 	for _, refused := range []string{"localhost", "_acme.test"} {
-		if resp := w.ann.Put(path, profile(refused)); resp.Status != http.StatusForbidden && resp.Status != http.StatusBadRequest {
+		if resp := w.ann.Put(path, profileWith(refused)); resp.Status != http.StatusForbidden && resp.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", refused, resp.Status, resp.Body)
 		}
 	}
 }
 
-// TestHostnamesBehindASilentServer: an older claim whose name servers never answer uses up the job's time, but later
+// TestHostnamesAfterSilentServer: an older claim whose name servers never answer uses up the job's time, but later
 // claims are still checked.
-func TestHostnamesBehindASilentServer(t *testing.T) {
+func TestHostnamesAfterSilentServer(t *testing.T) {
 	t.Parallel()
 	var dns zone
 	var silent atomic.Bool
-	w := newThree(t, testkit.DNS(func(ctx context.Context, name string) ([]string, error) {
+	w := newWorld(t, testkit.DNS(func(ctx context.Context, name string) ([]string, error) {
 		if silent.Load() && name == "_consign.files.acme.test." {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -178,9 +178,9 @@ func TestHostnamesBehindASilentServer(t *testing.T) {
 	for _, c := range []company{w.acme, w.bolt} {
 		must(t, w.s.App.Identity.SetLimits(t.Context(), c.uid, []string{"changeHostname=custom"}))
 	}
-	w.ann.Put(w.acme.path+"/profile", profile("files.acme.test")).Want(http.StatusOK)
+	w.ann.Put(w.acme.path+"/profile", profileWith("files.acme.test")).Want(http.StatusOK)
 	w.s.Clock.Advance(time.Minute)
-	waiting := w.bob.Put(w.bolt.path+"/profile", profile("files.bolt.test")).Want(http.StatusOK)
+	waiting := w.bob.Put(w.bolt.path+"/profile", profileWith("files.bolt.test")).Want(http.StatusOK)
 	key := regexp.MustCompile(`key="([^"]+)"`).FindStringSubmatch(waiting.Header.Get("Link"))
 	dns.set("_consign.files.bolt.test.", key[1])
 	silent.Store(true)
@@ -192,13 +192,13 @@ func TestHostnamesBehindASilentServer(t *testing.T) {
 			return
 		}
 	}
-	t.Error("a hostname whose record is there was never looked at")
+	t.Error("a hostname with a valid TXT record was not verified")
 }
 
-// TestMembersMoveToTheirHost: with the organization's first hostname its members are at home there, mailboxes included.
+// TestMembersMoveToTheirHost: the first hostname of an organization becomes the home host of its members and their mailboxes.
 func TestMembersMoveToTheirHost(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.ann.Put(w.s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
 	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "files.acme.test"))

@@ -9,7 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// TestSessionIdle: a session that nobody uses ends, one in use goes on.
+// TestSessionIdle: an unused session ends. A session in use stays.
 func TestSessionIdle(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_SESSION_IDLE", "5d"))

@@ -13,7 +13,7 @@ import (
 
 func TestPersonalizedInvitation(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.ann.Put(w.acme.path+"/profile", map[string]any{"name": "Acme", "locale": "de_DE", "timeZone": "Europe/Berlin", "inactiveHostnames": []string{}}).Want(http.StatusOK)
 	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "Eve@Example.com", "roles": []string{"Service.Transfer.Use", "Contract.Read"}}).Want(http.StatusCreated)
 	key := resp.String("key")
@@ -31,14 +31,14 @@ func TestPersonalizedInvitation(t *testing.T) {
 	unconfirmed.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusForbidden)
 	confirmation := w.s.Mail.Wait(t, "eve@example.com", "/confirm/", 1).Key(t, "/confirm/")
 	eve := unconfirmed
-	carryOn(eve, eve.Post(w.s.Identity+"/confirm/"+confirmation, nil).Want(http.StatusNoContent))
+	useTokens(eve, eve.Post(w.s.Identity+"/confirm/"+confirmation, nil).Want(http.StatusNoContent))
 	if mine := eve.Get(w.s.Identity + "/invitations").Want(http.StatusOK); mine.String("invitations.0.key") != key {
 		t.Errorf("eve's invitations are %s", mine.Body)
 	}
 	if none := w.dan.Get(w.s.Identity + "/invitations").Want(http.StatusOK); len(none.Value("invitations").([]any)) != 0 {
 		t.Errorf("dan's invitations are %s", none.Body)
 	}
-	carryOn(eve, eve.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
+	useTokens(eve, eve.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
 	if got := roles(eve); got != "Contract.Read Service.Transfer.Use" {
 		t.Errorf("roles are %s", got)
 	}
@@ -56,7 +56,7 @@ func TestPersonalizedInvitation(t *testing.T) {
 
 func TestInvitationEnds(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	accept := func(key string) *testkit.Response { return w.dan.Post(w.s.Identity+"/invitations/"+key+"/accept", nil) }
 	first := w.acme.invite(w.ann, "dan@example.com")
 	second := w.acme.invite(w.ann, "dan@example.com")
@@ -84,7 +84,7 @@ func TestInvitationEnds(t *testing.T) {
 
 func TestInvitationRefused(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path := w.acme.path + "/invitations"
 	for _, body := range []map[string]any{
 		{}, {"roles": []string{}}, {"address": "eve@example.com"}, {"address": "nobody", "roles": []string{}}, {"shared": true},
@@ -100,7 +100,7 @@ func TestInvitationRefused(t *testing.T) {
 
 func TestSharedInvitation(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated)
 	key := resp.String("key")
 	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
@@ -112,20 +112,20 @@ func TestSharedInvitation(t *testing.T) {
 	}
 	eve := w.s.SignUp("eve@example.com")
 	for _, p := range []*testkit.Person{w.dan, eve} { // one's key serves many
-		carryOn(p, p.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
+		useTokens(p, p.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
 		if got := p.Get(w.s.Identity + "/profile").String("membership.organization.uid"); got != w.acme.uid {
-			t.Errorf("in %s", got)
+			t.Errorf("the organization is %s", got)
 		}
 	}
 	fay := w.s.SignUp("fay@example.com")
-	carryOn(fay, fay.Post(w.s.Identity+"/invitations/"+free.Key+"/accept", nil).Want(http.StatusNoContent))
+	useTokens(fay, fay.Post(w.s.Identity+"/invitations/"+free.Key+"/accept", nil).Want(http.StatusNoContent))
 	fay.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).WantError(identity.ErrStillMember)
 }
 
-// TestOneInvitationOneMember: of parallel acceptances of a personalized invitation one succeeds.
-func TestOneInvitationOneMember(t *testing.T) {
+// TestInvitationRace: of parallel acceptances of a personalized invitation one succeeds.
+func TestInvitationRace(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	key := w.acme.invite(w.ann, "dan@example.com")
 	var calls []func() (*testkit.Response, error)
 	for range 12 {
@@ -142,10 +142,10 @@ func TestOneInvitationOneMember(t *testing.T) {
 	}
 }
 
-// TestUserLimit: of people who join at once as many get in as there is room for.
+// TestUserLimit: of people who join in parallel, only as many succeed as the limit of users allows.
 func TestUserLimit(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	key := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{}}).Want(http.StatusCreated).String("key")
 	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"users=4"})) // two are in
 	people := []*testkit.Person{w.dan}

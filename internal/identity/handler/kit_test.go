@@ -20,7 +20,7 @@ func claimsOf(t testing.TB, raw string) map[string]any {
 	t.Helper()
 	parts := strings.Split(raw, ".")
 	if len(parts) != 3 {
-		t.Fatalf("%q is no token", raw)
+		t.Fatalf("%q is not a token", raw)
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
@@ -33,12 +33,12 @@ func claimsOf(t testing.TB, raw string) map[string]any {
 	return claims
 }
 
-// bearer is the token in an answer's Authorization header.
+// bearer returns the token in an answer's Authorization header.
 func bearer(r *testkit.Response) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// uid of the person a token speaks for.
+// uid returns the uid of the person of a token.
 func uid(t testing.TB, raw string) id.Person {
 	t.Helper()
 	sub, _ := claimsOf(t, raw)["sub"].(string)
@@ -49,7 +49,7 @@ func uid(t testing.TB, raw string) id.Person {
 	return p
 }
 
-// withTOTP gives a person a verified TOTP authenticator and returns the code of the present.
+// withTOTP gives a person a verified TOTP authenticator. code returns its current code.
 func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() string) {
 	t.Helper()
 	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil) // the test kit's secret key
@@ -64,7 +64,7 @@ func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() s
 	return func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }
 }
 
-// eventually waits until ok, for what reaches a replica through the database.
+// eventually polls until ok returns true, for changes that reach a replica through the database.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(time.Millisecond) {

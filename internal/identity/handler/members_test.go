@@ -14,7 +14,7 @@ import (
 
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	list := w.ann.Get(w.acme.path + "/members").Want(http.StatusOK)
 	if all, _ := list.Value("members").([]any); len(all) != 2 || list.String("members.0.uid") != uid(t, w.ann.ID).String() ||
 		list.String("members.1.email") != "amy@example.com" || list.Value("members.1.reference") != nil || list.Value("members.1.externalUid") != nil {
@@ -32,7 +32,7 @@ func TestMembers(t *testing.T) {
 	eventually(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
 	graced := w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK)
 	w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
-	carryOn(w.amy, graced)
+	useTokens(w.amy, graced)
 	if got := roles(w.amy); got != "Contract.Read Service.All.Use" {
 		t.Errorf("roles are %s", got)
 	}
@@ -55,10 +55,10 @@ func TestMembers(t *testing.T) {
 	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrSelfRemoval)
 }
 
-// TestManyWrongEntries: of a long list that is all wrong the answer names a few, and is not many times as long as the request.
-func TestManyWrongEntries(t *testing.T) {
+// TestManyInvalidEntries: the answer to a long list of invalid entries names a few of them, so it stays short.
+func TestManyInvalidEntries(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	wrong := make([]string, 5000)
 	for i := range wrong {
 		wrong[i] = fmt.Sprintf("!%d", i)
@@ -74,10 +74,10 @@ func TestManyWrongEntries(t *testing.T) {
 	}
 }
 
-// TestRemoveMember: removal has no grace.
+// TestRemoveMember: a removed member loses access without a grace time.
 func TestRemoveMember(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	second := testkit.New(t, testkit.Beside(w.s))
 	w.amy.At(second).Get(second.Identity + "/profile").Want(http.StatusOK)
 	w.amy.Delete(w.acme.member(w.ann)).WantError(identity.ErrRoleMissing)

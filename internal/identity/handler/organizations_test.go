@@ -31,7 +31,7 @@ func TestCreateOrganization(t *testing.T) {
 		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	old := claimsOf(t, ann.ID)
-	carryOn(ann, resp)
+	useTokens(ann, resp)
 	claims := claimsOf(t, ann.ID)
 	if claims["https://consign.dev/org_id"] != uid || claims["sid"] != old["sid"] || claims["exp"] != old["exp"] {
 		t.Errorf("claims are %v, before %v", claims, old)
@@ -54,7 +54,7 @@ func TestCreateOrganization(t *testing.T) {
 	}
 }
 
-// TestCreateLeavesFree: founding an organization replaces the membership of the free one. The last administrator of
+// TestCreateLeavesFree: creating an organization replaces the membership of the free one. The last administrator of
 // the free organization is refused.
 func TestCreateLeavesFree(t *testing.T) {
 	t.Parallel()
@@ -65,19 +65,19 @@ func TestCreateLeavesFree(t *testing.T) {
 	ann.Post(s.Identity+"/organizations", nil).WantError(identity.ErrLastAdmin)
 	s.SignUp("bob@example.com")
 	must(t, s.App.Identity.SetMember(t.Context(), "free", "bob@example.com", []string{identity.RoleOrganizationAdmin}))
-	acme := found(ann, "Acme")
+	acme := createOrganization(ann, "Acme")
 	if got := ann.Get(s.Identity + "/profile").String("membership.organization.uid"); got != acme.uid {
-		t.Errorf("in %s, want %s", got, acme.uid)
+		t.Errorf("the organization is %s, want %s", got, acme.uid)
 	}
 }
 
 func TestLeave(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.ann.Post(w.acme.path+"/leave", nil).WantError(identity.ErrLastAdmin)
 	resp := w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent)
 	old := *w.amy
-	carryOn(w.amy, resp)
+	useTokens(w.amy, resp)
 	old.As(old.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	if claims := claimsOf(t, w.amy.ID); claims["https://consign.dev/org_id"] != nil || len(claims["roles"].([]any)) != 0 {
 		t.Errorf("claims are %v", claims)
@@ -90,12 +90,12 @@ func TestLeave(t *testing.T) {
 
 func TestDeleteOrganization(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.amy.Delete(w.acme.path).WantError(identity.ErrRoleMissing)
 	resp := w.ann.Delete(w.acme.path).Want(http.StatusNoContent)
 	w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	eventually(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
-	carryOn(w.ann, resp)
+	useTokens(w.ann, resp)
 	if got := w.ann.Get(w.s.Identity + "/profile").Want(http.StatusOK).Value("membership"); got != nil {
 		t.Errorf("membership is %v", got)
 	}
@@ -116,13 +116,13 @@ func TestDeleteOrganization(t *testing.T) {
 func TestLastAdmin(t *testing.T) {
 	t.Parallel()
 	for range 4 {
-		w := newThree(t)
+		w := newWorld(t)
 		admin := map[string]any{"roles": []string{identity.RoleOrganizationAdmin}}
 		nothing := map[string]any{"roles": []string{}}
 		w.acme.join(w.ann, w.dan)
 		for _, p := range []*testkit.Person{w.amy, w.dan} {
 			w.ann.Put(w.acme.member(p), admin).Want(http.StatusOK)
-			carryOn(p, p.As(p.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK))
+			useTokens(p, p.As(p.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK))
 		}
 		call := func(p *testkit.Person, method, path string, body any) func() (*testkit.Response, error) {
 			return func() (*testkit.Response, error) { return p.Try(t.Context(), method, path, body) }
@@ -143,14 +143,14 @@ func TestLastAdmin(t *testing.T) {
 
 func TestOrganizationProfile(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path := w.acme.path + "/profile"
 	before := w.amy.Get(path).Want(http.StatusOK)
 	w.ann.Put(path, before.Value("")).Want(http.StatusBadRequest)
 	var same map[string]any
 	before.JSON(&same)
 	if again := w.ann.Put(path, same).Want(http.StatusOK); string(again.Body) != string(before.Body) {
-		t.Errorf("sent back, %s became %s", before.Body, again.Body)
+		t.Errorf("PUT of the answer of GET changed %s to %s", before.Body, again.Body)
 	}
 	full := map[string]any{
 		"name": "Acme Ltd.", "addressLine1": "1 High Street", "addressLine2": "2nd floor", "postCode": "N1 9GU", "city": "London", "state": "Greater London",
@@ -187,7 +187,7 @@ func TestOrganizationProfile(t *testing.T) {
 	missing := w.ann.Put(path, map[string]any{}).WantError(fault.ErrInvalid)
 	for _, m := range []string{"name", "locale", "timeZone", "inactiveHostnames"} {
 		if !strings.Contains(missing.Details(), m+": is required") {
-			t.Errorf("%s is not missed: %s", m, missing.Details())
+			t.Errorf("%s is not reported as missing: %s", m, missing.Details())
 		}
 	}
 	must(t, w.s.App.Identity.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "skp", Product: "business", Name: "Business"}))
@@ -201,7 +201,7 @@ func TestOrganizationProfile(t *testing.T) {
 // contains its data.
 func TestForeignOrganization(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	acme := w.acme.path
 	must(t, w.s.App.Identity.SetOrganization(t.Context(), w.acme.uid, []string{"city=Secretville"}))
 	invitation := w.acme.invite(w.ann, "eve@example.com")
@@ -224,7 +224,7 @@ func TestForeignOrganization(t *testing.T) {
 		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11"+r.path, r.body).WantError(identity.ErrOrganizationNotFound)
 		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/nonsense"+r.path, r.body).WantError(identity.ErrOrganizationNotFound)
 	}
-	// An administrator of one organization reaches nobody of another by way of its own.
+	// An administrator cannot reach members of another organization through the path of their own.
 	w.bob.Get(w.bolt.path + amy).WantError(identity.ErrMemberNotFound)
 	w.bob.Put(w.bolt.path+amy, map[string]any{"roles": []string{identity.RoleOrganizationAdmin}}).WantError(identity.ErrMemberNotFound)
 	w.bob.Delete(w.bolt.path + amy).WantError(identity.ErrMemberNotFound)
@@ -233,7 +233,7 @@ func TestForeignOrganization(t *testing.T) {
 
 func TestTheme(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path := w.acme.path + "/theme"
 	if resp := w.ann.Put(path, map[string]any{"primaryColor": "#ABCDEF"}).Want(http.StatusOK); resp.String("primaryColor") != "#abcdef" {
 		t.Errorf("the theme is %s", resp.Body)
@@ -245,10 +245,10 @@ func TestTheme(t *testing.T) {
 	w.ann.Delete(path).Want(http.StatusNoContent)
 }
 
-// TestSecondFactorDemanded: mfaRequired ends access at once, and what is left without a factor is what leads to one or out.
-func TestSecondFactorDemanded(t *testing.T) {
+// TestSecondFactorRequired: mfaRequired ends access at once. A member without a second factor can register one or leave.
+func TestSecondFactorRequired(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	must(t, w.s.App.Identity.SetOrganization(t.Context(), w.acme.uid, []string{"mfaRequired=on"}))
 	eventually(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
 	w.amy.Refresh()
@@ -258,7 +258,7 @@ func TestSecondFactorDemanded(t *testing.T) {
 	if profile := w.amy.Get(w.s.Identity + "/profile").Want(http.StatusOK); profile.Value("membership.organization.mfaRequired") != true {
 		t.Errorf("the profile is %s", profile.Body)
 	}
-	carryOn(w.amy, w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent))
+	useTokens(w.amy, w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent))
 	w.amy.Get(w.s.Identity + "/invitations").Want(http.StatusOK)
 	w.bob.Get(w.bolt.path).Want(http.StatusOK)
 }

@@ -18,10 +18,10 @@ func TestChangePassword(t *testing.T) {
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	other := ann.Login()
-	one := password(t, ann)
+	one := passwordPath(t, ann)
 	const next = "quiet-heron-17-lagoon"
 	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the current password") {
-		t.Errorf("who left it out is told: %s", got)
+		t.Errorf("details of a request without the old password: %s", got)
 	}
 	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)
 	for _, bad := range []any{"", "short", "password123", 1, strings.Repeat("quiet ", 13)} {
@@ -51,7 +51,7 @@ func TestSetPasswordAfterReset(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	one := password(t, ann)
+	one := passwordPath(t, ann)
 	reset := func(n int) *testkit.Person {
 		s.Clock.Advance(time.Minute)
 		s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
@@ -69,22 +69,22 @@ func TestSetPasswordAfterReset(t *testing.T) {
 		return p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
 	}
 	if got := parallel(t, slices.Repeat([]func() (*testkit.Response, error){set}, 8)...); got[http.StatusOK] != 1 || got[http.StatusForbidden]+got[http.StatusUnauthorized] != 7 {
-		t.Errorf("the password was to be set once: %v", got)
+		t.Errorf("parallel requests set the password: %v, want one success", got)
 	}
 	p.Refresh()
 	if claimsOf(t, p.Access)["setPassword"] == true {
-		t.Error("setPassword outlives its use")
+		t.Error("setPassword is still allowed after its use")
 	}
 	s.Clock.Advance(time.Minute)
 	p.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
 
-	// An access token that says setPassword may outlive the time for it.
+	// An access token with setPassword may be valid for longer than the time to set the password.
 	late := reset(2)
 	s.Clock.Advance(9 * time.Minute)
 	late.Refresh()
 	s.Clock.Advance(6*time.Minute + time.Second)
 	if claimsOf(t, late.Access)["setPassword"] != true {
-		t.Fatal("the token was to say setPassword")
+		t.Fatal("the token lacks setPassword")
 	}
 	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour"}).WantError(identity.ErrKeyChange)
 	late.Put(one, map[string]any{"pubKey": "loud-stork-42-harbour", "authKey": "quiet-heron-17-lagoon"}).Want(http.StatusOK)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPictureOnMountedDisk: the same while the disk on which pictures wait is full, and while it is read-only.
+// TestPictureOnMountedDisk: a picture is refused while the disk of the temporary directory is full, and while it is read-only.
 func TestPictureOnMountedDisk(t *testing.T) {
 	w := newThree(t)
 	full := mount(t, 0)
@@ -21,7 +21,7 @@ func TestPictureOnMountedDisk(t *testing.T) {
 	refusePictures(t, w, mount(t, syscall.MS_RDONLY), "read-only file system")
 }
 
-// mount makes an empty file system with 64 KiB of room that lasts until the test ends.
+// mount mounts an empty file system of 64 KiB until the test ends.
 func mount(t *testing.T, flags uintptr) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

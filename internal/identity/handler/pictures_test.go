@@ -9,16 +9,16 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// TestPictureWithoutRoom: while the directory in which pictures wait is away, Ann's picture is refused, and the same server takes
-// it when there is one. What a full disk and a read-only one do, make test-container tries: they have to be mounted.
-func TestPictureWithoutRoom(t *testing.T) {
-	w := newThree(t)
+// TestPictureWithoutTempDir: a picture is refused while the temporary directory is missing, and accepted once it exists. make
+// test-container tests a full and a read-only disk, which must be mounted.
+func TestPictureWithoutTempDir(t *testing.T) {
+	w := newWorld(t)
 	refusePictures(t, w, filepath.Join(t.TempDir(), "away"), "no such file")
 }
 
-// refusePictures has pictures wait in dir for a while: Ann's are refused with a 503 that says so, and the cause is logged once for
-// each. It is for tests that are not parallel, for TMPDIR.
-func refusePictures(t *testing.T, w three, dir, cause string) {
+// refusePictures sets TMPDIR to dir and checks that Ann's pictures are refused with 503, and that the cause of each is logged once.
+// The test must not be parallel.
+func refusePictures(t *testing.T, w world, dir, cause string) {
 	t.Helper()
 	file := picture(t, 640, 320)
 	t.Run(cause, func(t *testing.T) {

@@ -33,7 +33,7 @@ func TestUpdateProfile(t *testing.T) {
 		t.Errorf("the profile is %s", after.Body)
 	}
 	if again := ann.With("Content-Type", "application/json").Put(profile, after.Body).Want(http.StatusOK); !bytes.Equal(again.Body, after.Body) {
-		t.Errorf("what GET answers, sent back, makes %s", again.Body)
+		t.Errorf("PUT of the answer of GET changed it to %s", again.Body)
 	}
 	if unset := ann.Put(profile, map[string]any{"name": "", "locale": nil}).Want(http.StatusOK); unset.Value("name") != nil || unset.String("locale") != "de_DE" {
 		t.Errorf("without name the profile is %s", unset.Body)
@@ -71,7 +71,7 @@ func TestDeleteProfile(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann-files").Want(http.StatusOK)
 	resp := ann.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
 	if c := resp.Header.Get("Set-Cookie"); !strings.HasPrefix(c, "acct=;") {
-		t.Errorf("the cookie is left: %q", c)
+		t.Errorf("the cookie is not deleted: %q", c)
 	}
 	for _, p := range []*testkit.Person{ann, other} {
 		p.As(p.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
@@ -93,12 +93,12 @@ func TestDeleteProfileOfAdmin(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	c := found(ann, "Works")
+	c := createOrganization(ann, "Works")
 	c.join(ann, bob, identity.RoleTransferUse)
 	ann.Delete(s.Identity + "/profile").WantError(identity.ErrLastAdmin)
 	ann.Put(c.member(bob), map[string]any{"roles": []string{identity.RoleOrganizationAdmin}}).Want(http.StatusOK)
 	bob.Refresh()
-	// Both may go now, but not at the same time.
+	// Now each of the two may leave, but not both.
 	statuses := parallel(t,
 		func() (*testkit.Response, error) { return ann.Try(t.Context(), "DELETE", s.Identity+"/profile", nil) },
 		func() (*testkit.Response, error) { return bob.Try(t.Context(), "DELETE", s.Identity+"/profile", nil) },
@@ -107,14 +107,14 @@ func TestDeleteProfileOfAdmin(t *testing.T) {
 		t.Errorf("the two administrators got %v", statuses)
 	}
 	last := s.SignUp("eve@example.com")
-	works := found(last, "Alone")
+	works := createOrganization(last, "Alone")
 	last.Delete(s.Identity + "/profile").WantError(identity.ErrLastAdmin)
-	carryOn(last, last.Delete(works.path).Want(http.StatusNoContent))
+	useTokens(last, last.Delete(works.path).Want(http.StatusNoContent))
 	last.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
 }
 
-// drawing is something that is not square.
-func drawing(width, height int) *image.NRGBA {
+// testImage returns an image that is not square.
+func testImage(width, height int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for x := range width {
 		for y := range height {
@@ -127,13 +127,13 @@ func drawing(width, height int) *image.NRGBA {
 func jpegOf(t testing.TB, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, drawing(width, height), nil); err != nil {
+	if err := jpeg.Encode(&b, testImage(width, height), nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
-// hugePNG says that it has 30000 × 30000 pixels.
+// hugePNG returns a PNG whose header states 30000 × 30000 pixels.
 func hugePNG() []byte {
 	header := append([]byte("IHDR"), 0, 0, 0x75, 0x30, 0, 0, 0x75, 0x30, 8, 2, 0, 0, 0)
 	b := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
@@ -187,7 +187,7 @@ func TestProfileAvatar(t *testing.T) {
 		t.Fatal(err)
 	}
 	var single bytes.Buffer
-	if err := png.Encode(&single, drawing(1, 1)); err != nil {
+	if err := png.Encode(&single, testImage(1, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for kind, body := range map[string][]byte{"image/gif": animated.Bytes(), "image/png": single.Bytes()} {
@@ -201,7 +201,7 @@ func TestProfileAvatar(t *testing.T) {
 		t.Errorf("the last event is %v", e)
 	}
 	if n := len(feed(t, ann, 4)); n != 4 {
-		t.Errorf("%d events came of four changes", n)
+		t.Errorf("%d events for four changes", n)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestProfileAvatarRefuses(t *testing.T) {
 		t.Log(name)
 		ann.With("Content-Type", c.kind).Put(avatar, c.body).WantError(c.want)
 	}
-	// Sent without a length, too much is found out on the way.
+	// Without a Content-Length, the size limit applies while the body is read.
 	ann.With("Content-Type", "image/png").Put(avatar, io.LimitReader(endless{}, 11<<20)).WantError(fault.ErrTooLarge)
 	ann.Get(avatar).WantError(identity.ErrAvatarNotFound)
 	bob := s.SignUpUnconfirmed("bob@example.com")
@@ -245,7 +245,7 @@ func TestAvatarEventReachesTheOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, eve := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("eve@example.com")
-	c := found(ann, "Works")
+	c := createOrganization(ann, "Works")
 	c.join(ann, bob, identity.RoleTransferUse)
 	bob.With("Content-Type", "image/jpeg").Put(s.Identity+"/profile/avatar", jpegOf(t, 90, 90)).Want(http.StatusOK)
 	for _, p := range []*testkit.Person{ann, bob} {
@@ -255,11 +255,11 @@ func TestAvatarEventReachesTheOrganization(t *testing.T) {
 	}
 	var n int
 	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE person = $1`, uid(t, eve.ID).UUID).Scan(&n); err != nil || n != 0 {
-		t.Errorf("a stranger got %d events, %v", n, err)
+		t.Errorf("a person of no organization got %d events, %v", n, err)
 	}
 }
 
-// TestAvatarRace uploads and deletes at once: the four sizes always belong together.
+// TestAvatarRace: after parallel uploads and deletes, the four stored sizes are of one picture.
 func TestAvatarRace(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -47,7 +47,7 @@ func TestReset(t *testing.T) {
 	s.Clock.Advance(15 * time.Minute)
 	again.Refresh()
 	if claimsOf(t, again.Access)["setPassword"] != nil {
-		t.Error("setPassword outlives its time")
+		t.Error("setPassword is still allowed after it expired")
 	}
 
 	ask("ann@example.com").Want(http.StatusNoContent)
@@ -56,8 +56,8 @@ func TestReset(t *testing.T) {
 	s.Stranger().Post(reset+"/"+late, nil).WantError(identity.ErrKeyNotFound)
 }
 
-// TestResetLocksThePersonFirst: changes of credentials lock the person first. Otherwise two reset links of one person
-// followed in parallel could deadlock.
+// TestResetLocksThePersonFirst: changes of credentials lock the person first. Otherwise two parallel resets of one person could
+// deadlock.
 func TestResetLocksThePersonFirst(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -76,13 +76,13 @@ func TestResetLocksThePersonFirst(t *testing.T) {
 	(<-answer).Want(http.StatusOK)
 }
 
-// TestResetOfAnAddressThatGoes: no reset key is mailed to an address that its owner removes at the same time.
-func TestResetOfAnAddressThatGoes(t *testing.T) {
+// TestResetOfRemovedAddress: no reset key is mailed to an address that its owner removes at the same time.
+func TestResetOfRemovedAddress(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	ann.Post(s.Identity+"/profile/emails", map[string]any{"address": "old@example.com"}).Want(http.StatusCreated)
-	s.Clock.Advance(time.Minute) // signing up confirmed an address already
+	s.Clock.Advance(time.Minute) // the sign-up took a token of the confirmations' bucket
 	ann.Post(s.Identity+"/confirm/"+s.Mail.Wait(t, "old@example.com", "/confirm/", 1).Key(t, "/confirm/"), nil).Want(http.StatusNoContent)
 	removal := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
 	for _, sql := range []string{`DELETE FROM identity.reset_keys`, `DELETE FROM identity.addresses WHERE address = 'old@example.com'`} {
@@ -98,7 +98,7 @@ func TestResetOfAnAddressThatGoes(t *testing.T) {
 	(<-answer).WantError(identity.ErrResetRefused)
 }
 
-// begin begins a transaction with a statement of somebody else's.
+// begin begins a transaction of another client and runs a statement in it.
 func begin(t *testing.T, s *testkit.Server, sql string) database.Tx {
 	t.Helper()
 	tx, err := s.App.DB.Pool.Begin(t.Context())
@@ -112,7 +112,7 @@ func begin(t *testing.T, s *testkit.Server, sql string) database.Tx {
 	return tx
 }
 
-// start sends a request whose answer comes later.
+// start sends a request in the background. The channel receives its answer.
 func start(t *testing.T, p *testkit.Person, method, path string, body any) <-chan *testkit.Response {
 	t.Helper()
 	answer := make(chan *testkit.Response, 1)
@@ -177,6 +177,6 @@ func TestStrictEnumeration(t *testing.T) {
 	}
 	s.Mail.Wait(t, "ann@example.com", "/reset/", 1)
 	if n := len(s.Mail.To("nobody@example.com")); n != 0 {
-		t.Errorf("%d mails went to nobody", n)
+		t.Errorf("%d mails went to unknown addresses", n)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
-// revocationLimit is what contract 2.4 grants; slack is for a machine that runs other tests at the same time.
+// revocationLimit is the time that contract 2.4 allows. slack is for a busy test machine.
 const revocationLimit = time.Second
 
-// TestRevocationReachesReplicas logs out at one server and measures when the other one notices, on its own and as cut
-// off from notifications.
+// TestRevocationReachesReplicas measures how long after a logout at one server another server refuses the token, with and without
+// notifications.
 func TestRevocationReachesReplicas(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
@@ -45,7 +45,7 @@ func TestRevocationReachesReplicas(t *testing.T) {
 	}
 }
 
-// TestStreamEndsWithItsSession keeps an event stream open across a logout at another server.
+// TestStreamEndsWithItsSession: a logout at another server ends an open event stream.
 func TestStreamEndsWithItsSession(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t)
@@ -73,11 +73,11 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 			t.Errorf("the stream ended after %v", took)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the stream goes on")
+		t.Error("the stream was not ended")
 	}
 }
 
-// TestRotationUnderLoad rotates keys while people use and get tokens: nobody is refused.
+// TestRotationUnderLoad: no token is refused while keys are rotated.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	// The clock runs ahead while a request is on its way: no token may expire for that.

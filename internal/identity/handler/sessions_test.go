@@ -36,7 +36,7 @@ func TestLogin(t *testing.T) {
 	again.ID = again.Access
 	again.Refresh()
 	if p := again.Get(s.Identity + "/profile"); p.Value("lastLoginAt") == nil {
-		t.Errorf("the login left no trace: %s", p.Body)
+		t.Errorf("lastLoginAt did not change: %s", p.Body)
 	}
 	s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password+"x")).WantError(identity.ErrCredentials)
 	s.Stranger().Post(login, credentials("nobody@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
@@ -50,7 +50,7 @@ func TestLogin(t *testing.T) {
 	s.Stranger().Post(login, credentials("not an address", "bcrypt", "x")).WantError(fault.ErrInvalid)
 	s.Stranger().Post(login, `{"email":1,"type":true,"key":[]}`).Want(http.StatusUnsupportedMediaType)
 	s.Stranger().Post(login, map[string]any{"email": 1, "type": true, "key": []int{}}).WantError(fault.ErrInvalid)
-	// A token that does not belong here disturbs nobody.
+	// A token that the route does not accept is ignored.
 	s.Clock.Advance(time.Minute)
 	ann.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
 }
@@ -71,7 +71,7 @@ func TestLoginBucket(t *testing.T) {
 		})
 	}
 	if statuses := parallel(t, calls...); statuses[http.StatusUnauthorized]+statuses[http.StatusBadRequest] != 3 || statuses[509] != 37 {
-		t.Errorf("answers are %v, want 3 that are no 509", statuses)
+		t.Errorf("answers are %v, want 3 other than 509", statuses)
 	}
 	resp := s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
 	if resp.Header.Get("Retry-After") != "15" || resp.Header.Get("X-RateLimit-Limit") != "3" {
@@ -182,7 +182,7 @@ func TestParallelFailedLogins(t *testing.T) {
 		})
 	}
 	if got := parallel(t, calls...); got[http.StatusUnauthorized] != 60 || got[int(fault.Overloaded)] != 140 {
-		t.Errorf("answers are %v, want 60 guesses that were looked at and 140 refused", got)
+		t.Errorf("answers are %v, want 60 guesses checked and 140 refused", got)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestSessions(t *testing.T) {
 
 	out := ann.As(ann.ID).Post(logout, nil).Want(http.StatusNoContent)
 	if c := out.Header.Get("Set-Cookie"); !strings.HasPrefix(c, "acct=;") {
-		t.Errorf("the cookie is left: %q", c)
+		t.Errorf("the cookie is not deleted: %q", c)
 	}
 	ann.As(ann.ID).Post(logout, nil).WantError(token.ErrEnded)
 	ann.As(ann.ID).Get(s.Identity + "/auth").WantError(token.ErrEnded)
@@ -241,7 +241,7 @@ func TestLogoutAll(t *testing.T) {
 
 func TestLoginAtTheWrongHost(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	s := w.s
 	must(t, s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
 	must(t, s.App.Identity.SetHostname(t.Context(), w.bolt.uid, "other.example.com"))
@@ -252,7 +252,7 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	}
 	resp = other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", "wrong password")).WantError(identity.ErrCredentials)
 	if resp.Header.Get("Link") != "" {
-		t.Error("a wrong password tells where the person is at home")
+		t.Error("the answer to a wrong password reveals the person's home host")
 	}
 	other.Post(s.Identity+"/auth/exists", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrPersonNotFound)
 	other.Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrResetRefused)

@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// sensitive are the requests that a leaked access token must not be enough for.
-func sensitive(s *testkit.Server, organization string) map[string]func(p *testkit.Person, body map[string]any) *testkit.Response {
+// sensitiveRequests returns the requests for which a leaked access token must not suffice.
+func sensitiveRequests(s *testkit.Server, organization string) map[string]func(p *testkit.Person, body map[string]any) *testkit.Response {
 	with := func(body map[string]any, name, value string) map[string]any {
 		out := map[string]any{name: value}
 		for k, v := range body {
@@ -38,7 +38,7 @@ func sensitive(s *testkit.Server, organization string) map[string]func(p *testki
 	}
 }
 
-// optional is no body for an empty one.
+// optional returns nil for an empty body, so that the request has none.
 func optional(body map[string]any) any {
 	if body == nil {
 		return nil
@@ -46,8 +46,8 @@ func optional(body map[string]any) any {
 	return body
 }
 
-// second gives a person a second, verified address and an organization.
-func second(t *testing.T, s *testkit.Server, p *testkit.Person) (organization string) {
+// addAddressAndOrganization gives a person a second, verified address and an organization.
+func addAddressAndOrganization(t *testing.T, s *testkit.Server, p *testkit.Person) (organization string) {
 	t.Helper()
 	p.Post(s.Identity+"/profile/emails", map[string]any{"address": "second@example.com"}).Want(http.StatusCreated)
 	key := s.Mail.Wait(t, "second@example.com", "/confirm/", 1).Key(t, "/confirm/")
@@ -61,16 +61,15 @@ func second(t *testing.T, s *testkit.Server, p *testkit.Person) (organization st
 	return r.String("uid")
 }
 
-// TestAttackLeakedToken: an access token of a session that is not young changes nothing that the account depends on, without
-// the password.
+// TestAttackLeakedToken: an access token of an older session, without the password, changes nothing that the account depends on.
 func TestAttackLeakedToken(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	organization := second(t, s, ann)
+	organization := addAddressAndOrganization(t, s, ann)
 	s.Clock.Advance(16 * time.Minute)
 	ann.Refresh()
-	for name, do := range sensitive(s, organization) {
+	for name, do := range sensitiveRequests(s, organization) {
 		t.Log(name)
 		do(ann, nil).WantError(identity.ErrSessionNotYoung)
 		do(ann, map[string]any{"authKey": "wrong horse battery"}).WantError(identity.ErrKeyChange)
@@ -83,7 +82,7 @@ func TestAttackLeakedToken(t *testing.T) {
 		t.Errorf("the attack changed %s", profile.Body)
 	}
 	proof := map[string]any{"authKey": testkit.Password}
-	all := sensitive(s, organization)
+	all := sensitiveRequests(s, organization)
 	all["add an address"](ann, proof).Want(http.StatusCreated)
 	all["make an address primary"](ann, proof).Want(http.StatusNoContent)
 	ann.Do("DELETE", s.Identity+"/profile/emails/ann@example.com", proof).Want(http.StatusNoContent)
@@ -98,9 +97,9 @@ func TestStepUpFactor(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	organization := second(t, s, ann)
+	organization := addAddressAndOrganization(t, s, ann)
 	code := withTOTP(t, s, ann)
-	all := sensitive(s, organization)
+	all := sensitiveRequests(s, organization)
 	remove := all["remove an address"]
 	remove(ann, nil).WantError(identity.ErrFactorFirst) // young, of level 1
 	factor := func(kind, key string) map[string]any {
@@ -120,7 +119,7 @@ func TestStepUpFactor(t *testing.T) {
 		return ann.Try(t.Context(), "POST", s.Identity+"/profile/emails", body)
 	}
 	if got := parallel(t, add, add, add, add); got[http.StatusCreated] != 1 {
-		t.Errorf("four requests with one code: %v", got)
+		t.Errorf("four parallel requests with one code: %v", got)
 	}
 	remove(ann, factor("totp", used)).WantError(identity.ErrVerificationFailed)
 	s.Clock.Advance(time.Minute)
@@ -131,13 +130,13 @@ func TestStepUpFactor(t *testing.T) {
 // TestStepUpExternal: a federated person logs in again.
 func TestStepUpExternal(t *testing.T) {
 	t.Parallel()
-	a := newAbroad(t)
-	eva := a.enter("eva@example.com", nil)
+	a := newFederatedServer(t)
+	eva := a.login("eva@example.com", nil)
 	a.Clock.Advance(16 * time.Minute)
 	eva.Refresh()
 	eva.Delete(a.Identity + "/profile").WantError(identity.ErrSessionNotYoung)
 	eva.Do("DELETE", a.Identity+"/profile", map[string]any{"authKey": testkit.Password}).WantError(identity.ErrSessionNotYoung)
-	a.enter("eva@example.com", nil).Delete(a.Identity + "/profile").Want(http.StatusNoContent)
+	a.login("eva@example.com", nil).Delete(a.Identity + "/profile").Want(http.StatusNoContent)
 }
 
 // TestStepUpGuesses: guesses at the password share the bucket of the caller's other guesses.
@@ -163,7 +162,7 @@ func TestResetAddressAge(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	second(t, s, ann)
+	addAddressAndOrganization(t, s, ann)
 	ask := func() *testkit.Response {
 		return s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "second@example.com"})
 	}

@@ -34,14 +34,14 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	if plain := ann.As(ann.ID).Post(access+"?cookie=false", nil).Want(http.StatusOK); plain.Header.Get("Set-Cookie") != "" {
-		t.Error("a cookie nobody asked for")
+		t.Error("a cookie was set without a request for it")
 	}
 	ann.As(ann.ID).Post(access+"?cookie=yes", nil).WantError(fault.ErrInvalid)
 	s.Stranger().Post(access, nil).WantError(token.ErrMissing)
 	s.Clock.Advance(30*24*time.Hour - time.Minute)
 	late := ann.As(ann.ID).Post(access, nil).Want(http.StatusOK)
 	if exp := claimsOf(t, late.String("token"))["exp"]; exp != idClaims["exp"] {
-		t.Errorf("access until %v outlives its session's %v", exp, idClaims["exp"])
+		t.Errorf("the access token expires at %v, after its session at %v", exp, idClaims["exp"])
 	}
 	s.Clock.Advance(time.Minute)
 	ann.As(ann.ID).Post(access, nil).WantError(token.ErrExpired)
@@ -61,7 +61,7 @@ func TestUpgrade(t *testing.T) {
 	ann.As(resp.String("token")).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
 }
 
-// TestRolesReachTheToken follows a promotion by an operator: access ends at once, and the session goes on.
+// TestRolesReachTheToken: when an operator changes roles, access tokens end at once. The session stays.
 func TestRolesReachTheToken(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -254,22 +254,22 @@ func TestTokenConfusion(t *testing.T) {
 				continue
 			}
 			tried++
-			refused(t, route.Method, s.Stranger().As(raw).Do(route.Method, path, nil), token.ErrKind)
+			wantRefused(t, route.Method, s.Stranger().As(raw).Do(route.Method, path, nil), token.ErrKind)
 		}
 		if !route.Auth.IsOptional() {
-			refused(t, route.Method, s.Stranger().Do(route.Method, path, nil), token.ErrMissing)
+			wantRefused(t, route.Method, s.Stranger().Do(route.Method, path, nil), token.ErrMissing)
 			for _, garbage := range []string{"x", "a.b.c", kinds[token.KindAccess] + "x"} {
-				refused(t, route.Method, s.Stranger().As(garbage).Do(route.Method, path, nil), token.ErrInvalid)
+				wantRefused(t, route.Method, s.Stranger().As(garbage).Do(route.Method, path, nil), token.ErrInvalid)
 			}
 		}
 	}
 	if tried < 70 {
-		t.Errorf("%d combinations were tried", tried)
+		t.Errorf("only %d combinations were tried", tried)
 	}
 }
 
-// refused checks an error. The answer to HEAD has no body with a code.
-func refused(t *testing.T, method string, resp *testkit.Response, want *fault.Error) {
+// wantRefused checks the status, and the error code unless the method is HEAD, whose answer has no body.
+func wantRefused(t *testing.T, method string, resp *testkit.Response, want *fault.Error) {
 	t.Helper()
 	if method == http.MethodHead {
 		resp.Want(int(want.Kind))

@@ -125,10 +125,10 @@ func TestAttackTakeoverIsUndone(t *testing.T) {
 	w.add(evilAddress)
 	w.promote(evilAddress)
 	w.remove(annsAddress)
-	w.hand.Put(password(t, w.hand), map[string]any{"pubKey": chosen, "authKey": testkit.Password}).Want(http.StatusOK)
+	w.hand.Put(passwordPath(t, w.hand), map[string]any{"pubKey": chosen, "authKey": testkit.Password}).Want(http.StatusOK)
 	w.hand.Refresh()
 	w.hand.Email = evilAddress
-	totp := enrol(t, w.hand)
+	totp := registerTOTP(t, w.hand)
 	if got := addresses(w.hand); got != evilAddress {
 		t.Fatalf("the attacker has %s", got)
 	}
@@ -228,7 +228,7 @@ func TestUndoRestoresFactors(t *testing.T) {
 	if after := list(w.hand); !slices.Equal(before, after) {
 		t.Errorf("the authenticators were %v and are %v", before, after)
 	}
-	w.hand.Put(password(t, w.hand), map[string]any{"pubKey": testkit.Password}).Want(http.StatusOK)
+	w.hand.Put(passwordPath(t, w.hand), map[string]any{"pubKey": testkit.Password}).Want(http.StatusOK)
 	w.Clock.Advance(time.Minute)
 	w.enter(credential.TypeRecovery, codes[1])
 }
@@ -309,7 +309,7 @@ func TestResetIsMailed(t *testing.T) {
 // concerned.
 func TestFarewellMails(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.bob.Delete(w.bolt.member(w.ben)).Want(http.StatusNoContent)
 	if m := w.s.Mail.Wait(t, w.ben.Email, "removed from an organization", 1); !strings.Contains(m.Text, "Bolt") {
 		t.Errorf("the mail says %s", m.Text)

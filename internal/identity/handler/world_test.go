@@ -16,18 +16,18 @@ type company struct {
 	path string // of the organization in the API
 }
 
-// found has a person found an organization and go on with the tokens of an administrator.
-func found(p *testkit.Person, name string) company {
+// createOrganization creates an organization and gives its creator the tokens of an administrator.
+func createOrganization(p *testkit.Person, name string) company {
 	s := p.Server
 	s.T.Helper()
 	resp := p.Post(s.Identity+"/organizations", map[string]any{"name": name}).Want(http.StatusCreated)
-	carryOn(p, resp)
+	useTokens(p, resp)
 	uid := resp.String("uid")
 	return company{s: s, uid: uid, path: s.Identity + "/organizations/" + uid}
 }
 
-// carryOn takes the ID token of an answer and an access token for it.
-func carryOn(p *testkit.Person, r *testkit.Response) {
+// useTokens gives p the ID token of an answer, and an access token for it.
+func useTokens(p *testkit.Person, r *testkit.Response) {
 	p.Server.T.Helper()
 	raw := bearer(r)
 	if raw == "" {
@@ -37,26 +37,26 @@ func carryOn(p *testkit.Person, r *testkit.Response) {
 	p.Refresh()
 }
 
-// invite has an administrator invite an address, and returns the invitation's key.
+// invite invites an address and returns the invitation's key.
 func (c company) invite(admin *testkit.Person, address string, roles ...string) string {
 	c.s.T.Helper()
 	return admin.Post(c.path+"/invitations", map[string]any{"address": address, "roles": append([]string{}, roles...)}).Want(http.StatusCreated).String("key")
 }
 
-// join makes somebody who has signed up a member.
+// join makes a person a member by an invitation.
 func (c company) join(admin, p *testkit.Person, roles ...string) {
 	c.s.T.Helper()
 	key := c.invite(admin, p.Email, roles...)
-	carryOn(p, p.Post(c.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
+	useTokens(p, p.Post(c.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
 }
 
-// member is the path of a person's membership.
+// member returns the path of a person's membership.
 func (c company) member(p *testkit.Person) string {
 	return c.path + "/members/" + uid(c.s.T, p.ID).String()
 }
 
-// three are three organizations with an administrator and a member each, and a person in none.
-type three struct {
+// world has three organizations with an administrator and a member each, and a person in none.
+type world struct {
 	s                *testkit.Server
 	acme, bolt, cord company
 	ann, amy         *testkit.Person // of acme
@@ -65,19 +65,19 @@ type three struct {
 	dan              *testkit.Person // of none
 }
 
-func newThree(t *testing.T, options ...testkit.Option) three {
+func newWorld(t *testing.T, options ...testkit.Option) world {
 	t.Helper()
-	w := three{s: testkit.New(t, options...)}
+	w := world{s: testkit.New(t, options...)}
 	sign := func(name string) *testkit.Person { return w.s.SignUp(name + "@example.com") }
 	w.ann, w.amy, w.bob, w.ben, w.cat, w.cid, w.dan = sign("ann"), sign("amy"), sign("bob"), sign("ben"), sign("cat"), sign("cid"), sign("dan")
-	w.acme, w.bolt, w.cord = found(w.ann, "Acme"), found(w.bob, "Bolt"), found(w.cat, "Cord")
+	w.acme, w.bolt, w.cord = createOrganization(w.ann, "Acme"), createOrganization(w.bob, "Bolt"), createOrganization(w.cat, "Cord")
 	w.acme.join(w.ann, w.amy, identity.RoleTransferUse)
 	w.bolt.join(w.bob, w.ben, identity.RoleTransferUse)
 	w.cord.join(w.cat, w.cid, identity.RoleTransferUse)
 	return w
 }
 
-// roles are the roles that a person's profile shows.
+// roles returns the roles in a person's profile.
 func roles(p *testkit.Person) string {
 	all, _ := p.Get(p.Server.Identity + "/profile").Want(http.StatusOK).Value("membership.roles").([]any)
 	names := make([]string, len(all))
@@ -87,7 +87,7 @@ func roles(p *testkit.Person) string {
 	return strings.Join(names, " ")
 }
 
-// parallel runs the functions at once and counts the answers by status.
+// parallel runs the calls in parallel and counts the answers by status.
 func parallel(t *testing.T, calls ...func() (*testkit.Response, error)) map[int]int {
 	t.Helper()
 	start, done := make(chan struct{}), make(chan int, len(calls))

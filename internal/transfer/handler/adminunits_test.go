@@ -14,7 +14,7 @@ import (
 
 func TestAdminunit(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, eve := office(t)
+	s, acme, ann, bob, eve := newOffice(t)
 	unit := s.Transfer + "/adminunit"
 	read := ann.Get(unit).Want(http.StatusOK)
 	if read.Value("defaultTtl") != 7.0 || read.Value("maxRecipients") != 100.0 || read.String("protectionLevel") != "none" {
@@ -66,7 +66,7 @@ func TestAdminunit(t *testing.T) {
 	d.Patch(d.path, object{"password": "vermilion", "protection": "password"}).Want(http.StatusOK)
 	d.attach("a", 2_000_000)
 	d.Post(d.path+"/objects", object{"clientId": "b", "name": "b", "intendedSize": 1}).WantError(transfer.ErrTooManyFiles)
-	before.With("Content-Type", "application/json").Patch(before.path, before.Get(before.path).Body).Want(http.StatusOK) // what it has, it keeps
+	before.With("Content-Type", "application/json").Patch(before.path, before.Get(before.path).Body).Want(http.StatusOK) // the organization may keep its present values
 	begin(bob, object{"protection": "recipientAuthentication", "recipients": []object{to("a@example.org")}})
 	box := s.Stranger().Get(s.Transfer + "/public/mailbox/bob").Want(http.StatusOK)
 	if box.Value("maxFiles") != 1.0 {
@@ -86,7 +86,7 @@ func TestAdminunit(t *testing.T) {
 	if string(reset.Body) != string(read.Body) {
 		t.Errorf("absent members did not return to their defaults: %s", reset.Body)
 	}
-	goOn(ann, ann.Delete(acme.path).Want(http.StatusNoContent))
+	useToken(ann, ann.Delete(acme.path).Want(http.StatusNoContent))
 	ann.Get(unit).WantError(transfer.ErrNotFound)
 }
 
@@ -94,7 +94,7 @@ func TestAdminunit(t *testing.T) {
 // organization has no hostname of its own.
 func TestMembersSendByTheirOrganizationsSettings(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, eve := office(t)
+	s, acme, ann, bob, eve := newOffice(t)
 	environment := s.Transfer + "/environment"
 	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "protectionLevel": "password", "priorityEnabled": false}).Want(http.StatusOK)
 	offered := bob.Get(environment).Want(http.StatusOK)
@@ -132,7 +132,7 @@ func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
 	s := testkit.New(t)
 	other := testkit.New(t, testkit.Beside(s))
 	ann := s.SignUp("ann@example.com")
-	acme := found(ann, "Acme")
+	acme := createOrganization(ann, "Acme")
 	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
@@ -162,11 +162,11 @@ func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
 	ann.With("Host", "localhost").Get(s.Transfer + "/adminunit").WantError(transfer.ErrNotFound)
 }
 
-// TestOrganizationIsAsItWasLeft: a change for a whole organization shows in a mailbox that was just read: at once on
+// TestOrganizationChangesReachMailboxes: a change for a whole organization shows in a mailbox that was just read: at once on
 // the replica that made it, within a second on the other.
-func TestOrganizationIsAsItWasLeft(t *testing.T) {
+func TestOrganizationChangesReachMailboxes(t *testing.T) {
 	t.Parallel()
-	here, acme, ann, bob, _ := office(t)
+	here, acme, ann, bob, _ := newOffice(t)
 	there := testkit.New(t, testkit.Beside(here))
 	box := here.Transfer + "/public/mailbox/" + uidOf(bob)
 	shown := func(s *testkit.Server, host, member string) any {
@@ -210,7 +210,7 @@ func TestOrganizationIsAsItWasLeft(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, eve := office(t)
+	s, acme, ann, bob, eve := newOffice(t)
 	usage := s.Transfer + "/usage"
 	if got := eve.Get(usage).Want(http.StatusOK); got.String("month") != "2026-11" || got.Value("uploadBytes") != 0.0 || got.Value("uploadLimitBytes") != 50e9 ||
 		got.Value("organizationBytes") != nil || got.Value("organizationLimitBytes") != nil {

@@ -69,7 +69,7 @@ func TestArchive(t *testing.T) {
 	if list := ann.Get(s.Transfer + "/transfers"); list.Value("transfers.0.objects.7.downloads") != 1.0 {
 		t.Errorf("%s", list.Body)
 	}
-	ann.Get(x.path + "/archive").Want(http.StatusOK) // the sender's look does not count
+	ann.Get(x.path + "/archive").Want(http.StatusOK) // a download by the sender does not count
 	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 {
 		t.Errorf("%s", seen.Body)
 	}
@@ -118,10 +118,10 @@ func TestParallelArchives(t *testing.T) {
 	}
 }
 
-// TestArchiveOfManyChunks checks the CRC of a file that came in parts, one of which was sent twice.
+// TestArchiveOfManyChunks checks the CRC of a file that was uploaded in chunks, one of them twice.
 func TestArchiveOfManyChunks(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(900_000)
 	content := d.attach("a", len(data))
@@ -132,7 +132,7 @@ func TestArchiveOfManyChunks(t *testing.T) {
 		d.With("Content-Range", rangeOf(at, at+299_999, len(data))).Put(content, data[at:at+300_000]).Want(http.StatusOK)
 	}
 	d.send("b", []byte("first"))
-	d.Put(d.path+"/objects/b/content", []byte("again")).Want(http.StatusOK) // over again
+	d.Put(d.path+"/objects/b/content", []byte("again")).Want(http.StatusOK) // uploaded again from the start
 	got := ann.Get(s.Transfer + "/transfers/" + d.confirm() + "/archive").Want(http.StatusOK)
 	read, err := zip.NewReader(bytes.NewReader(got.Body), int64(len(got.Body)))
 	if err != nil {
@@ -149,10 +149,10 @@ func TestArchiveOfManyChunks(t *testing.T) {
 	}
 }
 
-// TestArchiveIsStreamed has many clients read a large archive and go away in the middle: neither costs memory.
+// TestArchiveIsStreamed: many clients read a large archive and disconnect in the middle, with bounded memory.
 func TestArchiveIsStreamed(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	chunk := random(8 << 20)
 	for i := range 8 {
@@ -170,7 +170,7 @@ func TestArchiveIsStreamed(t *testing.T) {
 		if _, err := io.CopyN(io.Discard, resp.Body, 30<<20); err != nil {
 			t.Error(err)
 		}
-		_ = resp.Body.Close() // in the middle
+		_ = resp.Body.Close() // disconnects
 	}
 	runtime.ReadMemStats(&after)
 	// What was sent is 300 MB. Other tests run beside this one, so the bound is generous.

@@ -17,7 +17,7 @@ import (
 // TestRanges is RFC 9110, 14, on a file of a hundred bytes.
 func TestRanges(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(100)
 	d.send("a", data)
@@ -96,7 +96,7 @@ func TestRanges(t *testing.T) {
 
 func TestContentDisposition(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	names := map[string]string{ // as sent: as saved
 		"plain.txt": "plain.txt", "two words.txt": "two words.txt", `"; filename=evil.exe`: `"; filename=evil.exe`, "Ärger ☂ 😀.pdf": "Ärger ☂ 😀.pdf",
@@ -142,10 +142,10 @@ func TestContentDisposition(t *testing.T) {
 	}
 }
 
-// TestDownloadEndsWithItsSession is contract 2.8: each way to download that belongs to a session ends with it.
+// TestDownloadEndsWithItsSession: every download that was opened with a session ends with it (contract 2.8).
 func TestDownloadEndsWithItsSession(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	d.send("a", random(48<<20))
 	uid := d.confirm()
@@ -154,7 +154,7 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 	for what, body := range map[string]object{file: {"transferUid": uid, "objectUid": strings.Split(file, "/")[2]}, "/archive": {"transferUid": uid}} {
 		for _, byKey := range []bool{false, true} {
 			session := ann.Login()
-			s.Clock.Advance(15 * time.Second) // the next login has its token back
+			s.Clock.Advance(15 * time.Second) // the login bucket has drained
 			who, address := session, path+what
 			if byKey {
 				who, address = s.Stranger(), address+oneTime(session, s.Transfer+"/auth/otk", body)
@@ -163,7 +163,7 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.CopyN(io.Discard, resp.Body, 1000); err != nil { // then the pipe is full and the server waits
+			if _, err := io.CopyN(io.Discard, resp.Body, 1000); err != nil { // the rest fills the pipe, so the server waits
 				t.Fatal(err)
 			}
 			served := func() int { return strings.Count(s.Log(), `"route":"`+s.Transfer+"/transfers/{uid}"+what[:8]) }
@@ -171,7 +171,7 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 			session.As(session.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
 			began := time.Now()
 			until(t, func() bool { return served() > before })
-			if took := time.Since(began); took > 2*time.Second { // one, and what a busy machine adds
+			if took := time.Since(began); took > 2*time.Second { // one second, and one for a busy machine
 				t.Errorf("%s, by key %v: ended after %s", what[:8], byKey, took)
 			}
 			if n, err := io.Copy(io.Discard, resp.Body); err == nil {

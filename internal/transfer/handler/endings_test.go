@@ -22,8 +22,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// heard reports whether a person's feed holds an event of a kind about a thing.
-func heard(t *testing.T, p *testkit.Person, kind, subject string) bool {
+// hasEvent reports whether a person's feed contains an event of this kind and subject.
+func hasEvent(t *testing.T, p *testkit.Person, kind, subject string) bool {
 	t.Helper()
 	n := count(t, p.Server, `SELECT count(*) FROM events WHERE person = $1`, uidOf(p))
 	resp, err := p.With("Last-Event-ID", "0").Open(t.Context(), "GET", p.Server.Identity+"/events", nil)
@@ -78,13 +78,13 @@ func TestRevoking(t *testing.T) {
 	s.Mail.RefuseTo("cid@example.org", smtp.SMTPError{Code: 450, Message: "later"})
 	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
-	reader := enter(s, link, nil)
-	if !heard(t, bob, "TRANSFER_RECEIVED", x.uid) || stored(t, s) != 1 {
+	reader := openLink(s, link, nil)
+	if !hasEvent(t, bob, "TRANSFER_RECEIVED", x.uid) || stored(t, s) != 1 {
 		t.Error("bob did not hear of the transfer, or there is no file")
 	}
 	object0 := "/objects/" + bob.Get(x.path).String("objects.0.uid") + "/content"
 	reader.Get(link + object0).Want(http.StatusOK)
-	if !heard(t, ann, "TRANSFER_ACCESSED", x.uid) {
+	if !hasEvent(t, ann, "TRANSFER_ACCESSED", x.uid) {
 		t.Error("ann did not hear of the access")
 	}
 	until(t, func() bool {
@@ -100,8 +100,8 @@ func TestRevoking(t *testing.T) {
 	if n := count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'cid@example.org' AND state = 'cancelled' AND secret IS NULL`); n != 1 {
 		t.Error("the mail to Cid is still on its way")
 	}
-	for _, p := range []*testkit.Person{ann, bob} { // ann: in her other windows
-		if !heard(t, p, "TRANSFER_REVOKED", x.uid) {
+	for _, p := range []*testkit.Person{ann, bob} { // ann gets it for her other windows
+		if !hasEvent(t, p, "TRANSFER_REVOKED", x.uid) {
 			t.Errorf("%s did not hear of the end", p.Email)
 		}
 	}
@@ -112,7 +112,7 @@ func TestRevoking(t *testing.T) {
 			t.Errorf("%s", left.Body)
 		}
 	}
-	ann.Delete(x.path).Want(http.StatusNoContent) // puts what is left away
+	ann.Delete(x.path).Want(http.StatusNoContent) // removes the revoked transfer from the list
 	ann.Get(x.path).WantError(transfer.ErrNotFound)
 	bob.Get(x.path).Want(http.StatusOK)
 	s.Clock.Advance(90*24*time.Hour + time.Minute)
@@ -130,7 +130,7 @@ func TestHidingAReceivedTransfer(t *testing.T) {
 	ann, bob, cid := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("cid@example.com")
 	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
-	reader := enter(s, link, nil)
+	reader := openLink(s, link, nil)
 	bob.Delete(x.path).Want(http.StatusNoContent)
 	bob.Get(x.path).WantError(transfer.ErrNotFound)
 	bob.Delete(x.path).WantError(transfer.ErrNotFound)
@@ -146,8 +146,8 @@ func TestHidingAReceivedTransfer(t *testing.T) {
 	}
 }
 
-// TestDeletingSeveralTimesAtOnce: of a recipient's parallel deletes one succeeds, as one after another.
-func TestDeletingSeveralTimesAtOnce(t *testing.T) {
+// TestParallelDeletes: of a recipient's parallel deletes one succeeds, as of successive ones.
+func TestParallelDeletes(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
@@ -175,9 +175,9 @@ func TestDeletingSeveralTimesAtOnce(t *testing.T) {
 	}
 }
 
-func TestNobodyLeftErasesAtOnce(t *testing.T) {
+func TestLastPartyErasesAtOnce(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	d.send("a", []byte("hello"))
 	path := s.Transfer + "/transfers/" + d.confirm()
@@ -269,7 +269,7 @@ func TestExpiryWarnings(t *testing.T) {
 	open := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.org")
 	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
-	deliver(ann, object{"ttl": 1, "message": "Hello.", "recipients": []object{to("bob@example.org")}}) // shorter than the warning: nobody is told twice
+	deliver(ann, object{"ttl": 1, "message": "Hello.", "recipients": []object{to("bob@example.org")}}) // shorter than the warning time: no warning
 	s.Clock.Advance(5*24*time.Hour - time.Second)
 	run(t, s, service.WarnExpiringJob)
 	s.Clock.Advance(time.Second)
@@ -297,10 +297,10 @@ func TestExpiryWarnings(t *testing.T) {
 	}
 }
 
-// TestDeletingAPerson is contract 4.13, from DELETE /profile to the bytes.
+// TestDeletingAPerson follows contract 4.13 from DELETE /profile to the purge of the bytes.
 func TestDeletingAPerson(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	bob := s.SignUp("bob@example.com")
 	deliver(ann, object{"subject": "Plans", "recipients": []object{to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	toBob := deliver(ann, object{"subject": "Sheets", "recipients": []object{to("bob@example.com")}}, [2]string{"sheet.pdf", "%PDF-1.4"})
@@ -321,7 +321,7 @@ func TestDeletingAPerson(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann").WantError(transfer.ErrNotFound) // at once
 	open.Get(open.path).WantError(transfer.ErrNotFound)
 	own.Get(own.path).WantError(transfer.ErrNotFound)
-	until(t, func() bool { // left are what was sent to Cid, to Bob, and by Bob; bytes wait for the lease of their last writer
+	until(t, func() bool { // transfers to Cid, to Bob and by Bob stay; the purge waits for the lease of the last writer
 		run(t, s, content.PurgeBytesJob)
 		return stored(t, s) == 3
 	})
@@ -332,7 +332,7 @@ func TestDeletingAPerson(t *testing.T) {
 			t.Errorf("%s", got.Body)
 		}
 	}
-	enter(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
+	openLink(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
 	bob.Get(toBob.path + "/archive").Want(http.StatusOK)
 	if sent := bob.Get(received.path).Want(http.StatusOK); sent.String("state") != "delivered" {
 		t.Errorf("%s", sent.Body)

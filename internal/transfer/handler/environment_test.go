@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEnvironmentEqual: no member of the environment may change unnoticed, or the last answer would be given again.
+// TestEnvironmentEqual: equal compares every member of the environment. Otherwise a cached answer would be sent after a change.
 func TestEnvironmentEqual(t *testing.T) {
 	t.Parallel()
 	body := environmentResponse{ServerVersion: "1", AvailableTTL: []int32{1, 7}, DefaultTTL: 7, PriorityEnabled: true, ProtectionLevel: "low"}

@@ -20,12 +20,12 @@ import (
 
 const use = "Service.Transfer.Use"
 
-// office is Acme: Ann administers it, Bob is a member with a mailbox; Eve keeps one elsewhere.
-func office(t *testing.T, options ...testkit.Option) (s *testkit.Server, acme company, ann, bob, eve *testkit.Person) {
+// newOffice returns the organization Acme. Ann administers it, Bob is a member with a mailbox, Eve has a mailbox outside of it.
+func newOffice(t *testing.T, options ...testkit.Option) (s *testkit.Server, acme company, ann, bob, eve *testkit.Person) {
 	t.Helper()
 	s = testkit.New(t, options...)
 	ann, bob, eve = s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("eve@example.com")
-	acme = found(ann, "Acme")
+	acme = createOrganization(ann, "Acme")
 	acme.join(ann, bob, use)
 	for _, p := range []*testkit.Person{ann, bob, eve} {
 		name, _, _ := strings.Cut(p.Email, "@")
@@ -36,7 +36,7 @@ func office(t *testing.T, options ...testkit.Option) (s *testkit.Server, acme co
 
 func TestMailboxGroups(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, eve := office(t)
+	s, acme, ann, bob, eve := newOffice(t)
 	groups := s.Transfer + "/mailboxgroups"
 	if got := ann.Get(groups).Want(http.StatusOK); len(got.Value("mailboxgroups").([]any)) != 0 {
 		t.Errorf("%s", got.Body)
@@ -70,7 +70,7 @@ func TestMailboxGroups(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	ann.Put(path, object{"name": "Bureau", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusOK)
-	goOn(bob, bob.Post(acme.path+"/leave", nil).Want(http.StatusNoContent))
+	useToken(bob, bob.Post(acme.path+"/leave", nil).Want(http.StatusNoContent))
 	if got := ann.Get(path).Want(http.StatusOK); len(got.Value("mailboxes").([]any)) != 0 {
 		t.Errorf("a mailbox of somebody who left is listed: %s", got.Body)
 	}
@@ -81,7 +81,7 @@ func TestMailboxGroups(t *testing.T) {
 	}
 	s.Stranger().Get(groups).WantError(token.ErrMissing)
 	zed := s.SignUp("zed@example.com")
-	found(zed, "Zed & Co")
+	createOrganization(zed, "Zed & Co")
 	zed.Get(path).WantError(transfer.ErrNotFound)
 	zed.Put(path, object{"name": "x", "mailboxUids": []string{}}).WantError(transfer.ErrNotFound)
 	zed.Delete(path).WantError(transfer.ErrNotFound)
@@ -91,7 +91,7 @@ func TestMailboxGroups(t *testing.T) {
 
 func TestMailboxGroupsRefuse(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, eve := office(t)
+	s, acme, ann, bob, eve := newOffice(t)
 	groups := s.Transfer + "/mailboxgroups"
 	for _, c := range []struct {
 		body   object
@@ -107,7 +107,7 @@ func TestMailboxGroupsRefuse(t *testing.T) {
 		{object{"name": "x", "mailboxUids": []string{"019abcde-0000-7000-8000-000000000001"}}, fault.ErrInvalid, "mailboxUids: must name"},
 		{object{"name": "x", "vanityLink": "a", "mailboxUids": []string{}}, fault.ErrInvalid, "vanityLink"},
 		{object{"name": "x", "vanityLink": "019abcde-0000-7000-8000-000000000001", "mailboxUids": []string{}}, fault.ErrInvalid, "vanityLink"},
-		{object{"name": "x", "vanityLink": "EVE", "mailboxUids": []string{}}, transfer.ErrVanityLink, ""}, // both are at home on the free host
+		{object{"name": "x", "vanityLink": "EVE", "mailboxUids": []string{}}, transfer.ErrVanityLink, ""}, // Acme and Eve have the same home host
 	} {
 		r := ann.Post(groups, c.body)
 		r.WantError(c.want)
@@ -154,10 +154,10 @@ func waiting(t *testing.T, s *testkit.Server) {
 	})
 }
 
-// TestGroupOfAMailboxThatGoes removes Bob's mailbox while Ann puts it into a group.
-func TestGroupOfAMailboxThatGoes(t *testing.T) {
+// TestGroupOfRemovedMailbox removes Bob's mailbox while Ann puts it into a group.
+func TestGroupOfRemovedMailbox(t *testing.T) {
 	t.Parallel()
-	s, _, ann, bob, _ := office(t)
+	s, _, ann, bob, _ := newOffice(t)
 	group := object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}
 	tx := hold(t, s, `DELETE FROM transfer.mailboxes WHERE person = $1`, uidOf(bob))
 	answer := make(chan *testkit.Response, 1)
@@ -177,10 +177,10 @@ func TestGroupOfAMailboxThatGoes(t *testing.T) {
 	}
 }
 
-// TestVanityLinkRace has two mailboxes and a group want one link at once: exactly one gets it.
+// TestVanityLinkRace: of two mailboxes and a group that request one link in parallel, one gets it.
 func TestVanityLinkRace(t *testing.T) {
 	t.Parallel()
-	s, _, ann, bob, eve := office(t)
+	s, _, ann, bob, eve := newOffice(t)
 	for round := range 5 {
 		link := fmt.Sprint("wanted-", round)
 		var wait sync.WaitGroup
@@ -214,7 +214,7 @@ func TestVanityLinkRace(t *testing.T) {
 
 func TestAvatarOfAMailbox(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	path := s.Transfer + "/public/mailbox/ann/avatar"
 	s.Stranger().Get(path).WantError(transfer.ErrNotFound)
 	ann.With("Content-Type", "image/png").Put(s.Identity+"/profile/avatar", picture(t)).Want(http.StatusOK)
@@ -225,7 +225,7 @@ func TestAvatarOfAMailbox(t *testing.T) {
 	}
 	s.Stranger().With("If-None-Match", largest.Header.Get("ETag")).Get(path).Want(http.StatusNotModified)
 	s.Stranger().With("Accept", "application/json").Get(path).Want(http.StatusNotAcceptable)
-	for _, sent := range []string{"bytes=0-9", "bytes=9999999999-", "nonsense"} { // sent as a whole, like every picture
+	for _, sent := range []string{"bytes=0-9", "bytes=9999999999-", "nonsense"} { // a picture is always sent whole
 		if r := s.Stranger().With("Range", sent).Get(path).Want(http.StatusOK); !bytes.Equal(r.Body, largest.Body) {
 			t.Errorf("Range: %s answered %d bytes", sent, len(r.Body))
 		}
@@ -238,7 +238,7 @@ func TestAvatarOfAMailbox(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/nobody/avatar").WantError(transfer.ErrNotFound)
 }
 
-// picture is a PNG.
+// picture returns a PNG file.
 func picture(t *testing.T) []byte {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, 300, 300))
@@ -250,18 +250,18 @@ func picture(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestLinksFollowTheOrganizationToItsHost gives an organization a host of its own: mailboxes and groups move there with
-// their links, and are gone from the free host.
+// TestLinksFollowTheOrganizationToItsHost: when an organization gets its own host, its mailboxes and groups move there with
+// their links, and no longer exist on the free host.
 func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, _ := office(t)
+	s, acme, ann, bob, _ := newOffice(t)
 	ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
 	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
 	there := s.Stranger().With("Host", "files.acme.test")
 	public := s.Transfer + "/public/mailboxgroup/office"
-	deadline := time.Now().Add(20 * time.Second) // jobs bring the links along
+	deadline := time.Now().Add(20 * time.Second) // jobs move the links
 	for there.Get(public).Status != http.StatusOK || there.Get(s.Transfer+"/public/mailbox/bob").Status != http.StatusOK {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s", there.Get(public).Body)
@@ -292,7 +292,7 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 // them in order and is streamed, so that a slow reader does not hold them all in memory. It is not parallel, because
 // it measures the memory of the process.
 func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures memory
-	s, acme, ann, bob, _ := office(t)
+	s, acme, ann, bob, _ := newOffice(t)
 	const members = 100
 	padding := strings.Repeat("x", 60<<10)
 	uids := []string{uidOf(bob)}

@@ -11,8 +11,8 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// start makes a server on which Ann keeps the mailbox "ann".
-func start(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person) {
+// newMailbox returns a server and Ann, who has the mailbox "ann" on it.
+func newMailbox(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person) {
 	t.Helper()
 	s := testkit.New(t, options...)
 	ann := s.SignUp("ann@example.com")
@@ -34,20 +34,20 @@ func hold(t *testing.T, s *testkit.Server, sql string, args ...any) database.Tx 
 	return tx
 }
 
-// draft is a reservation with a client that has its token.
+// draft is a reservation, and a client with its token.
 type draft struct {
 	*testkit.Person
 	uid  string
 	path string
 }
 
-// reserve makes Sam's reservation for Ann with everything that confirming requires except files.
+// reserve makes a reservation of Sam for Ann. It lacks only files to be confirmed.
 func reserve(s *testkit.Server) draft {
 	s.T.Helper()
 	return reserveAs(s.Stranger(), "sam@example.com")
 }
 
-// reserveAs makes a person's reservation for Ann that states Sam and an address.
+// reserveAs makes a reservation of p for Ann, with the name Sam and an address.
 func reserveAs(p *testkit.Person, address string) draft {
 	s := p.Server
 	s.T.Helper()
@@ -67,13 +67,13 @@ func (d draft) attach(clientID string, size int) string {
 	return d.path + "/objects/" + clientID + "/content"
 }
 
-// send stores a whole file.
+// send uploads a whole file.
 func (d draft) send(clientID string, data []byte) {
 	d.Server.T.Helper()
 	d.Put(d.attach(clientID, len(data)), data).Want(http.StatusOK)
 }
 
-// confirm delivers and returns the transfer's uid.
+// confirm confirms the reservation and returns the transfer's uid.
 func (d draft) confirm() string {
 	d.Server.T.Helper()
 	return d.Post(d.path+"/confirm", nil).Want(http.StatusOK).String("uid")

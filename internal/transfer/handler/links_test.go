@@ -38,7 +38,7 @@ func TestAttackReleasedLink(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, ann := start(t)
+			s, ann := newMailbox(t)
 			eve := s.SignUp("eve@example.com")
 			claim(eve, "ann").WantError(transfer.ErrVanityLink)
 			release(ann)
@@ -63,7 +63,7 @@ func TestAttackReleasedLink(t *testing.T) {
 // TestFormerOwnerTakesTheLinkBack: a rename can be undone at once, and the quarantine then protects the other name.
 func TestFormerOwnerTakesTheLinkBack(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	eve := s.SignUp("eve@example.com")
 	claim(ann, "ann-lee").Want(http.StatusOK)
 	claim(eve, "ann").WantError(transfer.ErrLinkQuarantined)
@@ -86,7 +86,7 @@ func TestFormerOwnerTakesTheLinkBack(t *testing.T) {
 // TestReleaseRace: of many who ask for a link while its owner renames it, none gets it.
 func TestReleaseRace(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	eve := s.SignUp("eve@example.com")
 	names := []string{"ann-lee", "ann"}
 	var wait sync.WaitGroup
@@ -114,7 +114,7 @@ func TestReleaseRace(t *testing.T) {
 // TestReleasedLinkOfAGroup: the link of a group stays with its organization.
 func TestReleasedLinkOfAGroup(t *testing.T) {
 	t.Parallel()
-	s, _, ann, bob, eve := office(t)
+	s, _, ann, bob, eve := newOffice(t)
 	groups := s.Transfer + "/mailboxgroups"
 	group := func(name, link string) object {
 		return object{"name": name, "vanityLink": link, "mailboxUids": []string{}}
@@ -126,7 +126,7 @@ func TestReleasedLinkOfAGroup(t *testing.T) {
 	ann.Delete(groups + "/" + made).Want(http.StatusNoContent)
 	claim(eve, "permits").WantError(transfer.ErrLinkQuarantined)
 	zed := s.SignUp("zed@example.com")
-	found(zed, "Zed & Co")
+	createOrganization(zed, "Zed & Co")
 	zed.Post(groups, group("Plans", "plans")).WantError(transfer.ErrLinkQuarantined)
 	ann.Post(groups, group("New plans", "plans")).Want(http.StatusCreated)
 	zed.Post(groups, group("Plans", "plans")).WantError(transfer.ErrVanityLink)
@@ -137,7 +137,7 @@ func TestReleasedLinkOfAGroup(t *testing.T) {
 // TestReservedLinks: nobody takes a name that looks like the operator's. A link that was taken before stays.
 func TestReservedLinks(t *testing.T) {
 	t.Parallel()
-	s, _, ann, bob, _ := office(t)
+	s, _, ann, bob, _ := newOffice(t)
 	for _, link := range []string{"support", "Admin", "post-master", "no.reply", "noreply", "WWW", "security"} {
 		claim(bob, link).WantError(transfer.ErrLinkReserved)
 		ann.Post(s.Transfer+"/mailboxgroups", object{"name": "x", "vanityLink": link, "mailboxUids": []string{}}).WantError(transfer.ErrLinkReserved)
@@ -153,7 +153,7 @@ func TestReservedLinks(t *testing.T) {
 	bob.Put(s.Transfer+"/mailbox", object{"vanityLink": "Support", "slogan": "We help."}).Want(http.StatusOK)
 	claim(bob, "help").WantError(transfer.ErrLinkReserved)
 
-	own, eve := start(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"), testkit.Env("CONSIGN_LINK_QUARANTINE", "1h"))
+	own, eve := newMailbox(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"), testkit.Env("CONSIGN_LINK_QUARANTINE", "1h"))
 	claim(eve, "support").Want(http.StatusOK)
 	claim(eve, "bigboss").WantError(transfer.ErrLinkReserved)
 	claim(eve, "").Want(http.StatusOK)

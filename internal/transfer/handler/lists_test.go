@@ -129,7 +129,7 @@ func TestPagesOfManyObjects(t *testing.T) {
 // TestConfirmingManyFiles: the mail to a checked uploader lists fifty files, and it and the audit record count all.
 func TestConfirmingManyFiles(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "10000"))
+	s, _ := newMailbox(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "10000"))
 	d := reserveAs(s.SignUp("sam@example.com"), "sam@example.com")
 	d.attachMany(1001)
 	d.send("plan", []byte("1234567890"))

@@ -142,7 +142,7 @@ func TestAttackManyRecipients(t *testing.T) {
 // TestAttackConfirmationAsPostcard: an upload in the name of a third party mails that party nothing that the uploader wrote.
 func TestAttackConfirmationAsPostcard(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	victim := "victim@example.org"
 	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", object{"anonSender": "Offer1", "anonEmail": victim, "subject": "Offer2", "message": "Offer3"}).Want(http.StatusCreated)
 	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), path: s.Transfer + "/reservations/" + made.String("uid")}
@@ -161,7 +161,7 @@ func TestAttackConfirmationAsPostcard(t *testing.T) {
 // uid token or access token names. Mails mark others.
 func TestCheckedSenders(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	bob := s.SignUp("bob@example.org")
 	named := bob.As(bob.As(bob.ID).Post(s.Identity+"/auth/uid", nil).Want(http.StatusOK).String("token"))
 	unconfirmed := s.SignUpUnconfirmed("cid@example.org")

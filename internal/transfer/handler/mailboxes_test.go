@@ -111,7 +111,7 @@ func TestMailboxIsAsItWasLeft(t *testing.T) {
 
 func TestMailboxRefuses(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	bob := s.SignUp("bob@example.com")
 	box := s.Transfer + "/mailbox"
 	for _, link := range []string{"ann", "ANN"} {
@@ -142,7 +142,7 @@ func TestMailboxRefuses(t *testing.T) {
 // mailbox with REQUIRED would show its fields as required to its owner and require nothing of senders.
 func TestFormsNeedTheirMembers(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	fields := func(edit ...string) string {
 		return `{"fieldsSchema":` + strings.NewReplacer(edit...).Replace(`{"type":"object","title":"T","properties":{"a":{}},"required":["a"]}`) + `}`
 	}
@@ -169,7 +169,7 @@ func TestFormsNeedTheirMembers(t *testing.T) {
 
 func TestPublicMailboxKeys(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	sam := s.Stranger()
 	public := s.Transfer + "/public/mailbox/"
 	for key, want := range map[string]int{
@@ -195,10 +195,10 @@ func TestPublicMailboxKeys(t *testing.T) {
 	sam.With("Accept", "text/html").Get(public + "ann").Want(http.StatusNotAcceptable)
 }
 
-// TestMailboxSaysWhyItTakesNothing: what GET says is what POST does, for every reason a mailbox can have.
-func TestMailboxSaysWhyItTakesNothing(t *testing.T) {
+// TestReasonsOfClosedMailbox: GET shows the reason with which POST is refused, for every reason.
+func TestReasonsOfClosedMailbox(t *testing.T) {
 	t.Parallel()
-	s, acme, ann, bob, _ := office(t)
+	s, acme, ann, bob, _ := newOffice(t)
 	public, sam := s.Transfer+"/public/mailbox/bob", s.Stranger()
 	group := s.Transfer + "/public/mailboxgroup/" + ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated).String("uid")
 	limit := func(assignment string) func() error {
@@ -264,16 +264,16 @@ func TestMailboxSaysWhyItTakesNothing(t *testing.T) {
 	}
 }
 
-// renew replaces a person's tokens, also after a change of roles, which lets each ID token be used once more.
+// renew replaces a person's tokens. After a change of roles, each ID token can be used for this once more.
 func renew(p *testkit.Person) {
 	p.Server.T.Helper()
-	goOn(p, p.As(p.ID).Post(p.Server.Identity+"/auth/upgrade", nil).Want(http.StatusOK))
+	useToken(p, p.As(p.ID).Post(p.Server.Identity+"/auth/upgrade", nil).Want(http.StatusOK))
 }
 
 // TestMailboxIsSecureByTheOrganization: secure tells a visitor how transfers are protected. The owner's own setting stays.
 func TestMailboxIsSecureByTheOrganization(t *testing.T) {
 	t.Parallel()
-	s, _, ann, bob, _ := office(t)
+	s, _, ann, bob, _ := newOffice(t)
 	public := s.Transfer + "/public/mailbox/bob"
 	for level, want := range map[string]bool{"password": true, "recipientAuthentication": true, "none": false} {
 		ann.Put(s.Transfer+"/adminunit", object{"protectionLevel": level}).Want(http.StatusOK)

@@ -11,7 +11,7 @@ import (
 // TestNamesOfFiles: file names are kept unchanged, and impossible names are refused.
 func TestNamesOfFiles(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	names := []string{
 		"plain.txt", "ä ö ü ß.pdf", "Cafe\u0301.txt", "日本語の名前.doc", "שלום.txt", "👩‍👩‍👧‍👦.png", strings.Repeat("🙂", 255), "../../etc/passwd", `C:\x\y.txt`, "a/b/c",

@@ -14,15 +14,15 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// oneTime asks for a one-time key and returns what is appended to a download's address.
+// oneTime requests a one-time key. It returns the query to append to the URL of a download.
 func oneTime(p *testkit.Person, path string, body any) string {
 	p.Server.T.Helper()
 	return "?otk=" + p.Post(path, body).Want(http.StatusOK).String("key")
 }
 
-func TestOneTimeKeyOpensOneDownload(t *testing.T) {
+func TestOneTimeKey(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(50_000)
 	d.send("a", data)
@@ -47,7 +47,7 @@ func TestOneTimeKeyOpensOneDownload(t *testing.T) {
 			t.Errorf("%v", head.Header)
 		}
 	}
-	browser.With("Range", "bytes=50000-").Get(file + otk).WantError(transfer.ErrRange) // uses nothing up
+	browser.With("Range", "bytes=50000-").Get(file + otk).WantError(transfer.ErrRange) // does not use the key up
 	first := browser.Get(file + otk).Want(http.StatusOK)
 	if string(first.Body) != string(data) {
 		t.Errorf("%d bytes", len(first.Body))
@@ -73,7 +73,7 @@ func TestOneTimeKeyOpensOneDownload(t *testing.T) {
 
 func TestOneTimeKeyExpires(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	d.send("a", []byte("hello"))
 	uid := d.confirm()
@@ -113,7 +113,7 @@ func TestOneTimeKeyOfALink(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	x := deliver(ann, object{"protection": "password", "password": "Geheimnis!", "recipients": []object{to("bob@example.org")}}, [2]string{"a.txt", "hello"}, [2]string{"b.txt", "world"})
 	link := linkTo(s, "bob@example.org")
-	bob := enter(s, link, object{"password": "Geheimnis!"})
+	bob := openLink(s, link, object{"password": "Geheimnis!"})
 	file := link + "/objects/" + bob.Get(link).String("objects.0.uid") + "/content"
 	s.Stranger().Post(link+"/otk", nil).WantError(token.ErrMissing)
 	ann.Post(link+"/otk", nil).WantError(token.ErrKind)
@@ -138,7 +138,7 @@ func TestOneTimeKeyOfALink(t *testing.T) {
 
 func TestOneTimeKeyRefuses(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	bob := s.SignUp("bob@example.com")
 	d := reserve(s)
 	d.send("a", []byte("hello"))

@@ -13,7 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// delivered delivers one file to Ann, and returns the path of its content with a one-time key.
+// delivered delivers one file to Ann. It returns the path of the file's content with a one-time key.
 func delivered(s *testkit.Server, ann *testkit.Person, data []byte) string {
 	s.T.Helper()
 	d := reserve(s)
@@ -38,18 +38,18 @@ func cookieOfDownload(t *testing.T, r *testkit.Response) (set, cookie string) {
 // TestAttackOneTimeKey: somebody who reads the URL of a download in a log or a history cannot continue it in another browser.
 func TestAttackOneTimeKey(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, behindProxy()...)
+	s, ann := newMailbox(t, behindProxy()...)
 	data := random(50_000)
 	file := delivered(s, ann, data)
-	victim := from(s, "192.0.2.1").With("Cookie", "session=abc")
+	victim := strangerAt(s, "192.0.2.1").With("Cookie", "session=abc")
 	started := victim.With("Range", "bytes=0-9999").Get(file).Want(http.StatusPartialContent)
 	_, cookie := cookieOfDownload(t, started)
 	for name, attacker := range map[string]*testkit.Person{
-		"elsewhere":                from(s, "198.51.100.7"),
-		"with a session":           from(s, "198.51.100.7").With("Cookie", "session=abc"),
-		"with a guessed cookie":    from(s, "198.51.100.7").With("Cookie", "download=Zk3vN0p8Qm1sXy7tRb2wLgZk3vN0p8Qm"),
-		"behind the same address":  from(s, "192.0.2.1"),
-		"with the production name": from(s, "198.51.100.7").With("Cookie", "__Host-"+cookie),
+		"elsewhere":                strangerAt(s, "198.51.100.7"),
+		"with a session":           strangerAt(s, "198.51.100.7").With("Cookie", "session=abc"),
+		"with a guessed cookie":    strangerAt(s, "198.51.100.7").With("Cookie", "download=Zk3vN0p8Qm1sXy7tRb2wLgZk3vN0p8Qm"),
+		"behind the same address":  strangerAt(s, "192.0.2.1"),
+		"with the production name": strangerAt(s, "198.51.100.7").With("Cookie", "__Host-"+cookie),
 	} {
 		for _, what := range []string{"bytes=1-", "bytes=49999-", "bytes=10000-19999"} {
 			if got := attacker.With("Range", what).Get(file); got.Status != http.StatusNotFound {
@@ -60,7 +60,7 @@ func TestAttackOneTimeKey(t *testing.T) {
 			t.Errorf("%s: HEAD answers %d", name, got.Status)
 		}
 	}
-	moved := from(s, "203.0.113.5").With("Cookie", "session=abc; "+cookie).With("Range", "bytes=10000-")
+	moved := strangerAt(s, "203.0.113.5").With("Cookie", "session=abc; "+cookie).With("Range", "bytes=10000-")
 	if got := moved.Get(file).Want(http.StatusPartialContent); !bytes.Equal(got.Body, data[10_000:]) {
 		t.Errorf("%d bytes", len(got.Body))
 	}
@@ -69,19 +69,19 @@ func TestAttackOneTimeKey(t *testing.T) {
 // TestOneTimeKeyWithoutCookies: a client that sends no cookie continues from its own network, which is the /64 of an IPv6 address.
 func TestOneTimeKeyWithoutCookies(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, behindProxy()...)
+	s, ann := newMailbox(t, behindProxy()...)
 	file := delivered(s, ann, random(50_000))
-	_, cookie := cookieOfDownload(t, from(s, "2001:db8:1:2::1").Get(file).Want(http.StatusOK))
+	_, cookie := cookieOfDownload(t, strangerAt(s, "2001:db8:1:2::1").Get(file).Want(http.StatusOK))
 	rest := func(p *testkit.Person) *testkit.Response { return p.With("Range", "bytes=49000-").Get(file) }
-	rest(from(s, "2001:db8:1:2:3::9")).Want(http.StatusPartialContent)
-	rest(from(s, "2001:db8:1:3::1")).WantError(transfer.ErrOneTimeKey)
-	rest(from(s, "2001:db8:1:3::1").With("Cookie", cookie)).Want(http.StatusPartialContent)
+	rest(strangerAt(s, "2001:db8:1:2:3::9")).Want(http.StatusPartialContent)
+	rest(strangerAt(s, "2001:db8:1:3::1")).WantError(transfer.ErrOneTimeKey)
+	rest(strangerAt(s, "2001:db8:1:3::1").With("Cookie", cookie)).Want(http.StatusPartialContent)
 }
 
 // TestDownloadCookie: the cookie is for this host and for https only, and one value serves all downloads of a browser.
 func TestDownloadCookie(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, testkit.PublicURL("https://localhost"), testkit.Env("CONSIGN_REQUIRE_HTTPS", "off"))
+	s, ann := newMailbox(t, testkit.PublicURL("https://localhost"), testkit.Env("CONSIGN_REQUIRE_HTTPS", "off"))
 	set, cookie := cookieOfDownload(t, s.Stranger().Get(delivered(s, ann, []byte("hello"))).Want(http.StatusOK))
 	value, _ := strings.CutPrefix(cookie, "__Host-download=")
 	if want := "__Host-download=" + value + "; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Lax"; len(value) != 32 || set != want {
@@ -93,7 +93,7 @@ func TestDownloadCookie(t *testing.T) {
 	if _, fresh := cookieOfDownload(t, s.Stranger().With("Cookie", "__Host-download=x").Get(delivered(s, ann, []byte("again"))).Want(http.StatusOK)); fresh == "__Host-download=x" {
 		t.Error("a malformed cookie is kept")
 	}
-	plain, bob := start(t)
+	plain, bob := newMailbox(t)
 	set, _ = cookieOfDownload(t, plain.Stranger().Get(delivered(plain, bob, []byte("hello"))).Want(http.StatusOK))
 	if !strings.HasPrefix(set, "download=") || strings.Contains(set, "Secure") {
 		t.Errorf("cookie on http://localhost: %q", set)
@@ -109,7 +109,7 @@ func TestDownloadCookie(t *testing.T) {
 // TestOneTimeKeyBudget: the answers to one key have at most twice the size of the file in all, also when they are asked for at once.
 func TestOneTimeKeyBudget(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	file := delivered(s, ann, random(10_000))
 	s.Stranger().Get(file).Want(http.StatusOK)
 	var sent atomic.Int64
@@ -138,11 +138,11 @@ func TestOneTimeKeyBudget(t *testing.T) {
 	s.Stranger().With("Range", "bytes=9999-").Get(file).WantError(transfer.ErrOneTimeKey)
 }
 
-// TestInterruptedDownloadGoesBack: what an interruption kept from being sent does not count, so that a download over a bad line still
-// gets to its end.
-func TestInterruptedDownloadGoesBack(t *testing.T) {
+// TestInterruptedDownloadIsNotCharged: bytes that were not sent because of an interruption do not count. So a download over a bad
+// connection still completes.
+func TestInterruptedDownloadIsNotCharged(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	data := random(64 << 20)
 	file := delivered(s, ann, data)
 	for _, header := range []string{"", "bytes=1000-", "bytes=900-"} {

@@ -16,13 +16,13 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// sent is a transfer that somebody has sent, with the link that the confirm answered.
+// sent is a confirmed transfer, with the link from the answer to confirm.
 type sent struct {
-	uid, path string // for parties with an account
-	public    string // by the sender's link
+	uid, path string // for sender and recipients with an account
+	public    string // for the holder of the sender's link
 }
 
-// deliver sends files under their names, each holding what files says.
+// deliver sends files. Each is a name and a content.
 func deliver(p *testkit.Person, body object, files ...[2]string) sent {
 	s := p.Server
 	s.T.Helper()
@@ -40,14 +40,14 @@ func deliver(p *testkit.Person, body object, files ...[2]string) sent {
 	return sent{uid: uid, path: s.Transfer + "/transfers/" + uid, public: s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]}
 }
 
-// linkTo is the path of the link in the mail to an address.
+// linkTo returns the path of the link in the mail to an address.
 func linkTo(s *testkit.Server, address string) string {
 	s.T.Helper()
 	return s.Transfer + "/public/transfers/" + s.Mail.Wait(s.T, address, "/t/", 1).Key(s.T, "/t/")
 }
 
-// enter passes a protection and returns a client with the download token.
-func enter(s *testkit.Server, link string, credentials any) *testkit.Person {
+// openLink presents credentials at a link. It returns a client with the download token.
+func openLink(s *testkit.Server, link string, credentials any) *testkit.Person {
 	s.T.Helper()
 	return s.Stranger().As(s.Stranger().Post(link+"/access", credentials).Want(http.StatusOK).String("token"))
 }
@@ -66,12 +66,12 @@ func TestOpeningALink(t *testing.T) {
 	}
 	file := link + "/objects/" + shown.String("objects.0.uid") + "/content"
 	s.Stranger().Get(file).WantError(token.ErrMissing)
-	// An access token, which a signed-in browser sends along, says nothing about a link: it counts as no token.
+	// An access token, which the browser of a signed-in person also sends, is ignored at a link.
 	if signedIn := ann.Get(link).Want(http.StatusOK); signedIn.String("subject") != "Plans" {
 		t.Errorf("%s", signedIn.Body)
 	}
 	ann.Get(file).WantError(token.ErrMissing)
-	bob := enter(s, link, nil)
+	bob := openLink(s, link, nil)
 	if got := bob.Get(file).Want(http.StatusOK); string(got.Body) != "%PDF-1.4 plan" || got.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
 		t.Errorf("%v %s", got.Header, got.Body)
 	}
@@ -85,7 +85,7 @@ func TestOpeningALink(t *testing.T) {
 	}
 	s.Mail.Wait(t, "ann@example.com", "bob@example.org opened your transfer", 1)
 	cid := linkTo(s, "cid@example.org")
-	enter(s, cid, nil).Get(cid + "/archive").Want(http.StatusOK)
+	openLink(s, cid, nil).Get(cid + "/archive").Want(http.StatusOK)
 	if mails := s.Mail.To("ann@example.com"); len(mails) != 2 { // the confirmation of the address, and one notice
 		t.Errorf("%d mails to Ann", len(mails))
 	}
@@ -107,7 +107,7 @@ func TestOpeningALink(t *testing.T) {
 	bob.Get(file).WantError(token.ErrExpired)
 }
 
-func TestDropLinkTellsOfItsFirstAccess(t *testing.T) {
+func TestFirstAccessToDropLink(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
@@ -115,19 +115,19 @@ func TestDropLinkTellsOfItsFirstAccess(t *testing.T) {
 	if got := s.Stranger().Get(x.public).Want(http.StatusOK); got.String("type") != "drop" || got.Value("objectCount") != 0.0 {
 		t.Errorf("%s", got.Body)
 	}
-	enter(s, x.public, nil) // there is nothing to download, so this is the access
+	openLink(s, x.public, nil) // there is nothing to download, so this is the access
 	s.Mail.Wait(t, "ann@example.com", "Somebody opened your transfer", 1)
 	if got := ann.Get(x.path); got.String("state") != "accessed" {
 		t.Errorf("%s", got.Body)
 	}
 }
 
-// secretWords must not appear in an answer to a client that has not passed the protection.
-var secretWords = []string{"Merger", "hush", "deal.pdf", "%PDF", `"contentLength"`, `"objectCount"`, `"totalBytes"`, "colour"}
+// hiddenWords must not appear in an answer to a client that has not passed the protection.
+var hiddenWords = []string{"Merger", "hush", "deal.pdf", "%PDF", `"contentLength"`, `"objectCount"`, `"totalBytes"`, "colour"}
 
 func checkHidden(t *testing.T, what string, body []byte) {
 	t.Helper()
-	for _, w := range secretWords {
+	for _, w := range hiddenWords {
 		if strings.Contains(string(body), w) {
 			t.Errorf("%s tells %s: %s", what, w, body)
 		}
@@ -148,7 +148,7 @@ func TestPasswordProtection(t *testing.T) {
 	if locked.Value("locked") != true || locked.String("protection") != "password" {
 		t.Errorf("%s", locked.Body)
 	}
-	// With an account the recipient knows of the transfer, not what is in it.
+	// A recipient with an account sees the transfer, but not its contents.
 	received := bob.Get(s.Transfer + "/transfers?location=received").Want(http.StatusOK)
 	checkHidden(t, "the list", received.Body)
 	one := bob.Get(x.path).Want(http.StatusOK)
@@ -173,7 +173,7 @@ func TestPasswordProtection(t *testing.T) {
 	for _, wrong := range []any{nil, object{}, object{"password": "geheimnis ☂"}, object{"code": "123456"}} {
 		s.Stranger().Post(link+"/access", wrong).WantError(transfer.ErrPassword)
 	}
-	reader := enter(s, link, object{"password": "Geheimnis ☂"})
+	reader := openLink(s, link, object{"password": "Geheimnis ☂"})
 	full := s.Stranger().Post(link+"/access", object{"password": "Geheimnis ☂"}).WantError(fault.ErrRateLimited)
 	if full.Header.Get("Retry-After") == "" || full.Header.Get("X-RateLimit-Limit") != "5" || full.Header.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("%v", full.Header)
@@ -194,7 +194,7 @@ func TestPasswordProtection(t *testing.T) {
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 
-// code is the n-th code mailed to an address.
+// code returns the n-th code mailed to an address.
 func code(s *testkit.Server, address string, n int) string {
 	s.T.Helper()
 	found := sixDigits.FindString(s.Mail.Wait(s.T, address, "access code", n).Text)
@@ -227,19 +227,19 @@ func TestCodeProtection(t *testing.T) {
 	nobody.Post(link+"/code", nil).Want(http.StatusNoContent)
 	second := code(s, "bob@example.org", 1)
 	s.Clock.Advance(5 * time.Minute)
-	if first != second { // once in a million
+	if first != second { // equal by chance once in a million
 		nobody.Post(link+"/access", object{"code": first}).WantError(transfer.ErrCode)
 	}
-	bob := enter(s, link, object{"code": second})
+	bob := openLink(s, link, object{"code": second})
 	nobody.Post(link+"/access", object{"code": second}).WantError(transfer.ErrCode)
 	if open := bob.Get(link).Want(http.StatusOK); open.String("subject") != "Merger" || open.Value("locked") != false {
 		t.Errorf("%s", open.Body)
 	}
 	bob.Get(link + "/archive").Want(http.StatusOK)
-	// The sender's own link names nobody who could prove to be it.
+	// The sender's own link has no recipient whom a code could verify.
 	nobody.Post(x.public+"/code", nil).WantError(transfer.ErrNoCode)
 	nobody.Post(x.public+"/access", nil).WantError(transfer.ErrCode)
-	// After ten minutes a code is over.
+	// A code expires after ten minutes.
 	nobody.Post(link+"/code", nil).Want(http.StatusNoContent)
 	third := code(s, "bob@example.org", 2)
 	s.Clock.Advance(10 * time.Minute)
@@ -264,14 +264,14 @@ func TestCodesAreLimited(t *testing.T) {
 	if refused := nobody.Post(link+"/code", nil).WantError(transfer.ErrTooManyCodes); refused.Header.Get("Retry-After") != "85800" {
 		t.Errorf("Retry-After: %s", refused.Header.Get("Retry-After"))
 	}
-	for i := range 5 { // the tries of one code
+	for i := range 5 { // as many tries as one code has
 		nobody.Post(link+"/access", object{"code": fmt.Sprintf("x%d", i)}).WantError(transfer.ErrCode)
 	}
 	s.Clock.Advance(time.Minute)
 	nobody.Post(link+"/access", object{"code": last}).WantError(transfer.ErrCode)
 	s.Clock.Advance(24 * time.Hour)
 	nobody.Post(link+"/code", nil).Want(http.StatusNoContent)
-	enter(s, link, object{"code": code(s, "bob@example.org", 11)})
+	openLink(s, link, object{"code": code(s, "bob@example.org", 11)})
 }
 
 func TestCodeWorksOnce(t *testing.T) {
@@ -302,7 +302,7 @@ func TestCodeWorksOnce(t *testing.T) {
 	}
 }
 
-func TestAccountProvesTheRecipient(t *testing.T) {
+func TestAccountVerifiesTheRecipient(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, eve := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("eve@example.com")
@@ -312,12 +312,12 @@ func TestAccountProvesTheRecipient(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	bob.Get(x.path + "/archive").Want(http.StatusOK)
-	for _, way := range []string{link, x.public} { // the sender's link too: it is his transfer
+	for _, way := range []string{link, x.public} { // the sender's link also opens it: Bob sees his transfer
 		eve.Post(way+"/access", nil).WantError(transfer.ErrCode)
 		reader := s.Stranger().As(bob.Post(way+"/access", nil).Want(http.StatusOK).String("token"))
 		reader.Get(way + "/archive").Want(http.StatusOK)
 	}
-	// Who has given the address away is the recipient no more.
+	// A person who removed the address is no longer the recipient.
 	exec(t, s, `UPDATE identity.addresses SET verified_at = NULL, remove_at = now() + interval '7 days' WHERE address = 'bob@example.com'`)
 	lockedNow := bob.Get(x.path).Want(http.StatusOK)
 	checkHidden(t, "the transfer", lockedNow.Body)
@@ -335,7 +335,7 @@ func exec(t *testing.T, s *testkit.Server, sql string, args ...any) {
 	}
 }
 
-// count runs a statement that yields one number.
+// count returns the one number of a statement's result.
 func count(t *testing.T, s *testkit.Server, sql string, args ...any) int {
 	t.Helper()
 	var n int
@@ -347,7 +347,7 @@ func count(t *testing.T, s *testkit.Server, sql string, args ...any) int {
 
 func TestSecureMailboxOpensForItsOwner(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "secure": true}).Want(http.StatusOK)
 	d := reserve(s)
 	d.send("a", []byte("hello"))
@@ -374,7 +374,7 @@ func TestLinksBelongToHosts(t *testing.T) {
 	elsewhere := s.Stranger().With("Host", "other.test")
 	until(t, func() bool { return elsewhere.Get(link).Status == http.StatusNotFound })
 	elsewhere.Post(link+"/access", nil).WantError(transfer.ErrNotFound)
-	reader := enter(s, link, nil)
+	reader := openLink(s, link, nil)
 	reader.With("Host", "other.test").Get(link + "/archive").WantError(transfer.ErrNotFound)
 	reader.Get(link + "/archive").Want(http.StatusOK)
 	// The link outlives its sender, until the transfer expires.
@@ -386,5 +386,5 @@ func TestLinksBelongToHosts(t *testing.T) {
 	if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil {
 		t.Errorf("%s", got.Body)
 	}
-	enter(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
+	openLink(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestReservingAMailbox(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	sam := s.Stranger()
 	public := s.Transfer + "/public/mailbox/ann"
 	made := sam.Post(public, map[string]any{"subject": "Plans", "ttl": 99, "protection": "password", "recipients": []any{}}).Want(http.StatusCreated)
@@ -43,7 +43,7 @@ func TestReservingAMailbox(t *testing.T) {
 
 func TestNewTransferBucket(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t) // general limits are off, this one stays
+	s, _ := newMailbox(t) // CONSIGN_RATE_LIMIT=off does not disable this bucket
 	public := s.Transfer + "/public/mailbox/ann"
 	for range 20 {
 		s.Stranger().Post(public, nil).Want(http.StatusCreated)
@@ -60,7 +60,7 @@ func TestNewTransferBucket(t *testing.T) {
 
 func TestReservationTokenOpensItsOwnOnly(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	one, other := reserve(s), reserve(s)
 	one.attach("a", 5)
 	for _, p := range []*testkit.Person{other.Person, ann} {
@@ -82,14 +82,14 @@ func TestReservationTokenOpensItsOwnOnly(t *testing.T) {
 
 func TestPatchingAReservation(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	d := reserve(s)
 	d.attach("a", 5)
 	got := d.Patch(d.path, map[string]any{"subject": "Plans", "message": "two\nlines", "fields": map[string]any{"nr": "7"}}).Want(http.StatusOK)
 	if got.String("anonSender") != "Sam" || got.String("subject") != "Plans" || got.String("fields.nr") != "7" || got.String("objects.0.clientId") != "a" {
 		t.Errorf("%s", got.Body)
 	}
-	d.With("Content-Type", "application/json").Patch(d.path, d.Get(d.path).Body).Want(http.StatusOK) // what GET answers can be sent back
+	d.With("Content-Type", "application/json").Patch(d.path, d.Get(d.path).Body).Want(http.StatusOK) // PATCH accepts the answer of GET
 	for member, value := range map[string]any{
 		"ttl": 30, "priority": 1, "protection": "password", "password": "secret", "deliveryNotification": true,
 		"recipients": []any{map[string]any{"email": "bob@example.com", "destinationType": "to"}},
@@ -118,7 +118,7 @@ func TestPatchingAReservation(t *testing.T) {
 
 func TestConfirmConditions(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "fieldsSchema": json.RawMessage(
 		`{"type":"object","title":"T","properties":{"nr":{"type":"string","pattern":"^[0-9]+$"}},"required":["nr"]}`)}).Want(http.StatusOK)
 	d := reserve(s)
@@ -155,7 +155,7 @@ func TestConfirmConditions(t *testing.T) {
 // stay.
 func TestReservationWithoutItsMailbox(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	done, open := reserve(s), reserve(s)
 	for _, d := range []draft{done, open} {
 		d.send("a", []byte("hello"))
@@ -170,7 +170,7 @@ func TestReservationWithoutItsMailbox(t *testing.T) {
 
 func TestCancelledAndExpiredReservations(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	d.send("a", []byte("hello"))
 	d.Delete(d.path).Want(http.StatusNoContent)
@@ -194,7 +194,7 @@ func TestCancelledAndExpiredReservations(t *testing.T) {
 // change stores nothing.
 func TestFieldsAreBounded(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	sent := s.Transfer + "/reservations/" + ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated).String("uid")
 	d := reserve(s)
 	for name, patch := range map[string]func(map[string]any) *testkit.Response{

@@ -20,7 +20,7 @@ type object = map[string]any
 
 func to(email string) object { return object{"email": email, "destinationType": "to"} }
 
-// begin is a person's own new reservation.
+// begin creates a reservation of a person who is signed in.
 func begin(p *testkit.Person, body any) (draft, *testkit.Response) {
 	s := p.Server
 	s.T.Helper()
@@ -42,7 +42,7 @@ func TestSendingToRecipients(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	s.SignUpUnconfirmed("cid@example.com") // has not proved the address
+	s.SignUpUnconfirmed("cid@example.com") // has not verified the address
 	d, made := begin(ann, object{
 		"subject": "Plans", "message": "Both sheets.", "deliveryNotification": true, "ttl": 14, "priority": 2, "uid": "ignored", "type": "drop", "objects": []any{},
 		"recipients": []object{
@@ -61,7 +61,7 @@ func TestSendingToRecipients(t *testing.T) {
 	d.send("a", []byte("hello"))
 	ann.Get(d.path).Want(http.StatusOK)
 	ann.Put(d.path+"/objects/a/content", []byte("HELLO")).Want(http.StatusOK)
-	dan := s.SignUp("dan@example.org") // has come since
+	dan := s.SignUp("dan@example.org") // signed up after the transfer
 	done := ann.Post(d.path+"/confirm", nil).Want(http.StatusOK)
 	if done.String("type") != "p2p" || len(done.Value("recipients").([]any)) != 3 || done.String("recipients.2.uid") != uidOf(dan) || done.String("sender.uid") != uidOf(ann) {
 		t.Errorf("%s", done.Body)
@@ -92,7 +92,7 @@ func TestSendingToRecipients(t *testing.T) {
 	}
 }
 
-// linkKey is the key in a link to a transfer, which leads to the sender's host.
+// linkKey returns the key in a link to a transfer. It checks that the link is at the sender's host.
 func linkKey(t *testing.T, s *testkit.Server, link string) string {
 	t.Helper()
 	key, ok := strings.CutPrefix(link, s.URL+"/t/")
@@ -138,7 +138,7 @@ func TestDrop(t *testing.T) {
 	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
 	link := done.String("link")
 	linkKey(t, s, link)
-	// Nobody else can open a drop, so a lost answer must not take the link with it.
+	// Only the link opens a drop, so a repeated confirm must return it again.
 	again := d.Post(d.path+"/confirm", nil).WantError(transfer.ErrConfirmed)
 	path := s.Transfer + "/transfers/" + done.String("uid")
 	if !strings.Contains(again.String("error.details.0"), done.String("uid")) || ann.Get(path).Want(http.StatusOK).String("link") != link {
@@ -155,7 +155,7 @@ func TestDrop(t *testing.T) {
 	ann.Get(s.Transfer + "/reservations").Want(http.StatusMethodNotAllowed)
 }
 
-// TestTermsOfAReservation makes the same demands when a reservation is created and when it is changed.
+// TestTermsOfAReservation: the same rules apply when a reservation is created and when it is changed.
 func TestTermsOfAReservation(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -236,7 +236,7 @@ func TestPatchingOnesOwnReservation(t *testing.T) {
 		t.Errorf("stored is %s", got.Body)
 	}
 	d.Patch(d.path, object{"protection": "none"}).Want(http.StatusOK)
-	d.Patch(d.path, object{"protection": "password"}).WantError(fault.ErrInvalid) // the former password is forgotten
+	d.Patch(d.path, object{"protection": "password"}).WantError(fault.ErrInvalid) // the earlier password was deleted
 	d.Patch(d.path, object{"protection": "password", "password": "new one"}).Want(http.StatusOK)
 	d.Patch(d.path, object{"password": "another"}).Want(http.StatusOK)
 	d.send("a", []byte("hello"))
@@ -267,7 +267,7 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	acme := found(ann, "Acme")
+	acme := createOrganization(ann, "Acme")
 	begin(ann, nil)
 	acme.join(ann, bob)
 	bob.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrRoleMissing)
@@ -296,7 +296,7 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 		t.Fatal(err)
 	}
 	limit("newTransferLimit=3", "newTransferDrainRate=1/60")
-	begin(ann, nil) // the third: refused ones do not count
+	begin(ann, nil) // the third reservation: refused ones do not count
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNewTransfers)
 	limit("serviceEnabled=off")
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrServiceDisabled)
@@ -304,7 +304,7 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 
 func TestOpenReservationsOnAMailbox(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	bob := s.SignUp("bob@example.com")
 	path := s.Transfer + "/mailbox/reservations"
 	bob.Get(path).WantError(transfer.ErrNotFound)
@@ -315,7 +315,7 @@ func TestOpenReservationsOnAMailbox(t *testing.T) {
 	d.send("a", []byte("hello"))
 	s.Clock.Advance(time.Second)
 	other := reserve(s)
-	begin(ann, nil) // her own is no stranger's
+	begin(ann, nil) // her own reservation is not a stranger's
 	sent := reserve(s)
 	sent.confirm()
 	list := ann.Get(path).Want(http.StatusOK)

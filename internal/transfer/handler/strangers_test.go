@@ -13,15 +13,15 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// behindProxy makes the kit believe X-Forwarded-For, with the strangers' limits of production.
+// behindProxy makes the server trust X-Forwarded-For, and sets the strangers' limits to the defaults.
 func behindProxy(options ...testkit.Option) []testkit.Option {
 	return append([]testkit.Option{
 		testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""), testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", ""),
 	}, options...)
 }
 
-// from is a stranger at a client address.
-func from(s *testkit.Server, address string) *testkit.Person {
+// strangerAt returns a stranger with a client address.
+func strangerAt(s *testkit.Server, address string) *testkit.Person {
 	return s.Stranger().With("X-Forwarded-For", address)
 }
 
@@ -29,14 +29,14 @@ func from(s *testkit.Server, address string) *testkit.Person {
 // the owner from sending.
 func TestStrangersCannotCloseAMailbox(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, behindProxy()...)
+	s, ann := newMailbox(t, behindProxy()...)
 	public := s.Transfer + "/public/mailbox/ann"
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	made := 0
 	for i := range 40 {
 		wait.Go(func() {
-			got := from(s, fmt.Sprintf("2001:db8::%x", i+1)).Post(public, nil) // one /64 is one client
+			got := strangerAt(s, fmt.Sprintf("2001:db8::%x", i+1)).Post(public, nil) // one /64 is one client
 			mu.Lock()
 			defer mu.Unlock()
 			if got.Status == http.StatusCreated {
@@ -57,9 +57,9 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 		t.Errorf("one client network made %d of 20 reservations", made)
 	}
 	for i := range 15 {
-		from(s, fmt.Sprintf("192.0.2.%d", i+1)).Post(public, nil).Want(http.StatusCreated)
+		strangerAt(s, fmt.Sprintf("192.0.2.%d", i+1)).Post(public, nil).Want(http.StatusCreated)
 	}
-	full := from(s, "192.0.2.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
+	full := strangerAt(s, "192.0.2.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
 	if limit := full.Header.Get("X-RateLimit-Limit"); limit != "20" {
 		t.Errorf("the strangers' bucket has a capacity of %s", limit)
 	}
@@ -69,14 +69,14 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNewTransfers)
 }
 
-// TestUnusedReservationsGiveTheirTokenBack: a stranger's reservation that is cancelled, or expires, without bytes does not count as
-// a new transfer. One that held bytes does.
-func TestUnusedReservationsGiveTheirTokenBack(t *testing.T) {
+// TestUnusedReservationsReturnTheirToken: a stranger's reservation that is cancelled, or expires, without bytes does not count as
+// a new transfer. One with bytes does.
+func TestUnusedReservationsReturnTheirToken(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Env("CONSIGN_RESERVATION_LIFETIME", "1h"))...)
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Env("CONSIGN_RESERVATION_LIFETIME", "1h"))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	post := func() (draft, *testkit.Response) {
-		got := from(s, "192.0.2.1").Post(public, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"})
+		got := strangerAt(s, "192.0.2.1").Post(public, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"})
 		raw := strings.TrimPrefix(got.Header.Get("Authorization"), "Bearer ")
 		if got.Status != http.StatusCreated {
 			return draft{}, got
@@ -86,7 +86,7 @@ func TestUnusedReservationsGiveTheirTokenBack(t *testing.T) {
 	for range 10 {
 		d, got := post()
 		got.Want(http.StatusCreated)
-		d.attach("a", 3) // announced, not sent
+		d.attach("a", 3) // attached, not uploaded
 		d.Delete(d.path).Want(http.StatusNoContent)
 	}
 	d, got := post()
@@ -108,11 +108,11 @@ func TestUnusedReservationsGiveTheirTokenBack(t *testing.T) {
 	got.WantError(transfer.ErrNewTransfers)
 }
 
-// TestOpenReservationsOfStrangersAreBounded: a mailbox and a client network have a number of open reservations that parallel
-// requests do not exceed.
+// TestOpenReservationsOfStrangersAreBounded: parallel requests do not exceed the limits of open reservations of a mailbox and of a
+// client network.
 func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", "4"), testkit.Env("CONSIGN_STRANGER_MAX_FILES", "2"))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	var mu sync.Mutex
@@ -121,7 +121,7 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	for i := range 20 {
 		wait.Go(func() {
 			client := fmt.Sprintf("192.0.2.%d", i%2)
-			got := from(s, client).Post(public, nil)
+			got := strangerAt(s, client).Post(public, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if got.Status == http.StatusCreated {
@@ -135,10 +135,10 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
 		t.Errorf("made %v", made)
 	}
-	from(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
+	strangerAt(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
 	list := ann.Get(s.Transfer + "/mailbox/reservations").Want(http.StatusOK).Value("reservations").([]any)
 	ann.Delete(s.Transfer + "/mailbox/reservations/" + list[0].(map[string]any)["uid"].(string)).Want(http.StatusNoContent)
-	if got := from(s, "192.0.2.3").Post(public, nil).Want(http.StatusCreated); got.Value("maxFiles") != 2.0 {
+	if got := strangerAt(s, "192.0.2.3").Post(public, nil).Want(http.StatusCreated); got.Value("maxFiles") != 2.0 {
 		t.Errorf("a stranger may attach %v files", got.Value("maxFiles"))
 	}
 	if got := s.Stranger().Get(public).Want(http.StatusOK); got.Value("maxFiles") != 2.0 {

@@ -15,7 +15,7 @@ import (
 
 func TestDownloading(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(100_000)
 	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "C:\\Pläne/\"1\"; x.bin", "intendedSize": len(data)}).Want(http.StatusCreated)
@@ -63,7 +63,7 @@ func TestDownloading(t *testing.T) {
 	if r := ann.With("Range", "bytes=0-1,10-11").Get(file).Want(http.StatusPartialContent); !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges") {
 		t.Errorf("%v", r.Header)
 	}
-	for ranges, status := range map[int]int{100: http.StatusPartialContent, 101: http.StatusOK} { // of one byte each
+	for ranges, status := range map[int]int{100: http.StatusPartialContent, 101: http.StatusOK} { // ranges of one byte
 		ann.With("Range", "bytes="+strings.Repeat("7-7,", ranges-1)+"9-9").Get(file).Want(status)
 	}
 	if r := ann.With("Range", "bytes=0-").Get(transferPath + "/objects/" + got.String("objects.1.uid") + "/content").Want(http.StatusOK); len(r.Body) != 0 {
@@ -79,7 +79,7 @@ func TestDownloading(t *testing.T) {
 
 func TestListingTransfers(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	var uids []string
 	for i := range 5 {
 		d := reserve(s)
@@ -110,7 +110,7 @@ func TestListingTransfers(t *testing.T) {
 	if left := ann.Get(list).Want(http.StatusOK); left.String("transfers.0.uid") != uids[3] {
 		t.Errorf("%s", left.Body)
 	}
-	// Accents apart, as on a system of Apple, and typed in one, in the other case.
+	// The name has decomposed accents, as macOS writes them. The search has composed ones, in the other case.
 	d := reserve(s)
 	d.Patch(d.path, map[string]any{"subject": "U\u0308bergabe"}).Want(http.StatusOK)
 	apart := d.confirm()
@@ -123,7 +123,7 @@ func TestListingTransfers(t *testing.T) {
 
 func TestMailsOfADelivery(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	d := reserveAs(s.SignUp("sam@example.org"), "sam@example.org")
 	d.Patch(d.path, map[string]any{"subject": "Bridge plans", "message": "As agreed."}).Want(http.StatusOK)
 	d.send("sheet", []byte("%PDF-1.4 sheet"))
@@ -140,7 +140,7 @@ func TestMailsOfADelivery(t *testing.T) {
 
 func TestTransfersExpire(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	d.send("a", []byte("hello"))
 	path := s.Transfer + "/transfers/" + d.confirm()

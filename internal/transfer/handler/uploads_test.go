@@ -28,7 +28,7 @@ func random(n int) []byte {
 
 func TestAttaching(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "maxFiles": 3, "maxFileSizeMb": 1}).Want(http.StatusOK)
 	d := reserve(s)
 	one := map[string]any{"clientId": "a", "name": "ä/…\\b.txt", "intendedSize": 5}
@@ -56,7 +56,7 @@ func TestAttaching(t *testing.T) {
 	d.Delete(d.path + "/objects/b").Want(http.StatusNoContent)
 	d.Delete(d.path + "/objects/b").WantError(transfer.ErrNotFound)
 	d.Post(d.path+"/objects", list("e")).Want(http.StatusCreated)
-	for _, never := range []string{"%00", "%FF", "%2e%2e", "a%2Fb", strings.Repeat("x", 129)} { // no object can be called that
+	for _, never := range []string{"%00", "%FF", "%2e%2e", "a%2Fb", strings.Repeat("x", 129)} { // invalid client ids
 		d.Get(d.path + "/objects/" + never).WantError(transfer.ErrNotFound)
 		d.Delete(d.path + "/objects/" + never).WantError(transfer.ErrNotFound)
 		d.Put(d.path+"/objects/"+never+"/content", "x").WantError(transfer.ErrNotFound)
@@ -77,7 +77,7 @@ func TestAttaching(t *testing.T) {
 
 func TestUploadOverHTTP(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	d := reserve(s)
 	data := random(300_000)
 	content := d.attach("a", len(data))
@@ -115,10 +115,10 @@ func TestUploadOverHTTP(t *testing.T) {
 	d.confirm()
 }
 
-// TestEmptyFile: a file of no bytes is held to its size and digests, and downloads as any other.
+// TestEmptyFile: an empty file is checked against its size and digests, and can be downloaded.
 func TestEmptyFile(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	content := d.attach("a", 0)
 	unannounced := struct{ io.Reader }{strings.NewReader("abc")}
@@ -137,7 +137,7 @@ func TestEmptyFile(t *testing.T) {
 		t.Errorf("mimeType %q", got)
 	}
 	file := path + "/objects/" + seen.String("objects.0.uid") + "/content"
-	for _, spec := range []string{"", "bytes=0-", "bytes=-1", "bytes=-0", "bytes=7-9", "lines=1-2"} { // clients ask for a Range of whatever there is
+	for _, spec := range []string{"", "bytes=0-", "bytes=-1", "bytes=-0", "bytes=7-9", "lines=1-2"} { // clients send Range for every file
 		r := ann.With("Range", spec).Get(file).Want(http.StatusOK)
 		if len(r.Body) > 0 || r.Header.Get("Content-Range") != "" || r.Header.Get("Content-Type") != "application/octet-stream" {
 			t.Errorf("Range %q: %v %s", spec, r.Header, r.Body)
@@ -150,7 +150,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// cutBody sends some bytes, then waits until the test lets it fail.
+// cutBody returns some bytes, then blocks until the test makes it fail.
 type cutBody struct {
 	data io.Reader
 	hang chan struct{}
@@ -164,7 +164,7 @@ func (b *cutBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// until polls for what another goroutine does.
+// until polls until done returns true.
 func until(t *testing.T, done func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -176,9 +176,9 @@ func until(t *testing.T, done func() bool) {
 	}
 }
 
-func TestClientVanishesAndResumes(t *testing.T) {
+func TestInterruptedUploadResumes(t *testing.T) {
 	t.Parallel()
-	s, ann := start(t)
+	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(500_000)
 	content := d.attach("a", len(data))
@@ -207,7 +207,7 @@ func TestClientVanishesAndResumes(t *testing.T) {
 // deadlock with a request that deletes the object.
 func TestUploadWaitsForItsReservationFirst(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	d := reserve(s)
 	content := d.attach("a", 5)
 	tx := hold(t, s, `SELECT FROM transfer.reservations FOR NO KEY UPDATE`)
@@ -231,9 +231,9 @@ func TestUploadWaitsForItsReservationFirst(t *testing.T) {
 	}
 }
 
-func TestNewerRequestCutsOffTheOlder(t *testing.T) {
+func TestNewerUploadCutsOffOlder(t *testing.T) {
 	t.Parallel()
-	s, _ := start(t)
+	s, _ := newMailbox(t)
 	d := reserve(s)
 	data := random(200_000)
 	content := d.attach("a", len(data))
@@ -242,7 +242,7 @@ func TestNewerRequestCutsOffTheOlder(t *testing.T) {
 	go func() {
 		r, err := d.With("Content-Length", strconv.Itoa(len(data))).Try(context.WithoutCancel(t.Context()), "PUT", content, b)
 		if err != nil {
-			r = nil // the answer came while the body was still being sent, and the client gave up on it
+			r = nil // the server answered before the body was sent, and the client dropped the answer
 		}
 		first <- r
 	}()
