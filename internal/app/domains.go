@@ -92,6 +92,9 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
 		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
 		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,
+		Organization: content.StrangerBytes{
+			All: int64(c.StrangerOrganizationUnconfirmedGB) * 1_000_000_000, Network: int64(c.StrangerOrganizationNetworkUnconfirmedGB) * 1_000_000_000,
+		},
 		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
 	}})
 	a.Transfer = transferservice.New(transferservice.Options{
@@ -105,7 +108,8 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		UploadConfirmations: c.UploadConfirmationsDay,
 		Strangers: transfer.StrangerLimits{
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
-			MaxFiles: int32(c.StrangerMaxFiles),
+			MaxFiles:                 int32(c.StrangerMaxFiles),
+			OrganizationReservations: c.StrangerOrganizationReservations, OrganizationNetworkReservations: c.StrangerOrganizationNetworkReservations,
 		},
 		Links:      transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
 		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},

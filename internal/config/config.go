@@ -104,30 +104,36 @@ type Config struct {
 	LinkQuarantine           time.Duration `env:"LINK_QUARANTINE" default:"90d" doc:"Time for which only its former owner may take a vanity link that a mailbox or group has released."`
 	OrphanAge                time.Duration `env:"ORPHAN_AGE" default:"7d" min:"1h" doc:"Minimum age of stored bytes without a row before they are swept."`
 
-	UploadWindowMB               int    `env:"UPLOAD_WINDOW_MB" default:"64" min:"1" max:"100000" doc:"Volume that an upload reserves ahead of what has arrived, in MB."`
-	UploadMinimumRate            int    `env:"UPLOAD_MINIMUM_RATE" default:"1024" min:"0" max:"1000000000" doc:"Bytes a second that an upload must bring, averaged over a minute; 0: no minimum."`
-	Uploads                      int    `env:"UPLOADS" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
-	NetworkUploads               int    `env:"NETWORK_UPLOADS" default:"64" min:"1" max:"1000000" doc:"Parallel uploads of one client network on a replica."`
-	ReservationUploads           int    `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
-	StrangerUnconfirmedGB        int    `env:"STRANGER_UNCONFIRMED_GB" default:"50" min:"1" max:"1000000" doc:"Bytes in open reservations of strangers at one mailbox, in GB."`
-	StrangerNetworkUnconfirmedGB int    `env:"STRANGER_NETWORK_UNCONFIRMED_GB" default:"25" min:"1" max:"1000000" doc:"Bytes in open reservations of one client network at one mailbox, in GB."`
-	StrangerShare                int    `env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent of a mailbox's new transfers that one client network may take."`
-	StrangerReservations         int    `env:"STRANGER_RESERVATIONS" default:"200" min:"1" max:"10000" doc:"Open reservations of strangers at one mailbox."`
-	StrangerNetworkReservations  int    `env:"STRANGER_NETWORK_RESERVATIONS" default:"20" min:"1" max:"10000" doc:"Open reservations of one client network at one mailbox."`
-	StrangerMaxFiles             int    `env:"STRANGER_MAX_FILES" default:"1000" min:"1" max:"100000" doc:"Files of a stranger's reservation; a smaller limit of the mailbox or the organization wins."`
-	RateLimit                    bool   `group:"Limits" env:"RATE_LIMIT" default:"on" doc:"off: disables the general and address buckets, for load tests. The others stay."`
-	AddressBucket                Bucket `env:"ADDRESS_BUCKET" default:"600,10/s" doc:"New anonymous sessions and invalid tokens, per client address."`
-	UploadBucket                 Bucket `env:"UPLOAD_BUCKET" default:"1000,50/s" doc:"Upload calls, per reservation."`
-	DownloadBucket               Bucket `env:"DOWNLOAD_BUCKET" default:"200,10/s" doc:"Downloads, per session or delivery."`
-	NewTransferBucket            Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
-	UploadVolumeGB               int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
-	UploadConfirmationsDay       int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
-	RecipientsDay                int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
-	YoungRecipientsDay           int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
-	AvailableTTL                 []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`
-	DefaultTTL                   int    `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
-	AvatarMaxBytes               int    `env:"AVATAR_MAX_BYTES" default:"10485760" min:"1024" max:"1073741824" doc:"Maximum size of an uploaded picture, in bytes."`
-	AvatarMaxPixels              int    `env:"AVATAR_MAX_PIXELS" default:"50000000" min:"1024" max:"1000000000" doc:"Maximum number of pixels of an uploaded picture."`
+	UploadWindowMB               int `env:"UPLOAD_WINDOW_MB" default:"64" min:"1" max:"100000" doc:"Volume that an upload reserves ahead of what has arrived, in MB."`
+	UploadMinimumRate            int `env:"UPLOAD_MINIMUM_RATE" default:"1024" min:"0" max:"1000000000" doc:"Bytes a second that an upload must bring, averaged over a minute; 0: no minimum."`
+	Uploads                      int `env:"UPLOADS" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
+	NetworkUploads               int `env:"NETWORK_UPLOADS" default:"64" min:"1" max:"1000000" doc:"Parallel uploads of one client network on a replica."`
+	ReservationUploads           int `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
+	StrangerUnconfirmedGB        int `env:"STRANGER_UNCONFIRMED_GB" default:"50" min:"1" max:"1000000" doc:"Bytes in open reservations of strangers at one mailbox, in GB."`
+	StrangerNetworkUnconfirmedGB int `env:"STRANGER_NETWORK_UNCONFIRMED_GB" default:"25" min:"1" max:"1000000" doc:"Bytes in open reservations of one client network at one mailbox, in GB."`
+	StrangerShare                int `env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent of a mailbox's new transfers that one client network may take."`
+	StrangerReservations         int `env:"STRANGER_RESERVATIONS" default:"200" min:"1" max:"10000" doc:"Open reservations of strangers at one mailbox."`
+	StrangerNetworkReservations  int `env:"STRANGER_NETWORK_RESERVATIONS" default:"20" min:"1" max:"10000" doc:"Open reservations of one client network at one mailbox."`
+	StrangerMaxFiles             int `env:"STRANGER_MAX_FILES" default:"1000" min:"1" max:"100000" doc:"Files of a stranger's reservation; a smaller limit of the mailbox or the organization wins."`
+
+	StrangerOrganizationReservations         int `env:"STRANGER_ORGANIZATION_RESERVATIONS" default:"2000" min:"0" max:"1000000" doc:"Open reservations of strangers at all mailboxes of one organization; 0: no limit."`
+	StrangerOrganizationNetworkReservations  int `env:"STRANGER_ORGANIZATION_NETWORK_RESERVATIONS" default:"100" min:"0" max:"1000000" doc:"Open reservations of one client network at all mailboxes of one organization, or of all people without one; 0: no limit."`
+	StrangerOrganizationUnconfirmedGB        int `env:"STRANGER_ORGANIZATION_UNCONFIRMED_GB" default:"500" min:"0" max:"1000000" doc:"Bytes in open reservations of strangers at all mailboxes of one organization, in GB; 0: no limit."`
+	StrangerOrganizationNetworkUnconfirmedGB int `env:"STRANGER_ORGANIZATION_NETWORK_UNCONFIRMED_GB" default:"50" min:"0" max:"1000000" doc:"Bytes in open reservations of one client network at all mailboxes of one organization, or of all people without one, in GB; 0: no limit."`
+
+	RateLimit              bool   `group:"Limits" env:"RATE_LIMIT" default:"on" doc:"off: disables the general and address buckets, for load tests. The others stay."`
+	AddressBucket          Bucket `env:"ADDRESS_BUCKET" default:"600,10/s" doc:"New anonymous sessions and invalid tokens, per client address."`
+	UploadBucket           Bucket `env:"UPLOAD_BUCKET" default:"1000,50/s" doc:"Upload calls, per reservation."`
+	DownloadBucket         Bucket `env:"DOWNLOAD_BUCKET" default:"200,10/s" doc:"Downloads, per session or delivery."`
+	NewTransferBucket      Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
+	UploadVolumeGB         int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
+	UploadConfirmationsDay int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
+	RecipientsDay          int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
+	YoungRecipientsDay     int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
+	AvailableTTL           []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`
+	DefaultTTL             int    `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
+	AvatarMaxBytes         int    `env:"AVATAR_MAX_BYTES" default:"10485760" min:"1024" max:"1073741824" doc:"Maximum size of an uploaded picture, in bytes."`
+	AvatarMaxPixels        int    `env:"AVATAR_MAX_PIXELS" default:"50000000" min:"1024" max:"1000000000" doc:"Maximum number of pixels of an uploaded picture."`
 
 	ReservedLinks []string `env:"RESERVED_LINKS" default:"abuse,account,accounts,admin,administrator,api,auth,billing,contact,help,helpdesk,hostmaster,login,mail,mailer-daemon,nobody,no-reply,noc,official,operator,password,payment,postmaster,privacy,root,security,service,signin,signup,staff,support,system,webmaster,www" doc:"Vanity links that nobody may take, apart from consign mailbox create. Dots, hyphens and underscores in them do not matter. A value replaces the whole list."`
 }

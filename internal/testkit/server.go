@@ -126,6 +126,7 @@ func New(t testing.TB, options ...Option) *Server {
 		"CONSIGN_RATE_LIMIT": "off",
 		// The strangers of a test share a client network. Tests of what one network may take set the default again.
 		"CONSIGN_STRANGER_SHARE": "100", "CONSIGN_STRANGER_NETWORK_RESERVATIONS": "200",
+		"CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS": "2000",
 	}
 	for name, value := range s.env {
 		environment[name] = value

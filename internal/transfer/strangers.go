@@ -1,9 +1,13 @@
 package transfer
 
-// StrangerLimits bound what strangers may occupy at one mailbox: all of them together, and those of one client network.
+// StrangerLimits bound what strangers may occupy at one mailbox and at one organization: all of them together, and those of one
+// client network.
 type StrangerLimits struct {
 	NetworkShare        int   // percent of the bucket of new transfers that one client network may take
 	Reservations        int   // open reservations
 	NetworkReservations int   // open reservations of one client network
 	MaxFiles            int32 // objects of one reservation
+
+	OrganizationReservations        int // open reservations at all mailboxes of an organization; 0: no bound
+	OrganizationNetworkReservations int // the same of one client network, at all mailboxes that share the limits of an organization
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -15,10 +16,14 @@ type Limits struct {
 	RatePeriod              time.Duration // time over which the rate is averaged
 	UnconfirmedBytes        int64         // of strangers at one mailbox
 	NetworkUnconfirmedBytes int64         // of one client network at one mailbox
+	Organization            StrangerBytes // the same for all mailboxes of an organization
 	ReservationUploads      int           // parallel uploads to one reservation
 	NetworkUploads          int           // parallel uploads of one client network
 	Uploads                 int           // parallel uploads in this process
 }
+
+// StrangerBytes bound the unconfirmed bytes of strangers; 0: no bound.
+type StrangerBytes struct{ All, Network int64 }
 
 // writerLease is a writer's hold on an object with the volume that was reserved for it: only the writer of the highest epoch
 // may advance the object.
@@ -44,20 +49,9 @@ func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Up
 		return writerLease{}, transfer.ErrSubscriptionVolume
 	}
 	granted := min(want, room(u.StorageLimit, v.Storage, want), room(u.UploadLimit, v.Person, want), room(u.OrganizationLimit, v.Organization, want))
-	if u.Creator.IsZero() { // the lock on the owner's volume makes the sum exact
-		sum, err := tx.Unconfirmed(ctx, u.Owner, u.Client)
-		if err != nil {
+	if u.Creator.IsZero() {
+		if granted, err = s.boundStranger(ctx, tx, u, want, granted); err != nil {
 			return writerLease{}, err
-		}
-		granted = min(granted, s.limits.UnconfirmedBytes-(sum.All-want))
-		if granted <= 0 {
-			return writerLease{}, transfer.ErrMailboxUnconfirmed
-		}
-		if u.Client != "" {
-			granted = min(granted, s.limits.NetworkUnconfirmedBytes-(sum.Client-want))
-		}
-		if granted <= 0 {
-			return writerLease{}, transfer.ErrClientUnconfirmed
 		}
 	}
 	if granted < want {
@@ -67,6 +61,63 @@ func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Up
 	}
 	return writerLease{epoch: v.Epoch, granted: granted, month: month}, nil
 }
+
+var (
+	errOrganization       = transfer.ErrMailboxUnconfirmed.With("unfinished transfers to mailboxes of this organization hold as many bytes as they may; what arrived is kept, go on when others are confirmed or have expired")
+	errOrganizationClient = transfer.ErrClientUnconfirmed.With("unfinished transfers of your network to mailboxes of this organization hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
+)
+
+// boundStranger returns how many of the granted bytes a stranger's upload may reserve. want bytes are counted already.
+// Errors: transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed.
+func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, u postgres.Upload, want, granted int64) (int64, error) {
+	sum, err := tx.Unconfirmed(ctx, u)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range []struct {
+		applies     bool
+		limit, used int64
+		refusal     error
+	}{
+		{true, s.limits.UnconfirmedBytes, sum.Mailbox, transfer.ErrMailboxUnconfirmed},
+		{u.Client != "", s.limits.NetworkUnconfirmedBytes, sum.MailboxClient, transfer.ErrClientUnconfirmed},
+		{!u.Organization.IsZero() && s.limits.Organization.All > 0, s.limits.Organization.All, sum.Organization, errOrganization},
+		{u.Client != "" && s.limits.Organization.Network > 0, s.limits.Organization.Network, sum.OrganizationClient, errOrganizationClient},
+	} {
+		if !b.applies {
+			continue
+		}
+		if granted = min(granted, b.limit-(b.used-want)); granted <= 0 {
+			return 0, b.refusal
+		}
+	}
+	return granted, nil
+}
+
+// RecountStrangers corrects the sums of strangers' unconfirmed bytes. They change with the objects, so only an older version that runs
+// beside this one during an upgrade makes them wrong.
+func (s *Service) RecountStrangers(ctx context.Context) error {
+	var last id.Reservation
+	for total := 0; ; {
+		var wrong int
+		err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
+			last, wrong, err = tx.RecountStrangers(ctx, last, recountBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		total += wrong
+		if last.IsZero() {
+			if total > 0 {
+				s.log.Warn("sums of strangers' unconfirmed bytes were wrong and are corrected", "reservations", total)
+			}
+			return nil
+		}
+	}
+}
+
+const recountBatch = 100
 
 // room returns how many of want bytes fit under a limit. A negative limit is none.
 func room(limit int64, used *int64, want int64) int64 {

@@ -17,6 +17,7 @@ import (
 func behindProxy(options ...testkit.Option) []testkit.Option {
 	return append([]testkit.Option{
 		testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""), testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", ""),
+		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", ""),
 	}, options...)
 }
 
@@ -146,5 +147,43 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	}
 	if got := ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated); got.Value("maxFiles") != 10_000.0 {
 		t.Errorf("a member may attach %v files", got.Value("maxFiles"))
+	}
+}
+
+// TestAttackStrangersAtAnOrganization: a client network, and all of them together, have a number of open reservations at all mailboxes
+// of an organization that parallel requests do not exceed.
+func TestAttackStrangersAtAnOrganization(t *testing.T) {
+	t.Parallel()
+	s, _, _, _, _ := office(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
+		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", "4"))...)
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := map[string]int{}
+	for i := range 24 {
+		wait.Go(func() {
+			client, mailbox := fmt.Sprintf("192.0.2.%d", i%2), []string{"ann", "bob"}[i/2%2]
+			got := from(s, client).Post(s.Transfer+"/public/mailbox/"+mailbox, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if got.Status == http.StatusCreated {
+				made[client]++
+			} else if code := int(got.Number("error.code")); code != transfer.ErrMailboxBusy.Code && code != transfer.ErrClientBusy.Code {
+				t.Errorf("answered %d %d", got.Status, code)
+			}
+		})
+	}
+	wait.Wait()
+	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
+		t.Errorf("made %v", made)
+	}
+	eve := s.Transfer + "/public/mailbox/eve" // belongs to nobody's organization
+	for range 4 {
+		from(s, "192.0.2.5").Post(eve, nil).Want(http.StatusCreated)
+	}
+	if got := from(s, "192.0.2.5").Post(eve, nil).WantError(transfer.ErrClientBusy); !strings.Contains(got.Details(), "organization") {
+		t.Errorf("%s", got.Body)
+	}
+	for i := range 6 {
+		from(s, fmt.Sprintf("192.0.2.1%d", i)).Post(eve, nil).Want(http.StatusCreated)
 	}
 }

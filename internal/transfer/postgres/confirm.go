@@ -36,6 +36,8 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 		WITH closed AS (
 			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1, client = NULL WHERE uid = $2 AND state = 'open'
 			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash, fields
+		), stranger AS (
+			DELETE FROM transfer.stranger_reservations WHERE reservation = $2
 		), sums AS (
 			SELECT count(*) AS n, coalesce(sum(held), 0) AS bytes, left(string_agg(name, ' ' ORDER BY position), $9) AS names
 			FROM transfer.objects WHERE reservation = $2

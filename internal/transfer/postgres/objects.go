@@ -98,10 +98,10 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 		WITH gone AS (
 			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization`+gone+`
 		), parts AS (
-			SELECT g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
 			FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
 			UNION ALL
-			SELECT g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
 		), counted AS (
 			UPDATE transfer.reservations r SET object_count = r.object_count - t.n
 			FROM (SELECT reservation, count(*) AS n FROM gone GROUP BY reservation) t
@@ -112,8 +112,8 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 		), deleted AS (
 			DELETE FROM transfer.objects o USING gone g WHERE o.uid = g.uid
 		)
-		SELECT owner, organization, limits_organization, month, sum(held)::bigint AS held, sum(reserved)::bigint AS reserved
-		FROM parts GROUP BY owner, organization, limits_organization, month`, reservations, clientID, now)
+		SELECT reservation, owner, organization, limits_organization, month, sum(held)::bigint AS held, sum(reserved)::bigint AS reserved
+		FROM parts GROUP BY reservation, owner, organization, limits_organization, month`, reservations, clientID, now)
 	if err != nil {
 		return 0, err
 	}

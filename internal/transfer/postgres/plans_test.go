@@ -103,6 +103,9 @@ const crowd = `
 	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
 	FROM identity.persons p, identity.organizations o WHERE o.free;
+	INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
+	SELECT r.uid, r.owner, m.organization, r.limits_organization, p.name, r.expires_at FROM transfer.reservations r
+	JOIN identity.persons p ON p.uid = r.owner LEFT JOIN identity.memberships m ON m.person = r.owner AND p.name::int % 50 = 0;
 	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
 	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at, expires_at
 	FROM transfer.reservations;
@@ -136,7 +139,7 @@ func crowded(t *testing.T) *database.DB {
 func TestLookupsReadNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)
-	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "objects", "transfers", "deliveries"}
+	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "stranger_reservations", "objects", "transfers", "deliveries"}
 	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
 		var person, reservation, organization, sent, object, delivery uuid.UUID
 		if err := db.Pool.QueryRow(t.Context(), `
@@ -151,6 +154,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
 		ctx, r, p := t.Context(), id.Reservation{UUID: reservation}, id.Person{UUID: person}
+		strangers := Upload{Owner: p, Organization: sc.HostOrganization, LimitsOrganization: sc.HostOrganization, Client: "192.0.2.1"}
 		tr, o, key := id.Transfer{UUID: sent}, id.Object{UUID: object}, sha256.Sum256([]byte("key"+of.name))
 		for name, lookup := range map[string]func() error{
 			"mailbox by link": func() error { _, err := s.PublicMailbox(ctx, transfer.Key{Link: "box" + of.name}, sc); return err },
@@ -174,9 +178,12 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				_, err := s.HideDeliveriesOf(ctx, id.New[id.Person](), 100, time.Now())
 				return err
 			},
-			"unconfirmed bytes":       func() error { _, err := s.Unconfirmed(ctx, p, "192.0.2.1"); return err },
-			"strangers' reservations": func() error { _, err := s.LockStrangers(ctx, p, "192.0.2.1", time.Now()); return err },
-			"recipient":               func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
+			"unconfirmed bytes": func() error { _, err := s.Unconfirmed(ctx, strangers); return err },
+			"strangers' reservations": func() error {
+				_, err := s.LockStrangers(ctx, transfer.Reservation{Owner: p, Organization: strangers.Organization, LimitsOrganization: strangers.LimitsOrganization, Client: "192.0.2.1", CreatedAt: time.Now()}, true)
+				return err
+			},
+			"recipient": func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)

@@ -83,9 +83,9 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 				mime_type = CASE WHEN $5 THEN mime_type END
 			WHERE uid = $1
 		)
-		SELECT $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
+		SELECT $6::uuid AS reservation, $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
 		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0) c`,
-		u.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes)
+		u.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes, u.Reservation)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,8 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
 			WHERE $7 < 0 OR v.held + v.reserved < $7
 			RETURNING v.held + v.reserved - $5 AS used
+		), stranger AS (
+			UPDATE transfer.stranger_reservations SET bytes = bytes + $5 WHERE reservation = $12 AND (SELECT count(*) FROM organization) >= 0
 		), o AS (
 			UPDATE transfer.objects SET writer_epoch = writer_epoch + $9, lease_until = clock_timestamp() + $8::interval,
 				reserved = reserved + $5, reserved_month = $4
@@ -129,7 +131,7 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 		SELECT o.writer_epoch AS epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person,
 			(SELECT used FROM organization) AS organization
 		FROM o`,
-		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit)
+		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation)
 }
 
 // ReturnReserved gives back bytes that ReserveVolume reserved for the writer of a locked object.
@@ -137,28 +139,13 @@ func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month
 	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.objects SET reserved = reserved - $2 WHERE uid = $1`, u.UID, bytes); err != nil {
 		return err
 	}
-	return s.refund(ctx, []charge{{Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
+	return s.refund(ctx, []charge{{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
 }
 
 // LockWriter locks an object and reports whether the writer of an epoch still has the lease.
 func (s *Store) LockWriter(ctx context.Context, o id.Object, epoch int64) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE`, o, epoch)
 	return n == 1, err
-}
-
-// Unconfirmed are bytes that open reservations of strangers at a mailbox hold or have reserved.
-type Unconfirmed struct {
-	All    int64
-	Client int64 // of one client network
-}
-
-// Unconfirmed returns the unconfirmed bytes of strangers at a mailbox.
-func (s *Store) Unconfirmed(ctx context.Context, owner id.Person, client string) (Unconfirmed, error) {
-	return database.One[Unconfirmed](ctx, s.q, "sum unconfirmed bytes", nil, `
-		SELECT coalesce(sum(o.held + o.reserved), 0)::bigint AS all,
-			coalesce(sum(o.held + o.reserved) FILTER (WHERE r.client = $2), 0)::bigint AS client
-		FROM transfer.reservations r JOIN transfer.objects o ON o.reservation = r.uid
-		WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox'`, owner, client)
 }
 
 // Progress is the progress of a writer.
@@ -177,7 +164,7 @@ type Progress struct {
 
 // SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
 // the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
-// it. It locks the stored volume, then the person's volume, then the organization's, as refund does. Postgres does not define the
+// it. It locks the stored volume, then the person's volume, then the organization's, then the stranger's row, as refund does. Postgres does not define the
 // order of data-modifying CTEs, so each part counts the rows of the part before it, which must be complete for that.
 func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
@@ -203,7 +190,10 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject
 		), organization AS (
 			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
-			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0
+			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0 RETURNING v.subject
+		), stranger AS (
+			UPDATE transfer.stranger_reservations x SET bytes = greatest(x.bytes + o.added - o.released, 0)
+			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
 		)
 		SELECT count(*) FROM o`,
 		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32)
@@ -220,7 +210,7 @@ func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, e
 			WHERE n.uid = old.uid
 			RETURNING n.reservation, old.reserved, old.reserved_month
 		)
-		SELECT r.owner, r.organization, r.limits_organization, o.reserved_month AS month, 0 AS held, o.reserved
+		SELECT r.uid AS reservation, r.owner, r.organization, r.limits_organization, o.reserved_month AS month, 0 AS held, o.reserved
 		FROM o JOIN transfer.reservations r ON r.uid = o.reservation`, after)
 	if err != nil {
 		return 0, err

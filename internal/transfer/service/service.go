@@ -13,15 +13,16 @@
 //  1. The homes (LockHomes, an advisory lock): shared by writers of anything with a home host, exclusive for moves to
 //     another home host and for deletions.
 //  2. The groups of an organization (LockGroups, an advisory lock): before a group is added.
-//     Likewise the strangers of a mailbox (LockStrangers, an advisory lock): before a stranger's reservation is added.
+//     Likewise the strangers of an organization, of a client network there and of a mailbox (LockStrangers, advisory locks):
+//     before a stranger's reservation is added.
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).
 //  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden or is revoked.
 //     Then the sender's count of recipients (CountRecipients).
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
-//  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations. Every
-//     upload of the organization needs them, so they are locked after everything that takes long.
+//  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations, then the sums of
+//     strangers. Every upload of the organization needs them, so they are locked after everything that takes long.
 //  8. The feeds of persons (package events), in the order of their uids.
 //
 // Jobs that lock many rows skip rows that others have locked.
