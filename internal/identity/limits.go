@@ -29,6 +29,19 @@ const (
 	DeletedPersonRetention = 30 * 24 * time.Hour
 )
 
+// FactorDelays are the delays after the first, second, third … wrong second factor in a row. The last one repeats
+// (contract 3.2).
+var FactorDelays = []time.Duration{
+	0, 0, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute,
+	32 * time.Minute, time.Hour,
+}
+
+// FactorWarning is after how many wrong second factors in a row the person gets a mail, and then after as many again.
+const FactorWarning = 10
+
+// FactorRetention is how long wrong second factors are counted after the last one.
+const FactorRetention = 7 * 24 * time.Hour
+
 // Gigabyte is the unit of volumes, in bytes.
 const Gigabyte = 1_000_000_000
 

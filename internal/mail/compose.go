@@ -100,6 +100,7 @@ var compositions = map[string]func(c *composer){
 	MemberRemoved:       memberRemoved,
 	OrganizationDeleted: organizationDeleted,
 	FactorRequired:      factorRequired,
+	FactorGuesses:       factorGuesses,
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,
 	UploadConfirmation:  uploadConfirmation,

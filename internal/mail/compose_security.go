@@ -83,6 +83,13 @@ func factorRemoved(c *composer) {
 	changed(c)
 }
 
+func factorGuesses(c *composer) {
+	c.out.Subject = c.T("Wrong codes were entered for your account")
+	c.say(c.F("Ten wrong codes in a row were entered for the second factor of your account at %s. Further codes are accepted with growing delays.", c.product))
+	circumstances(c)
+	c.note(c.T("If it was not you, change your password at once and end all sessions."))
+}
+
 func changeUndone(c *composer) {
 	c.out.Subject = c.T("A change of your account was undone")
 	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended. The change and all later ones were undone.", c.product))

@@ -42,6 +42,8 @@ const (
 	OrganizationDeleted = "organization-deleted"
 	// FactorRequired tells a member that the organization requires a second factor: [organization]; link to the account page.
 	FactorRequired = "factor-required"
+	// FactorGuesses tells that ten wrong codes of a second factor were entered: at, [clientAddress].
+	FactorGuesses = "factor-guesses"
 	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]

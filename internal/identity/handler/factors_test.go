@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
@@ -114,4 +116,71 @@ func TestFactorMailLocale(t *testing.T) {
 	if m := s.Mail.Wait(t, "ann@example.com", "authentification", 1); strings.Contains(m.Subject, "added") {
 		t.Errorf("the subject is %q", m.Subject)
 	}
+}
+
+// TestAttackFactorGuesses: somebody who knows the password guesses codes. The delays grow, the owner gets a mail after ten
+// wrong codes, and a browser in which the owner has signed in before is not delayed.
+func TestAttackFactorGuesses(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	code := withTOTP(t, s, ann)
+	login := s.Identity + "/auth/login"
+	try := func(cookie, mfa, key string) *testkit.Response {
+		t.Helper()
+		return s.Stranger().As(mfa).With("Cookie", cookie).Post(login, credentials("ann@example.com", "totp", key))
+	}
+	first := signIn(s, "", "ann@example.com", testkit.Password).Want(http.StatusOK).String("token")
+	own := deviceOf(t, try("", first, code()).Want(http.StatusOK))
+	mfa := func() string {
+		return signIn(s, own, "ann@example.com", testkit.Password).Want(http.StatusOK).String("token")
+	}
+	guesses, mails := 0, func() int { return len(s.Mail.To("ann@example.com")) - 1 } // without the one of the signup
+	for _, delay := range identity.FactorDelays {
+		s.Clock.Advance(2 * time.Minute) // more than the buckets need
+		try("", mfa(), "000000").WantError(identity.ErrCredentials)
+		if guesses++; guesses < identity.FactorWarning && mails() > 0 {
+			t.Fatalf("a mail after %d wrong codes", guesses)
+		}
+		if delay <= 2*time.Minute {
+			continue
+		}
+		s.Clock.Advance(delay - time.Second)
+		refused := try("", mfa(), code()).WantError(fault.ErrOverloaded)
+		if after := refused.Header.Get("Retry-After"); after != "1" || !strings.Contains(refused.Details(), "too many wrong codes") {
+			t.Errorf("%d wrong codes: Retry-After %s, %s", guesses, after, refused.Details())
+		}
+	}
+	s.Mail.Wait(t, "ann@example.com", "Ten wrong codes", 1)
+	try(own, mfa(), code()).Want(http.StatusOK)
+	s.Clock.Advance(time.Minute)
+	try("", mfa(), code()).Want(http.StatusOK)
+	for range 3 { // a right code ends the count
+		s.Clock.Advance(time.Minute)
+		try("", mfa(), "000000").WantError(identity.ErrCredentials)
+	}
+	if mails() != 1 {
+		t.Errorf("%d mails", mails())
+	}
+}
+
+// TestFactorGuessesAfterReset: somebody who knows the password cannot keep the owner from a reset.
+func TestFactorGuessesAfterReset(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	code := withTOTP(t, s, ann)
+	login := s.Identity + "/auth/login"
+	eve := s.Stranger().As(signIn(s, "", "ann@example.com", testkit.Password).Want(http.StatusOK).String("token"))
+	for range 5 {
+		s.Clock.Advance(40 * time.Second)
+		eve.Post(login, credentials("ann@example.com", "totp", "000000")).WantError(identity.ErrCredentials)
+	}
+	if r := eve.Post(login, credentials("ann@example.com", "totp", code())).WantError(fault.ErrOverloaded); r.Header.Get("Retry-After") != "60" {
+		t.Errorf("headers are %v", r.Header)
+	}
+	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	mfa := s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK).String("token")
+	s.Stranger().As(mfa).Post(login, credentials("ann@example.com", "totp", code())).Want(http.StatusOK)
 }

@@ -43,6 +43,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	credentials.Device = device
 	var signedIn service.SignedIn
 	client := httpapi.Client(r.Context())
 	login := func() (failed bool, err error) {

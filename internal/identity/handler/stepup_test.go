@@ -121,6 +121,7 @@ func TestStepUpFactor(t *testing.T) {
 	if got := parallel(t, add, add, add, add); got[http.StatusCreated] != 1 {
 		t.Errorf("four parallel requests with one code: %v", got)
 	}
+	s.Clock.Advance(time.Minute) // the three that failed delay the next code
 	remove(ann, factor("totp", used)).WantError(identity.ErrVerificationFailed)
 	s.Clock.Advance(time.Minute)
 	ann.Refresh()

@@ -195,6 +195,7 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable time.Time) erro
 		{what: "expired reset keys", table: "reset_keys", due: "expires_at", before: now},
 		{what: "changes that can no longer be undone", table: "security_changes", due: "made_at", before: undoable},
 		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
+		{what: "old wrong second factors", table: "factor_tries", due: "forget_at", before: now},
 		{what: "expired verification keys", table: "addresses", due: "key_expires_at", before: now, change: forgetKey},
 		{what: "persons deleted long ago", table: "persons", due: "deleted_at", before: forget},
 	} {

@@ -263,7 +263,7 @@ func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a 
 		}
 		return err
 	}
-	use, err := s.checkFactor(ctx, s.store, caller.Person, secret.Type, key)
+	use, err := s.checkFactor(ctx, factorTry{by: caller, client: caller.Client, source: caller.Session.UUID, kind: secret.Type, code: key})
 	if err == nil {
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 			if err := tx.LockPerson(ctx, caller.Person); err != nil {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
@@ -44,7 +46,7 @@ func TestSecondFactor(t *testing.T) {
 			t.Error("two factors are not authLevel 2")
 		}
 		return err
-	}, identity.ErrCredentials, identity.ErrMFAToken)
+	}, identity.ErrCredentials, identity.ErrMFAToken, fault.ErrOverloaded)
 	k.clock.Advance(30 * time.Second)
 	if _, err := k.login("ann@example.com", "totp", code(), mfa); !errors.Is(err, identity.ErrMFAToken) {
 		t.Errorf("an mfa token was used twice: %v", err)
@@ -80,7 +82,8 @@ func TestRecoveryRace(t *testing.T) {
 		once(t, 10, func() error {
 			_, err := k.login("ann@example.com", "recovery", strings.ToLower(code), mfa)
 			return err
-		}, identity.ErrCredentials, identity.ErrMFAToken, identity.ErrFactorNotVerified)
+		}, identity.ErrCredentials, identity.ErrMFAToken, identity.ErrFactorNotVerified, fault.ErrOverloaded)
+		k.clock.Advance(2 * time.Minute) // the losers delay the next code
 	}
 	factors, err := k.store.Factors(t.Context(), ann.Person)
 	if err != nil || !slices.Equal(factors, []string{"totp"}) {
@@ -103,5 +106,41 @@ func TestReseal(t *testing.T) {
 	must(t, err)
 	if plain, err := testSealer(t, "n", "").Box("totp").Open(factor.Secret, factor.UID.UUID[:]); err != nil || !slices.Equal(plain, secret) {
 		t.Errorf("the secret does not open with the new key alone: %v", err)
+	}
+}
+
+// TestParallelGuesses: of parallel guesses at a second factor three are checked, then the delays begin.
+func TestParallelGuesses(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.totp(k.caller(k.person("ann@example.com")).Person)
+	mfa, err := k.login("ann@example.com", "bcrypt", password, "")
+	must(t, err)
+	var checked atomic.Int64
+	race(t, parallel, func() error {
+		_, err := k.login("ann@example.com", "totp", "000000", mfa)
+		if errors.Is(err, identity.ErrCredentials) {
+			checked.Add(1)
+		}
+		return err
+	}, identity.ErrCredentials, fault.ErrOverloaded)
+	if n := checked.Load(); n != 3 {
+		t.Errorf("%d guesses were checked", n)
+	}
+	k.clock.Advance(8 * 24 * time.Hour) // the count is forgotten, also before the job deletes it
+	if mfa, err = k.login("ann@example.com", "bcrypt", password, ""); err == nil {
+		for range 3 {
+			if _, err := k.login("ann@example.com", "totp", "000000", mfa); !errors.Is(err, identity.ErrCredentials) {
+				t.Errorf("a guess after a week: %v", err)
+			}
+		}
+	}
+	must(t, err)
+	k.clock.Advance(8 * 24 * time.Hour)
+	must(t, k.Clean(t.Context()))
+	var left int
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM identity.factor_tries`).Scan(&left))
+	if left != 0 {
+		t.Errorf("%d old counts are left", left)
 	}
 }

@@ -24,6 +24,7 @@ type Credentials struct {
 
 	MFA     *token.Caller     // second step: the mfa token of the first step; nil: none, or an invalid one
 	Devices []identity.Device // of the device cookie
+	Device  id.Device         // the known one of the person with the address; zero: none
 }
 
 // Check validates credentials and normalizes the address, which is the key of the login bucket.
@@ -163,7 +164,7 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 	if !login.ServedBy(c.Host.Organization) {
 		return SignedIn{}, &identity.WrongHost{Host: login.Host}
 	}
-	use, err := s.checkFactor(ctx, s.store, person, in.Type, in.Key)
+	use, err := s.checkFactor(ctx, factorTry{by: *in.MFA, client: c, source: factorSource(*in.MFA, in.Device), kind: in.Type, code: in.Key})
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -196,29 +197,6 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 		return SignedIn{}, describe("log in with second factor", err)
 	}
 	return s.signedIn(ctx, session)
-}
-
-// checkFactor compares a code with a person's authenticator. use consumes the code; run it in the transaction of the
-// login. Only use decides between parallel logins with the same code.
-// Errors: identity.ErrCredentials, identity.ErrFactorNotVerified.
-func (s *Service) checkFactor(ctx context.Context, store *postgres.Store, p id.Person, kind, code string) (use func(context.Context, *postgres.Store) error, err error) {
-	factor, err := store.Factor(ctx, p, kind)
-	if err != nil {
-		return nil, err
-	}
-	if kind == credential.TypeRecovery {
-		hash := credential.HashRecoveryCode(factor.Salt, code)
-		return func(ctx context.Context, tx *postgres.Store) error { return tx.UseRecoveryCode(ctx, factor.UID, hash) }, nil
-	}
-	secret, err := s.secrets.Open(factor.Secret, factor.UID.UUID[:])
-	if err != nil {
-		return nil, describe("open TOTP secret", err)
-	}
-	step, ok := credential.TOTPStep(secret, code, s.now())
-	if !ok {
-		return nil, identity.ErrCredentials
-	}
-	return func(ctx context.Context, tx *postgres.Store) error { return tx.UseStep(ctx, factor.UID, step) }, nil
 }
 
 // newSession is the input of beginSession.

@@ -60,7 +60,9 @@ func (s *Service) stepUp(ctx context.Context, caller token.Caller, p Proof) (use
 	case p.Factor.Type != credential.TypeTOTP && p.Factor.Type != credential.TypeRecovery:
 		return nil, errFactorType
 	}
-	consume, err := s.checkFactor(ctx, s.store, caller.Person, p.Factor.Type, p.Factor.Key)
+	consume, err := s.checkFactor(ctx, factorTry{
+		by: caller, client: caller.Client, source: caller.Session.UUID, kind: p.Factor.Type, code: p.Factor.Key,
+	})
 	if err != nil {
 		return nil, factorError(err)
 	}
