@@ -123,7 +123,8 @@ func (k Key) Check() error {
 	return nil
 }
 
-// Begin is the check that each method of a Store begins with. Errors: ErrKey, that of an ended ctx.
+// Begin is the check that each method of a Store begins with.
+// Errors: ErrKey, that of an ended ctx.
 func Begin(ctx context.Context, key Key) error {
 	if err := key.Check(); err != nil {
 		return err

@@ -2,7 +2,8 @@ package blob
 
 import "fmt"
 
-// AppendFinished implements Store.Append for an object that is finished with size bytes. Errors: ErrGap, ErrFinished.
+// AppendFinished implements Store.Append for an object that is finished with size bytes.
+// Errors: ErrGap, ErrFinished.
 func AppendFinished(key Key, offset, size int64) (Writer, error) {
 	switch {
 	case offset == size:
@@ -20,7 +21,8 @@ type finishedWriter struct {
 	size int64
 }
 
-// Write refuses any byte. Errors: ErrFinished.
+// Write refuses any byte.
+// Errors: ErrFinished.
 func (w *finishedWriter) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil

@@ -98,7 +98,8 @@ func position(ctx context.Context, q database.Querier, person id.Person) (int64,
 		SELECT coalesce(max(last_id), 0) FROM event_feeds WHERE person = $1`, person)
 }
 
-// after returns a person's next events, at most pageSize, in the order of their numbers. Errors: errReading.
+// after returns a person's next events, at most pageSize, in the order of their numbers.
+// Errors: errReading.
 func after(ctx context.Context, q database.Querier, person id.Person, cursor int64) ([]record, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

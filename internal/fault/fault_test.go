@@ -15,12 +15,12 @@ import (
 // TestProblemsAreBounded: of thousands of invalid entries, the first MaxProblems are named.
 func TestProblemsAreBounded(t *testing.T) {
 	t.Parallel()
-	var p fault.Problems
+	var problems fault.Problems
 	for i := range 1000 {
-		p.Add(strconv.Itoa(i), "is wrong")
+		problems.Add(strconv.Itoa(i), "is wrong")
 	}
-	if len(p) != fault.MaxProblems || p[0] != "0: is wrong" {
-		t.Errorf("%d details, the first %q", len(p), p[0])
+	if len(problems) != fault.MaxProblems || problems[0] != "0: is wrong" {
+		t.Errorf("%d details, the first %q", len(problems), problems[0])
 	}
 }
 

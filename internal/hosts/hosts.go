@@ -22,7 +22,8 @@ type Host struct {
 	Own          bool            // the requested name is the organization's own, active or inactive; false when the free organization is the fallback
 }
 
-// Load returns the host of a lower-case name without port. Errors: fault.ErrNotFound when the name belongs to no organization and
+// Load returns the host of a lower-case name without port.
+// Errors: fault.ErrNotFound when the name belongs to no organization and
 // there is no free one.
 type Load func(ctx context.Context, name string) (Host, error)
 
@@ -50,7 +51,8 @@ func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time)
 }
 
 // Resolve returns the host of hostname. It ignores a port, upper case and a final dot. For a string that cannot be a hostname it calls
-// load with "". Errors: those of load; fault.ErrNotFound when the name selects no organization.
+// load with "".
+// Errors: those of load; fault.ErrNotFound when the name selects no organization.
 func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
 	name := Normalize(hostname)
 	if !plausible(name) {

@@ -89,7 +89,8 @@ func AcceptsGzip(r *http.Request) bool {
 }
 
 // CheckAccept returns an error unless the request's Accept header allows one of the media types a route produces; nil stands for
-// application/json. Errors: fault.ErrNotAcceptable.
+// application/json.
+// Errors: fault.ErrNotAcceptable.
 func CheckAccept(r *http.Request, produces []string) error {
 	if len(r.Header["Accept"]) == 0 {
 		return nil

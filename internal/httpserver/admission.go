@@ -43,20 +43,20 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 
 // sessionKey returns the identifier of an authenticated caller in buckets, which the specifications call the session id; "" for
 // an anonymous one.
-func sessionKey(c token.Caller) string {
+func sessionKey(caller token.Caller) string {
 	switch {
-	case c.Anonymous():
+	case caller.Anonymous():
 		return ""
-	case c.Kind == token.KindReservation:
-		return c.Reservation.String()
-	case c.Kind == token.KindDownload:
-		return c.Delivery.String()
-	case !c.Session.IsZero():
-		return c.Session.String()
-	case !c.Person.IsZero():
-		return c.Person.String()
+	case caller.Kind == token.KindReservation:
+		return caller.Reservation.String()
+	case caller.Kind == token.KindDownload:
+		return caller.Delivery.String()
+	case !caller.Session.IsZero():
+		return caller.Session.String()
+	case !caller.Person.IsZero():
+		return caller.Person.String()
 	}
-	return c.JTI.String()
+	return caller.JTI.String()
 }
 
 // isInvalidToken reports whether err means that a token was sent and is not valid.

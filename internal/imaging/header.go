@@ -77,7 +77,8 @@ func (f format) refusal(err error) error {
 	return ErrDamaged.because(err, "")
 }
 
-// readHeader detects the format and reads the header. Errors: *Refusal, and errors of the source.
+// readHeader detects the format and reads the header.
+// Errors: *Refusal, and errors of the source.
 func readHeader(in *input) (header, error) {
 	if err := in.rewind(); err != nil {
 		return header{}, err

@@ -45,7 +45,8 @@ func acquire(ctx context.Context, path string, how lockMode) (*lock, error) {
 	}
 }
 
-// tryExclusive takes the lock if it is free. Errors: errLocked.
+// tryExclusive takes the lock if it is free.
+// Errors: errLocked.
 func tryExclusive(path string) (*lock, error) {
 	f, err := openLock(path)
 	if err != nil {

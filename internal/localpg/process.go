@@ -58,7 +58,8 @@ func (c *Cluster) ensureRunning(ctx context.Context) error {
 	}
 }
 
-// answer connects once. Errors: errNotReady if no server runs or it does not accept connections yet.
+// answer connects once.
+// Errors: errNotReady if no server runs or it does not accept connections yet.
 func (c *Cluster) answer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

@@ -56,7 +56,8 @@ func NewSized[K comparable, V any](ttl time.Duration, entries int, now func() ti
 	return &Cache[K, V]{ttl: ttl, maxEntries: entries, now: now, changes: func() uint64 { return 0 }, entries: map[K]entry[V]{}}
 }
 
-// Get returns the copy of key, or else the result of load, which it stores. Errors: those of load, which are not stored.
+// Get returns the copy of key, or else the result of load, which it stores.
+// Errors: those of load, which are not stored.
 func (c *Cache[K, V]) Get(key K, load func() (V, error)) (V, error) {
 	value, stamp, ok := c.Lookup(key)
 	if ok {

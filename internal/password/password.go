@@ -49,7 +49,8 @@ func New(cost, parallel int) (*Hasher, error) {
 	return &Hasher{cost: cost, semaphore: ratelimit.NewSemaphore(parallel), dummy: dummyHash(cost)}, nil
 }
 
-// Hash returns the bcrypt hash of password. Errors: ErrTooLong, ErrBusy, the error of ctx when it ends before a slot is free.
+// Hash returns the bcrypt hash of password.
+// Errors: ErrTooLong, ErrBusy, the error of ctx when it ends before a slot is free.
 func (h *Hasher) Hash(ctx context.Context, password string) ([]byte, error) {
 	if len(password) > MaxLength {
 		return nil, ErrTooLong
@@ -67,7 +68,8 @@ func (h *Hasher) Hash(ctx context.Context, password string) ([]byte, error) {
 }
 
 // Compare reports whether hash is the hash of password. It takes equally long for a nil hash (no such person, or no
-// password set) and for a password that is too long; neither ever matches. Errors: ErrBusy, the error of ctx when it ends
+// password set) and for a password that is too long; neither ever matches.
+// Errors: ErrBusy, the error of ctx when it ends
 // before a slot is free.
 func (h *Hasher) Compare(ctx context.Context, hash []byte, password string) (bool, error) {
 	possible := len(hash) > 0 && len(password) <= MaxLength
@@ -95,7 +97,8 @@ func (h *Hasher) Outdated(hash []byte) bool {
 	return err != nil || cost != h.cost
 }
 
-// acquire waits for a slot. Errors: ErrBusy, the error of ctx when it ends first.
+// acquire waits for a slot.
+// Errors: ErrBusy, the error of ctx when it ends first.
 func (h *Hasher) acquire(ctx context.Context) (release func(), err error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, maxWait, ErrBusy)
 	defer cancel()

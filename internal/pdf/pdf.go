@@ -115,7 +115,8 @@ func (r *Renderer) Missing(text string) []rune {
 	return missing
 }
 
-// Render returns the PDF file of doc. Errors: ErrNoTitle, ErrNoDate, ErrEncoding, *GlyphError, and the error of ctx when
+// Render returns the PDF file of doc.
+// Errors: ErrNoTitle, ErrNoDate, ErrEncoding, *GlyphError, and the error of ctx when
 // it ends while waiting for the semaphore.
 func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	switch {

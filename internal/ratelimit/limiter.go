@@ -64,7 +64,8 @@ func NewLimiter(store Store, enabled bool, log *slog.Logger) *Limiter {
 	return &Limiter{store: store, enabled: enabled}
 }
 
-// Take takes a token of identifier's bucket of kind b. A refusal is a Result, not an error. Errors: those of the store.
+// Take takes a token of identifier's bucket of kind b. A refusal is a Result, not an error.
+// Errors: those of the store.
 func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result, error) {
 	if !l.enabled && !b.Essential {
 		return Result{Allowed: true}, nil
@@ -85,7 +86,8 @@ type Part struct {
 	Identifier string
 }
 
-// TakeAll takes a token of every part or of none. refused is the part that has no room, or nil. Errors: those of the store.
+// TakeAll takes a token of every part or of none. refused is the part that has no room, or nil.
+// Errors: those of the store.
 func (l *Limiter) TakeAll(ctx context.Context, parts ...Part) (refused *Part, r Result, err error) {
 	var asks []Ask
 	var counted []int
@@ -127,7 +129,8 @@ func (l *Limiter) Refusals() map[string]int64 {
 	return all
 }
 
-// Return returns the token of an earlier Take to its bucket. Errors: those of the store.
+// Return returns the token of an earlier Take to its bucket.
+// Errors: those of the store.
 func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error {
 	if !l.enabled && !b.Essential {
 		return nil

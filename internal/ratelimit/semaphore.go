@@ -17,7 +17,8 @@ func NewSemaphore(n int) *Semaphore {
 	return &Semaphore{clients: NewClientCap(n), slots: make(chan struct{}, n)}
 }
 
-// Acquire waits for a slot. The caller must call release exactly once, unless Acquire fails. Errors: the cause of ctx when
+// Acquire waits for a slot. The caller must call release exactly once, unless Acquire fails.
+// Errors: the cause of ctx when
 // it ends first.
 func (s *Semaphore) Acquire(ctx context.Context) (release func(), err error) {
 	releaseClient, err := s.clients.Acquire(ctx)
@@ -63,7 +64,8 @@ func NewClientCap(n int) *ClientCap {
 }
 
 // Acquire waits until the client of ctx (WithClient) holds less than its cap. The caller must call release exactly once,
-// unless Acquire fails. Errors: the cause of ctx when it ends first.
+// unless Acquire fails.
+// Errors: the cause of ctx when it ends first.
 func (c *ClientCap) Acquire(ctx context.Context) (release func(), err error) {
 	network := Network(ClientFrom(ctx))
 	if !network.IsValid() {

@@ -49,7 +49,8 @@ type root struct {
 	id  [keyIDLength]byte
 }
 
-// New returns a Sealer. secret seals and opens. previous, which may be empty, only opens and checks. Errors: when a key is
+// New returns a Sealer. secret seals and opens. previous, which may be empty, only opens and checks.
+// Errors: when a key is
 // shorter than MinSecret.
 func New(secret, previous []byte) (*Sealer, error) {
 	secrets := [][]byte{secret}
@@ -122,7 +123,8 @@ func (b Box) Seal(plain, aad []byte) []byte {
 	return k.aead.Seal(out, out[header:], plain, bind(out[:header], aad))
 }
 
-// Open decrypts a value that Seal returned under the current or the previous secret key. Errors: ErrOpen.
+// Open decrypts a value that Seal returned under the current or the previous secret key.
+// Errors: ErrOpen.
 func (b Box) Open(sealed, aad []byte) ([]byte, error) {
 	if len(sealed) < header+nonceLength+tagLength || sealed[0] != version {
 		return nil, ErrOpen

@@ -163,7 +163,8 @@ func (w *wire) person(c Claims) {
 
 var errClaims = errors.New("claims contradict the kind of the token")
 
-// caller returns the Caller of the claims. Errors: when a claim is malformed or the claims contradict the kind.
+// caller returns the Caller of the claims.
+// Errors: when a claim is malformed or the claims contradict the kind.
 func (p *payload) caller() (Caller, error) {
 	jti, err := id.Parse[id.Token](p.JTI)
 	if err != nil {

@@ -42,7 +42,8 @@ func (i *Issuer) Lifetimes() Lifetimes { return i.lifetimes }
 func (i *Issuer) URL() string { return i.issuer }
 
 // Issue returns a signed token of the kind (ES256, RFC 7518). It fills in JTI, IssuedAt, ExpiresAt and AuthTime where c
-// leaves them zero. An ID token of authLevel 0 gets the lifetime of a signup token. Errors: for an unknown kind, claims
+// leaves them zero. An ID token of authLevel 0 gets the lifetime of a signup token.
+// Errors: for an unknown kind, claims
 // that contradict the kind, or no usable key while the database is unavailable.
 func (i *Issuer) Issue(ctx context.Context, kind Kind, c Claims) (raw string, err error) {
 	if kind.audience() == nil {

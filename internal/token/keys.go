@@ -194,7 +194,8 @@ func (r *KeyRing) lagging() bool {
 	return r.listener != nil && !r.listener.ConfirmedWithin(confirmLimit) && time.Since(*r.loadedAt.Load()) > laggingPause
 }
 
-// verifier returns the public key for tokens of the purpose with this kid. Errors: ErrInvalid when the key is unknown,
+// verifier returns the public key for tokens of the purpose with this kid.
+// Errors: ErrInvalid when the key is unknown,
 // expired, revoked or of another purpose, or another error when the database did not answer.
 func (r *KeyRing) verifier(ctx context.Context, kid string, p purpose) (*ecdsa.PublicKey, error) {
 	k := (*r.keys.Load())[kid]

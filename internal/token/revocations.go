@@ -127,7 +127,8 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 }
 
 // Ended reports whether the caller's access token was revoked. It returns false for other kinds, which the domains check.
-// While the listener is not confirmed it takes one statement. Errors: when the database did not answer.
+// While the listener is not confirmed it takes one statement.
+// Errors: when the database did not answer.
 func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 	if c.Kind != KindAccess {
 		return false, nil

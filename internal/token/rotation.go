@@ -46,8 +46,8 @@ func (r *KeyRing) Ensure(ctx context.Context) error {
 	return nil
 }
 
-// Rotate publishes a new key for all kinds but uid tokens and returns it. The key starts signing after the Lead. Errors:
-// when a usable key cannot be decrypted, because servers with another secret key could not decrypt the new key either and
+// Rotate publishes a new key for all kinds but uid tokens and returns it. The key starts signing after the Lead.
+// Errors: when a usable key cannot be decrypted, because servers with another secret key could not decrypt the new key either and
 // would not start again.
 func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 	var k Key
@@ -69,7 +69,8 @@ func (r *KeyRing) Rotate(ctx context.Context) (Key, error) {
 }
 
 // Revoke voids a key and every token it signed, on all replicas, irrevocably. If it was the signing key, the same
-// transaction makes another key sign. Revoking twice is not an error. Errors: ErrUnknownKey.
+// transaction makes another key sign. Revoking twice is not an error.
+// Errors: ErrUnknownKey.
 func (r *KeyRing) Revoke(ctx context.Context, kid string) error {
 	err := r.change(ctx, func(tx database.Tx) (string, error) {
 		err := database.Changed(ctx, tx, "void signing key", ErrUnknownKey, `

@@ -166,7 +166,8 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	return c, a.permit(c)
 }
 
-// permit applies the rules about authLevel and second factor. Errors: ErrUnverified, ErrFactorRequired.
+// permit applies the rules about authLevel and second factor.
+// Errors: ErrUnverified, ErrFactorRequired.
 func (a Auth) permit(c Caller) error {
 	leveled := c.Kind == KindAccess && a&unverified == 0 || c.Kind == KindID && a&verified != 0
 	if leveled && c.AuthLevel < 1 {

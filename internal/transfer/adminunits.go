@@ -20,35 +20,36 @@ func (p Protection) Rank() int {
 	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)
 }
 
-// Check checks the settings. Errors: fault.ErrInvalid with one detail per problem.
+// Check checks the settings.
+// Errors: fault.ErrInvalid with one detail per problem.
 func (u Adminunit) Check() error {
-	var p fault.Problems
+	var problems fault.Problems
 	within := func(member string, value, most int64) {
 		if value < 1 || value > most {
-			p.Add(member, fmt.Sprintf("must be from 1 to %d", most))
+			problems.Add(member, fmt.Sprintf("must be from 1 to %d", most))
 		}
 	}
 	if len(u.AvailableTTL) == 0 || len(u.AvailableTTL) > maxTTLs {
-		p.Add("availableTtl", fmt.Sprintf("must have 1 to %d entries", maxTTLs))
+		problems.Add("availableTtl", fmt.Sprintf("must have 1 to %d entries", maxTTLs))
 	}
 	for i, days := range u.AvailableTTL {
 		if days < 1 || days > maxTTL {
-			p.Add("availableTtl", fmt.Sprintf("must hold days from 1 to %d", maxTTL))
+			problems.Add("availableTtl", fmt.Sprintf("must hold days from 1 to %d", maxTTL))
 			break
 		}
 		if slices.Contains(u.AvailableTTL[:i], days) {
-			p.Add("availableTtl", fmt.Sprintf("holds %d twice", days))
+			problems.Add("availableTtl", fmt.Sprintf("holds %d twice", days))
 			break
 		}
 	}
 	if !slices.Contains(u.AvailableTTL, u.DefaultTTL) {
-		p.Add("defaultTtl", "must be one of availableTtl")
+		problems.Add("defaultTtl", "must be one of availableTtl")
 	}
 	if u.ProtectionLevel.Rank() < 0 {
-		p.Add("protectionLevel", "must be none, password or recipientAuthentication")
+		problems.Add("protectionLevel", "must be none, password or recipientAuthentication")
 	}
 	within("maxFiles", int64(u.MaxFiles), maxUnitFiles)
 	within("maxFileSizeMb", u.MaxFileSizeMB, maxUnitFileMB)
 	within("maxRecipients", int64(u.MaxRecipients), maxUnitRecipients)
-	return p.Err()
+	return problems.Err()
 }

@@ -13,7 +13,8 @@ var vanityLink = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]+[a-z0-9]$`)
 
 func isVanityLink(s string) bool { return len(s) <= maxVanityLink && vanityLink.MatchString(s) }
 
-// ParseKey parses the key of a public mailbox or group. Errors: ErrKeyInvalid when it is neither a uid nor a possible vanity
+// ParseKey parses the key of a public mailbox or group.
+// Errors: ErrKeyInvalid when it is neither a uid nor a possible vanity
 // link.
 func ParseKey(s string) (Key, error) {
 	if u, ok := uidForm(s); ok {

@@ -123,7 +123,8 @@ func (v *Volume) report(s State) {
 	}
 }
 
-// room measures the volume. Errors: blob.ErrFull below the floor.
+// room measures the volume.
+// Errors: blob.ErrFull below the floor.
 func (v *Volume) room() error {
 	if s := v.Measure(); s.Low() {
 		return fmt.Errorf("%w: %d bytes free, CONSIGN_STORAGE_FLOOR keeps %d", blob.ErrFull, s.Free, s.Floor)

@@ -33,7 +33,8 @@ func authenticatorFrom(a identity.Authenticator) authenticatorResponse {
 	}
 }
 
-// authenticatorUID parses the path parameter uid. Errors: identity.ErrAuthenticatorNotFound when it is not a uid.
+// authenticatorUID parses the path parameter uid.
+// Errors: identity.ErrAuthenticatorNotFound when it is not a uid.
 func authenticatorUID(r *http.Request) (id.Authenticator, error) {
 	a, err := id.Parse[id.Authenticator](httpapi.Param(r, "uid"))
 	if err != nil {

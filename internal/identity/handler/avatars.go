@@ -111,7 +111,8 @@ func avatarHeight(r *http.Request) (int, error) {
 }
 
 // receivePicture writes an uploaded picture to a temporary file. A picture that waits for the semaphore of package
-// imaging therefore uses no memory. done deletes the file. Errors: fault.ErrUnsupported, fault.ErrTooLarge,
+// imaging therefore uses no memory. done deletes the file.
+// Errors: fault.ErrUnsupported, fault.ErrTooLarge,
 // identity.ErrPictureNotTaken.
 func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

@@ -79,7 +79,8 @@ func (h *Handler) deleteMember(w http.ResponseWriter, r *http.Request) error {
 }
 
 // memberUIDs parses the organization and the person of the path. A person that is not a uid becomes the zero uid: the
-// service checks the caller's rights first and then does not find it. Errors: identity.ErrOrganizationNotFound.
+// service checks the caller's rights first and then does not find it.
+// Errors: identity.ErrOrganizationNotFound.
 func memberUIDs(r *http.Request) (o id.Organization, p id.Person, err error) {
 	if o, err = organizationUID(r); err != nil {
 		return o, p, err

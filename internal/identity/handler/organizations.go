@@ -182,7 +182,8 @@ func (h *Handler) ownOrganization(r *http.Request) (identity.OrganizationDetails
 	return h.service.Organization(r.Context(), caller(r), o)
 }
 
-// organizationUID parses the path parameter uid. Errors: identity.ErrOrganizationNotFound when it is not a uid.
+// organizationUID parses the path parameter uid.
+// Errors: identity.ErrOrganizationNotFound when it is not a uid.
 func organizationUID(r *http.Request) (id.Organization, error) {
 	o, err := id.Parse[id.Organization](httpapi.Param(r, "uid"))
 	if err != nil {

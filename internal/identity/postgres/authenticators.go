@@ -16,7 +16,8 @@ type Factor struct {
 	Salt   []byte // salt of the recovery codes
 }
 
-// Factor returns a person's verified authenticator of a type. Errors: identity.ErrFactorNotVerified.
+// Factor returns a person's verified authenticator of a type.
+// Errors: identity.ErrFactorNotVerified.
 func (s *Store) Factor(ctx context.Context, p id.Person, kind string) (Factor, error) {
 	return database.One[Factor](ctx, s.q, "read factor", identity.ErrFactorNotVerified, `
 		SELECT uid, secret, salt FROM identity.authenticators WHERE person = $1 AND type = $2 AND verified`, p, kind)
@@ -29,7 +30,8 @@ func (s *Store) Factors(ctx context.Context, p id.Person) ([]string, error) {
 		             WHERE person = $1 AND verified AND type <> 'bcrypt' ORDER BY type DESC)`, p)
 }
 
-// UseStep accepts a TOTP step unless this or a later step was accepted before. Errors: identity.ErrCredentials.
+// UseStep accepts a TOTP step unless this or a later step was accepted before.
+// Errors: identity.ErrCredentials.
 func (s *Store) UseStep(ctx context.Context, a id.Authenticator, step int64) error {
 	return database.Changed(ctx, s.q, "use TOTP step", identity.ErrCredentials, `
 		UPDATE identity.authenticators SET last_step = $2 WHERE uid = $1 AND type = 'totp' AND (last_step IS NULL OR last_step < $2)`,
@@ -37,7 +39,8 @@ func (s *Store) UseStep(ctx context.Context, a id.Authenticator, step int64) err
 }
 
 // UseRecoveryCode deletes a recovery code, also from what an undone change would restore. With the last code it deletes the
-// authenticator. Call it with the person locked. Errors: identity.ErrCredentials.
+// authenticator. Call it with the person locked.
+// Errors: identity.ErrCredentials.
 func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []byte) error {
 	if err := database.Changed(ctx, s.q, "use recovery code", identity.ErrCredentials, `
 		DELETE FROM identity.recovery_codes WHERE authenticator = $1 AND hash = $2`, a, hash); err != nil {
@@ -52,7 +55,8 @@ func (s *Store) UseRecoveryCode(ctx context.Context, a id.Authenticator, hash []
 	return err
 }
 
-// PasswordHash returns the hash of a person's password. Errors: identity.ErrAuthenticatorNotFound.
+// PasswordHash returns the hash of a person's password.
+// Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) PasswordHash(ctx context.Context, p id.Person) ([]byte, error) {
 	return database.Scalar[[]byte](ctx, s.q, "read password hash", identity.ErrAuthenticatorNotFound, `
 		SELECT secret FROM identity.authenticators WHERE person = $1 AND type = 'bcrypt'`, p)
@@ -77,7 +81,8 @@ func (s *Store) Authenticators(ctx context.Context, p id.Person) ([]identity.Aut
 		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.verified ORDER BY a.registered_at, a.uid`, p)
 }
 
-// Authenticator returns one of a person's authenticators, verified or not. Errors: identity.ErrAuthenticatorNotFound.
+// Authenticator returns one of a person's authenticators, verified or not.
+// Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) Authenticator(ctx context.Context, p id.Person, a id.Authenticator) (identity.Authenticator, error) {
 	return database.One[identity.Authenticator](ctx, s.q, "read authenticator", identity.ErrAuthenticatorNotFound, `
 		SELECT `+authenticatorColumns+` WHERE a.person = $1 AND a.uid = $2`, p, a)
@@ -91,8 +96,8 @@ type Registrant struct {
 	HasTOTP       bool       // verified
 }
 
-// Registrant returns the facts that decide whether a person may register an authenticator. Errors:
-// identity.ErrPersonNotFound.
+// Registrant returns the facts that decide whether a person may register an authenticator.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Registrant(ctx context.Context, p id.Person) (Registrant, error) {
 	return database.One[Registrant](ctx, s.q, "read registrant", identity.ErrPersonNotFound, `
 		SELECT p.federated_issuer IS NOT NULL AS federated, p.email_proved_at, coalesce(e.address, '') AS email,
@@ -110,7 +115,8 @@ type Secret struct {
 	Salt     []byte // salt of the recovery codes
 }
 
-// Secret returns the secret of one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
+// Secret returns the secret of one of a person's authenticators.
+// Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) Secret(ctx context.Context, p id.Person, a id.Authenticator) (Secret, error) {
 	return database.One[Secret](ctx, s.q, "read secret", identity.ErrAuthenticatorNotFound, `
 		SELECT type, verified, secret, salt FROM identity.authenticators WHERE person = $1 AND uid = $2`, p, a)
@@ -129,7 +135,8 @@ func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator,
 	return err
 }
 
-// VerifyTOTP marks a TOTP authenticator verified and the step of its code used. Errors: identity.ErrVerificationFailed
+// VerifyTOTP marks a TOTP authenticator verified and the step of its code used.
+// Errors: identity.ErrVerificationFailed
 // when it is verified already.
 func (s *Store) VerifyTOTP(ctx context.Context, a id.Authenticator, step int64, now time.Time) error {
 	return database.Changed(ctx, s.q, "verify totp", identity.ErrVerificationFailed, `
@@ -171,7 +178,8 @@ func (s *Store) MaySetPassword(ctx context.Context, p id.Person, sid id.Session,
 		               WHERE person = $1 AND sid = $2 AND state <> 'ended' AND set_password_until > $3)`, p, sid, now)
 }
 
-// DeleteAuthenticator removes one of a person's authenticators. Errors: identity.ErrAuthenticatorNotFound.
+// DeleteAuthenticator removes one of a person's authenticators.
+// Errors: identity.ErrAuthenticatorNotFound.
 func (s *Store) DeleteAuthenticator(ctx context.Context, p id.Person, a id.Authenticator) error {
 	return database.Changed(ctx, s.q, "delete authenticator", identity.ErrAuthenticatorNotFound, `
 		DELETE FROM identity.authenticators WHERE person = $1 AND uid = $2 AND type <> 'bcrypt'`, p, a)

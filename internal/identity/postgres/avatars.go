@@ -30,7 +30,8 @@ func (s *Store) PutAvatar(ctx context.Context, owner AvatarOwner, sizes []identi
 	return nil
 }
 
-// Avatar returns one size of an avatar. Errors: identity.ErrAvatarNotFound.
+// Avatar returns one size of an avatar.
+// Errors: identity.ErrAvatarNotFound.
 func (s *Store) Avatar(ctx context.Context, owner AvatarOwner, height int) (identity.Avatar, error) {
 	return database.One[identity.Avatar](ctx, s.q, "read avatar", identity.ErrAvatarNotFound, `
 		SELECT height, image, etag FROM identity.avatars WHERE (person = $1 OR organization = $2) AND height = $3`,

@@ -62,7 +62,8 @@ type NewAddress struct {
 	CreatedAt    time.Time
 }
 
-// InsertAddress stores a secondary address. Errors: identity.ErrAddressInUse.
+// InsertAddress stores a secondary address.
+// Errors: identity.ErrAddressInUse.
 func (s *Store) InsertAddress(ctx context.Context, p id.Person, n NewAddress) error {
 	_, err := database.Exec(ctx, s.q, "insert address", `
 		INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
@@ -98,7 +99,8 @@ func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) er
 }
 
 // SetVerificationKey replaces the verification key of an unverified address. verified reports that the address is
-// verified already, and then nothing changes. Errors: identity.ErrAddressNotFound.
+// verified already, and then nothing changes.
+// Errors: identity.ErrAddressNotFound.
 func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) (verified bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set verification key", identity.ErrAddressNotFound, `
 		WITH changed AS (
@@ -109,7 +111,8 @@ func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address str
 		p, address, hash, expires)
 }
 
-// AddressOfKey returns the address that a verification key confirms for a person. Errors: identity.ErrKeyNotFound, also
+// AddressOfKey returns the address that a verification key confirms for a person.
+// Errors: identity.ErrKeyNotFound, also
 // for another person's key.
 func (s *Store) AddressOfKey(ctx context.Context, p id.Person, hash []byte, now time.Time) (string, error) {
 	return database.Scalar[string](ctx, s.q, "find verification key", identity.ErrKeyNotFound, `
@@ -117,7 +120,8 @@ func (s *Store) AddressOfKey(ctx context.Context, p id.Person, hash []byte, now 
 }
 
 // VerifyAddress consumes a verification key and reports whether it confirmed the primary address, which then counts as
-// proved. Errors: identity.ErrKeyNotFound; identity.ErrAddressInUse when another person has verified the address.
+// proved.
+// Errors: identity.ErrKeyNotFound; identity.ErrAddressInUse when another person has verified the address.
 func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now time.Time) (primary bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "verify address", identity.ErrKeyNotFound, `
 		WITH verified AS (
@@ -131,7 +135,8 @@ func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now
 		SELECT is_primary FROM verified`, p, hash, now)
 }
 
-// MarkVerified verifies an address without a key, for an operator. Errors: identity.ErrAddressNotFound,
+// MarkVerified verifies an address without a key, for an operator.
+// Errors: identity.ErrAddressNotFound,
 // identity.ErrAddressInUse.
 func (s *Store) MarkVerified(ctx context.Context, p id.Person, address string, now time.Time) error {
 	_, err := database.Scalar[bool](ctx, s.q, "mark address verified", identity.ErrAddressNotFound, `

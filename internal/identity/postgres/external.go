@@ -18,7 +18,8 @@ func (s *Store) LockExternal(ctx context.Context, issuer, subject string) error 
 	return err
 }
 
-// FederatedPerson returns the person with this issuer and subject. Errors: identity.ErrPersonNotFound.
+// FederatedPerson returns the person with this issuer and subject.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) FederatedPerson(ctx context.Context, issuer, subject string) (id.Person, error) {
 	return database.Scalar[id.Person](ctx, s.q, "find federated person", identity.ErrPersonNotFound, `
 		SELECT uid FROM identity.persons WHERE federated_issuer = $1 AND federated_subject = $2 AND deleted_at IS NULL`, issuer, subject)
@@ -48,7 +49,8 @@ const homeColumns = `h.organization, coalesce(h.host, '') AS host, coalesce(ho.f
 
 const homeTables = `identity.homes h LEFT JOIN identity.organizations ho ON ho.uid = h.organization`
 
-// Home returns a person's home. Errors: identity.ErrPersonNotFound.
+// Home returns a person's home.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Home(ctx context.Context, p id.Person) (Home, error) {
 	return database.One[Home](ctx, s.q, "read home", identity.ErrPersonNotFound, `
 		SELECT `+homeColumns+` FROM `+homeTables+` WHERE h.person = $1`, p)
@@ -77,7 +79,8 @@ type ExternalBinding struct {
 	BindingHash []byte // hash of the cookie of the browser that began the login
 }
 
-// ExternalBinding returns the binding of a state that waits for its form post. Errors: identity.ErrExternalState.
+// ExternalBinding returns the binding of a state that waits for its form post.
+// Errors: identity.ErrExternalState.
 func (s *Store) ExternalBinding(ctx context.Context, stateHash []byte, now time.Time) (ExternalBinding, error) {
 	return database.One[ExternalBinding](ctx, s.q, "find external login", identity.ErrExternalState, `
 		SELECT redirect_url AS redirect, coalesce(binding_hash, '') AS binding_hash FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
@@ -91,7 +94,8 @@ type ExternalLogin struct {
 
 // StoreExternalLogin stores the result of a form post, once. It can be claimed until claimBefore, while the person's
 // epoch is unchanged. claimHash is the hash of the secret that the claim must present. It is nil when the browser that
-// began the login posted the form: then the claim needs no secret. Errors: identity.ErrExternalState.
+// began the login posted the form: then the claim needs no secret.
+// Errors: identity.ErrExternalState.
 func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, claimHash []byte, now, claimBefore time.Time) error {
 	return database.Changed(ctx, s.q, "store external login", identity.ErrExternalState, `
 		UPDATE identity.external_logins e
@@ -104,7 +108,8 @@ func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l Exte
 
 // ClaimExternalLogin returns the result of a form post that was stored after since. Of parallel claims one succeeds.
 // Unless the login is bound, claimHash must equal the stored hash. The timing of the comparison reveals nothing about
-// the claim, because hashes are compared. Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim;
+// the claim, because hashes are compared.
+// Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim;
 // identity.ErrExternalPending, also when the person's sessions have ended since the form post.
 func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash, claimHash []byte, now, since time.Time) (ExternalLogin, error) {
 	l, err := database.One[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `

@@ -17,8 +17,8 @@ type Host struct {
 	Own          bool   // the requested hostname belongs to the organization
 }
 
-// Host returns the organization that a hostname selects: its owner, else the free organization (contract 1.2). Errors:
-// identity.ErrNoHost.
+// Host returns the organization that a hostname selects: its owner, else the free organization (contract 1.2).
+// Errors: identity.ErrNoHost.
 func (s *Store) Host(ctx context.Context, name string) (Host, error) {
 	return database.One[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
 		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own

@@ -11,7 +11,8 @@ import (
 )
 
 // SetMember makes a person a member with these roles, or changes the roles of a member. joined reports that the person
-// was no member before. Errors: identity.ErrMemberElsewhere.
+// was no member before.
+// Errors: identity.ErrMemberElsewhere.
 func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
 		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
@@ -25,7 +26,8 @@ type Standing struct {
 	Roles  []string
 }
 
-// Standing returns a person's membership and roles in one organization. Errors: identity.ErrOrganizationNotFound.
+// Standing returns a person's membership and roles in one organization.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {
 	return database.One[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
 		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles
@@ -66,7 +68,8 @@ func (s *Store) MembersByAge(ctx context.Context, o id.Organization) ([]id.Perso
 		SELECT person FROM identity.memberships WHERE organization = $1 ORDER BY created_at, person`, o)
 }
 
-// Member returns a member of an organization. Errors: identity.ErrMemberNotFound.
+// Member returns a member of an organization.
+// Errors: identity.ErrMemberNotFound.
 func (s *Store) Member(ctx context.Context, o id.Organization, p id.Person) (identity.Member, error) {
 	return database.One[identity.Member](ctx, s.q, "read member", identity.ErrMemberNotFound, `
 		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = $2`, o, p)
@@ -79,7 +82,8 @@ func (s *Store) MemberUIDs(ctx context.Context, o id.Organization) ([]id.Person,
 }
 
 // CountMembers returns how many members an organization has and how many it may have. To enforce the limit, call it
-// with the organization locked. Errors: identity.ErrOrganizationNotFound.
+// with the organization locked.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) CountMembers(ctx context.Context, o id.Organization) (members, limit int, err error) {
 	row, err := database.One[struct{ Members, Users int }](ctx, s.q, "count members", identity.ErrOrganizationNotFound, `
 		SELECT (SELECT count(*) FROM identity.memberships WHERE organization = $1) AS members, coalesce(users, 0) AS users
@@ -95,21 +99,24 @@ func (s *Store) OtherAdmin(ctx context.Context, o id.Organization, p id.Person) 
 		o, p, identity.RoleOrganizationAdmin)
 }
 
-// InsertMember makes a person a member of an organization. Errors: identity.ErrMemberElsewhere.
+// InsertMember makes a person a member of an organization.
+// Errors: identity.ErrMemberElsewhere.
 func (s *Store) InsertMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "insert member", `
 		INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)`, p, o, roles, now)
 	return err
 }
 
-// UpdateMember changes the attributes that an organization sets for a member. Errors: identity.ErrMemberNotFound.
+// UpdateMember changes the attributes that an organization sets for a member.
+// Errors: identity.ErrMemberNotFound.
 func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member) error {
 	return database.Changed(ctx, s.q, "update member", identity.ErrMemberNotFound, `
 		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5 WHERE organization = $1 AND person = $2`,
 		o, m.UID, m.Roles, database.Null(m.Reference), database.Null(m.ExternalUID))
 }
 
-// DeleteMember ends a membership. Errors: identity.ErrMemberNotFound.
+// DeleteMember ends a membership.
+// Errors: identity.ErrMemberNotFound.
 func (s *Store) DeleteMember(ctx context.Context, o id.Organization, p id.Person) error {
 	return database.Changed(ctx, s.q, "delete member", identity.ErrMemberNotFound, `
 		DELETE FROM identity.memberships WHERE organization = $1 AND person = $2`, o, p)

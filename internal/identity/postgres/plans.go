@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Limits returns the effective limitations of an organization: its own, else those of its plan. Errors:
-// identity.ErrOrganizationNotFound.
+// Limits returns the effective limitations of an organization: its own, else those of its plan.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Limits(ctx context.Context, o id.Organization) (identity.Limits, error) {
 	return database.One[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
 		SELECT organization, service_enabled, users, transfer_volume_bytes, storage_volume_bytes, gdpr_contract, secure_spaces, mime_type_filter,
@@ -51,8 +51,8 @@ func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, no
 	return err
 }
 
-// SetUploadVolume sets a person's own monthly volume in bytes. nil restores the server's default. Errors:
-// identity.ErrPersonNotFound.
+// SetUploadVolume sets a person's own monthly volume in bytes. nil restores the server's default.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) SetUploadVolume(ctx context.Context, p id.Person, bytes *int64) error {
 	return database.Changed(ctx, s.q, "set upload volume", identity.ErrPersonNotFound, `
 		UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1 AND deleted_at IS NULL`, p, bytes)

@@ -50,7 +50,7 @@ func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 // Tx returns the transaction of InTx, for mails, jobs, events and audit entries that join it; nil outside InTx.
 func (s *Store) Tx() database.Tx { return s.tx }
 
-// Querier returns what the statements run on: the pool or the transaction.
+// Querier returns what the statements run on. It is for single statements outside InTx; use Tx inside.
 func (s *Store) Querier() database.Querier { return s.q }
 
 // violation maps the violation of a constraint to the domain's error.

@@ -8,7 +8,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// Profile returns a person with addresses and organization. Errors: identity.ErrPersonNotFound.
+// Profile returns a person with addresses and organization.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Profile(ctx context.Context, p id.Person) (identity.Person, error) {
 	return database.One[identity.Person](ctx, s.q, "read profile", identity.ErrPersonNotFound, `
 		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at, m.roles,
@@ -31,7 +32,8 @@ type ProfileChange struct {
 	TimeZone *string
 }
 
-// UpdateProfile changes a person's profile. Errors: identity.ErrPersonNotFound.
+// UpdateProfile changes a person's profile.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) UpdateProfile(ctx context.Context, p id.Person, c ProfileChange) error {
 	return database.Changed(ctx, s.q, "update profile", identity.ErrPersonNotFound, `
 		UPDATE identity.persons

@@ -19,7 +19,8 @@ type Resettable struct {
 }
 
 // Resettable returns the person with a password and this verified address. The address must be the primary one or must
-// have been verified before since. Errors: identity.ErrResetRefused.
+// have been verified before since.
+// Errors: identity.ErrResetRefused.
 func (s *Store) Resettable(ctx context.Context, address string, since time.Time) (Resettable, error) {
 	return database.One[Resettable](ctx, s.q, "look up resettable", identity.ErrResetRefused, `
 		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, `+homeColumns+`
@@ -30,8 +31,8 @@ func (s *Store) Resettable(ctx context.Context, address string, since time.Time)
 		WHERE a.address = $1 AND a.verified_at IS NOT NULL AND (a.is_primary OR a.verified_at <= $2)`, address, since)
 }
 
-// InsertResetKey stores a reset key that is mailed to address. Call it with the person locked. Errors:
-// identity.ErrResetRefused when the person no longer has the address.
+// InsertResetKey stores a reset key that is mailed to address. Call it with the person locked.
+// Errors: identity.ErrResetRefused when the person no longer has the address.
 func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) error {
 	return database.Changed(ctx, s.q, "insert reset key", identity.ErrResetRefused, `
 		INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
@@ -39,14 +40,16 @@ func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string,
 		hash, p, address, expires)
 }
 
-// PersonOfResetKey returns the person that a reset key is for. Errors: identity.ErrKeyNotFound.
+// PersonOfResetKey returns the person that a reset key is for.
+// Errors: identity.ErrKeyNotFound.
 func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {
 	return database.Scalar[id.Person](ctx, s.q, "find reset key", identity.ErrKeyNotFound, `
 		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
 // TakeResetKey consumes a reset key, deletes the person's other reset keys and forgets the devices. If the key was mailed
-// to the primary address, that address counts as proved. Call it with the person locked. Errors: identity.ErrKeyNotFound.
+// to the primary address, that address counts as proved. Call it with the person locked.
+// Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
 	return database.Changed(ctx, s.q, "take reset key", identity.ErrKeyNotFound, `
 		WITH taken AS (

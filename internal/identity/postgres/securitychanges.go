@@ -60,7 +60,8 @@ func (s *Store) KeepChange(ctx context.Context, p id.Person, c SecurityChange) (
 		p, c.Kind, c.Now, c.UndoHash, c.EndHash, c.Since)
 }
 
-// Addressee returns who is mailed about an account. Errors: identity.ErrPersonNotFound.
+// Addressee returns who is mailed about an account.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Addressee(ctx context.Context, p id.Person) (Addressee, error) {
 	return database.One[Addressee](ctx, s.q, "read addressee", identity.ErrPersonNotFound, `
 		SELECT `+addresseeColumns+`, a.addresses, a.verified_at
@@ -77,14 +78,16 @@ type KeptChange struct {
 	Addresses []string // the verified ones before the change, the primary one first
 }
 
-// ChangeOfKey returns the change of a key that was made after since. Errors: identity.ErrKeyNotFound.
+// ChangeOfKey returns the change of a key that was made after since.
+// Errors: identity.ErrKeyNotFound.
 func (s *Store) ChangeOfKey(ctx context.Context, hash []byte, since time.Time) (KeptChange, error) {
 	return database.One[KeptChange](ctx, s.q, "find security change", identity.ErrKeyNotFound, `
 		SELECT seq, person, kind, undo_hash IS NOT DISTINCT FROM $1 AS undoes, addresses
 		FROM identity.security_changes WHERE (undo_hash = $1 OR end_hash = $1) AND made_at > $2`, hash, since)
 }
 
-// TakeChangeKey consumes a key of a change. Call it with the person locked. Errors: identity.ErrKeyNotFound.
+// TakeChangeKey consumes a key of a change. Call it with the person locked.
+// Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeChangeKey(ctx context.Context, seq int64, hash []byte, since time.Time) error {
 	return database.Changed(ctx, s.q, "take key of security change", identity.ErrKeyNotFound, `
 		UPDATE identity.security_changes
@@ -93,8 +96,8 @@ func (s *Store) TakeChangeKey(ctx context.Context, seq int64, hash []byte, since
 }
 
 // RestoreAddresses gives a person the verified addresses from before a change, and no others. It leaves out an address
-// that another person has verified since. Call it with these addresses and the person locked. Errors:
-// identity.ErrAddressInUse when none can be restored.
+// that another person has verified since. Call it with these addresses and the person locked.
+// Errors: identity.ErrAddressInUse when none can be restored.
 func (s *Store) RestoreAddresses(ctx context.Context, p id.Person, seq int64) (primary string, err error) {
 	if _, err := database.Exec(ctx, s.q, "remove later addresses", `
 		WITH keys AS (

@@ -39,7 +39,8 @@ const replacement = `, c AS MATERIALIZED (
 		SELECT ` + issuedColumns + ` FROM t JOIN c ON c.person = t.person`
 
 // ReplaceToken ends a usable ID token and stores its successor. It is one guarded statement: of parallel uses of a
-// token one succeeds. Graced tokens are usable. Errors: identity.ErrTokenNotFound.
+// token one succeeds. Graced tokens are usable.
+// Errors: identity.ErrTokenNotFound.
 func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r Replacement) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "replace ID token", identity.ErrTokenNotFound, `
 		WITH person AS (
@@ -74,7 +75,8 @@ type Parking struct {
 }
 
 // Park stores a parked token, which a pickup token is exchanged for. It returns the sid of the session that the pickup
-// continues or begins. Errors: identity.ErrTokenNotFound unless the ID token is active.
+// continues or begins.
+// Errors: identity.ErrTokenNotFound unless the ID token is active.
 func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) (id.Session, error) {
 	return database.Scalar[id.Session](ctx, s.q, "park session", identity.ErrTokenNotFound, `
 		WITH person AS (
@@ -96,7 +98,8 @@ func (s *Store) Park(ctx context.Context, p id.Person, jti id.Token, k Parking) 
 }
 
 // Pickup exchanges a pickup token for an ID token, once. challenge is the hash of the caller's code_verifier and is
-// compared only if parking set a code_challenge. Errors: identity.ErrNothingParked; identity.ErrVerifier, which does
+// compared only if parking set a code_challenge.
+// Errors: identity.ErrNothingParked; identity.ErrVerifier, which does
 // not consume the parked token.
 func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challenge string, r Replacement) (Issued, error) {
 	issued, err := database.One[Issued](ctx, s.q, "pick session up", identity.ErrNothingParked, `

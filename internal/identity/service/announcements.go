@@ -53,5 +53,5 @@ func (s *Service) workAnnounce(ctx context.Context, a announceJob) error {
 }
 
 func (s *Service) appendEvent(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
-	return events.Append(ctx, tx.Querier(), s.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
+	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
 }

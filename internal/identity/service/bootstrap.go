@@ -37,7 +37,7 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		known, err := database.Setting(ctx, tx.Querier(), publicHostSetting, &last)
+		known, err := database.Setting(ctx, tx.Tx(), publicHostSetting, &last)
 		if err != nil || known && last == host {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 		if err := tx.NotifyDirectory(ctx); err != nil {
 			return err
 		}
-		return database.PutSetting(ctx, tx.Querier(), s.now(), publicHostSetting, host)
+		return database.PutSetting(ctx, tx.Tx(), s.now(), publicHostSetting, host)
 	})
 	if errors.Is(err, identity.ErrHostInUse) {
 		return fmt.Errorf("CONSIGN_PUBLIC_URL: %s is a hostname of another organization: %w", host, err)

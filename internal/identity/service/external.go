@@ -350,7 +350,7 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 		for i, t := range sessions {
 			revoked[i] = token.Revocation{Session: t.SID}
 		}
-		if err := s.revocations.Publish(ctx, tx.Querier(), revoked...); err != nil {
+		if err := s.revocations.Publish(ctx, tx.Tx(), revoked...); err != nil {
 			return err
 		}
 		for _, t := range slices.DeleteFunc(sessions, func(t postgres.ExternalSession) bool { return !t.Ended }) {

@@ -189,7 +189,7 @@ func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.O
 	for i, r := range raised {
 		ended[i] = token.Revocation{Person: r.Person, Epoch: r.Epoch}
 	}
-	return s.revocations.Publish(ctx, tx.Querier(), ended...)
+	return s.revocations.Publish(ctx, tx.Tx(), ended...)
 }
 
 // SetHostname makes a hostname the active one of an organization. It needs neither a TXT record nor the limitation

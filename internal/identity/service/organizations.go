@@ -314,10 +314,10 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 	if err := s.recordOf(ctx, tx, caller, o, "organization.delete", nil); err != nil {
 		return nil, err
 	}
-	if err := events.AppendOwn(ctx, tx.Querier(), s.now(), events.PrivilegesUpdated, members); err != nil {
+	if err := events.AppendOwn(ctx, tx.Tx(), s.now(), events.PrivilegesUpdated, members); err != nil {
 		return nil, err
 	}
-	return issued, s.revocations.Publish(ctx, tx.Querier(), ended...)
+	return issued, s.revocations.Publish(ctx, tx.Tx(), ended...)
 }
 
 var color = regexp.MustCompile(`^#[0-9a-f]{6}$`)

@@ -89,5 +89,5 @@ func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller to
 	if err := s.recordOwn(ctx, tx, caller, "password.change", a.String(), nil); err != nil {
 		return err
 	}
-	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: caller.Person, Epoch: epoch})
+	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: caller.Person, Epoch: epoch})
 }

@@ -78,7 +78,7 @@ func (s *Service) IssueUIDToken(ctx context.Context, caller token.Caller) (strin
 	if factorRequired(t) {
 		return "", token.ErrFactorRequired
 	}
-	if err := s.record(ctx, s.store, audit.Entry{
+	if err := audit.Append(ctx, s.store.Querier(), s.now(), audit.Entry{
 		Actor: caller.Person, Action: "token.uid", Object: caller.Person.String(), Target: caller.Person, Client: caller.Client,
 	}); err != nil {
 		return "", err

@@ -72,7 +72,8 @@ type Stats struct {
 var errURL = errors.New("is not a URL like redis://user:password@host:6379/0, rediss://host:6379/0 or unix:///path/to/socket?db=0")
 
 // New returns a store at a URL like redis://user:password@host:6379/0, rediss://host or unix:///path/to/socket?db=0. A server
-// that does not answer is not an error. Errors: for a malformed URL.
+// that does not answer is not an error.
+// Errors: for a malformed URL.
 func New(ctx context.Context, url string, o Options) (*Store, error) {
 	options, err := client.ParseURL(url)
 	if err != nil {

@@ -106,3 +106,18 @@ func (s *Service) purge(ctx context.Context) error {
 		}
 	}
 }
+
+// deleteObject deletes an object whose content the mailbox does not accept, and returns failure.
+func (w *session) deleteObject(ctx context.Context, failure error) error {
+	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if _, err := tx.LockReservation(ctx, w.row.Reservation, w.anyHost()); err != nil {
+			return err
+		}
+		_, err := w.s.DeleteObjects(ctx, tx, []id.Reservation{w.row.Reservation}, w.row.ClientID)
+		return err
+	})
+	if err != nil && !errors.Is(err, transfer.ErrNotFound) {
+		return err
+	}
+	return failure
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -179,7 +178,8 @@ func (w *session) write(ctx context.Context, p []byte) error {
 }
 
 // checkpoint flushes the bytes written, renews the lease and moves the window of volume. Before a digest is verified nothing is
-// flushed. Errors: those of reserve when volume for the next byte is missing.
+// flushed.
+// Errors: those of reserve when volume for the next byte is missing.
 func (w *session) checkpoint(ctx context.Context) error {
 	if w.allOrNone {
 		if err := w.saveProgress(ctx, w.held, w.shaState, nil, false); err != nil {
@@ -290,7 +290,8 @@ func (w *session) expectEnd() error {
 }
 
 // sniffType sets the object's MIME type as soon as enough bytes are there. A type that the mailbox does not accept makes
-// finish delete the object. Errors: transfer.ErrMIMEType.
+// finish delete the object.
+// Errors: transfer.ErrMIMEType.
 func (w *session) sniffType() error {
 	complete := w.written == w.row.IntendedSize
 	if w.mimeType != "" || len(w.head) < transfer.SniffBytes && !complete {
@@ -341,7 +342,8 @@ func (w *session) finish(ctx context.Context, failure error) (transfer.Object, e
 	return w.complete(ctx)
 }
 
-// verify compares the digests that the request states. Errors: transfer.ErrDigest.
+// verify compares the digests that the request states.
+// Errors: transfer.ErrDigest.
 func (w *session) verify() error {
 	if w.part != nil && !bytes.Equal(w.part.Sum(nil), w.in.ContentDigest) {
 		return transfer.ErrDigest
@@ -380,21 +382,6 @@ func (w *session) rollback(ctx context.Context, failure error) error {
 	w.mimeType = w.row.MIMEType
 	if err := w.saveProgress(ctx, w.held, w.shaState, nil, true); err != nil && !w.lost {
 		w.s.log.Warn("reserved volume of a failed upload not released yet", "object", w.row.UID.String(), "error", err)
-	}
-	return failure
-}
-
-// deleteObject deletes an object whose content the mailbox does not accept, and returns failure.
-func (w *session) deleteObject(ctx context.Context, failure error) error {
-	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if _, err := tx.LockReservation(ctx, w.row.Reservation, w.anyHost()); err != nil {
-			return err
-		}
-		_, err := w.s.DeleteObjects(ctx, tx, []id.Reservation{w.row.Reservation}, w.row.ClientID)
-		return err
-	})
-	if err != nil && !errors.Is(err, transfer.ErrNotFound) {
-		return err
 	}
 	return failure
 }

@@ -78,7 +78,8 @@ func (s *Service) writeMark(ctx context.Context, mark string) error {
 	return s.blobs.Finish(ctx, markKey, int64(len(mark)))
 }
 
-// checkMark compares the marks of database and store. Before the first sweep neither has one. Errors: errSweepOff.
+// checkMark compares the marks of database and store. Before the first sweep neither has one.
+// Errors: errSweepOff.
 func (s *Service) checkMark(ctx context.Context) (postgres.StorageMark, error) {
 	m, set, err := s.store.StorageMark(ctx)
 	if err != nil {

@@ -45,7 +45,8 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 	return h.serveObject(w, r, d)
 }
 
-// presented returns err for a request with a token or a one-time key. Errors: token.ErrMissing when it has neither.
+// presented returns err for a request with a token or a one-time key.
+// Errors: token.ErrMissing when it has neither.
 func presented(r *http.Request, err error) error {
 	if caller(r).Anonymous() && !r.URL.Query().Has("otk") {
 		return token.ErrMissing

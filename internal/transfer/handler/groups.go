@@ -71,24 +71,24 @@ type groupRequest struct {
 
 func (in groupRequest) domain() (service.GroupInput, error) {
 	input := service.GroupInput{Description: in.Description, VanityLink: in.VanityLink}
-	var p fault.Problems
+	var problems fault.Problems
 	if in.Name == nil {
-		p.Add("name", "is required")
+		problems.Add("name", "is required")
 	} else {
 		input.Name = *in.Name
 	}
 	if in.MailboxUIDs == nil {
-		p.Add("mailboxUids", "is required")
+		problems.Add("mailboxUids", "is required")
 	}
 	for i, text := range in.MailboxUIDs {
 		m, err := id.Parse[id.Person](text)
 		if err != nil {
-			p.Add(fmt.Sprintf("mailboxUids[%d]", i), err.Error())
+			problems.Add(fmt.Sprintf("mailboxUids[%d]", i), err.Error())
 			break
 		}
 		input.Mailboxes = append(input.Mailboxes, m)
 	}
-	return input, p.Err()
+	return input, problems.Err()
 }
 
 // decodeGroup decodes the body of createGroup and putGroup.

@@ -62,7 +62,7 @@ func (in objectsRequest) domain() ([]service.Attachment, error) {
 	} else if in.ClientID != nil || in.Name != nil || in.IntendedSize != nil {
 		return nil, fault.ErrInvalid.With("objects: must be one object or a list of objects, not both")
 	}
-	var p fault.Problems
+	var problems fault.Problems
 	files := make([]service.Attachment, len(list))
 	for i, o := range list {
 		at := ""
@@ -70,22 +70,22 @@ func (in objectsRequest) domain() ([]service.Attachment, error) {
 			at = fmt.Sprintf("objects[%d].", i)
 		}
 		if o.ClientID == nil {
-			p.Add(at+"clientId", "is required")
+			problems.Add(at+"clientId", "is required")
 		}
 		if o.Name == nil {
-			p.Add(at+"name", "is required")
+			problems.Add(at+"name", "is required")
 		}
 		if o.IntendedSize == nil {
-			p.Add(at+"intendedSize", "is required")
+			problems.Add(at+"intendedSize", "is required")
 		}
-		if len(p) == fault.MaxProblems {
+		if len(problems) == fault.MaxProblems {
 			break
 		}
-		if len(p) == 0 {
+		if len(problems) == 0 {
 			files[i] = service.Attachment{ClientID: *o.ClientID, Name: *o.Name, IntendedSize: *o.IntendedSize}
 		}
 	}
-	return files, p.Err()
+	return files, problems.Err()
 }
 
 // attachObjects handles POST /reservations/{uid}/objects.
@@ -135,7 +135,8 @@ func (h *Handler) object(r *http.Request) (transfer.Object, error) {
 	return h.service.Object(r.Context(), caller(r), uid, clientID)
 }
 
-// objectParams parses the reservation and the clientId of the path. Errors: transfer.ErrNotFound when one is malformed.
+// objectParams parses the reservation and the clientId of the path.
+// Errors: transfer.ErrNotFound when one is malformed.
 func objectParams(r *http.Request) (uid id.Reservation, clientID string, err error) {
 	if uid, err = uidParam[id.Reservation](r, "uid"); err != nil {
 		return uid, "", err

@@ -19,13 +19,13 @@ type oneTimeKeyRequest struct {
 }
 
 // object returns the object that the key is for, zero for the archive. A malformed uid is added to p.
-func (in oneTimeKeyRequest) object(p *fault.Problems) id.Object {
+func (in oneTimeKeyRequest) object(problems *fault.Problems) id.Object {
 	if in.ObjectUID == nil {
 		return id.Object{}
 	}
 	uid, err := id.Parse[id.Object](*in.ObjectUID)
 	if err != nil {
-		p.Add("objectUid", err.Error())
+		problems.Add("objectUid", err.Error())
 	}
 	return uid
 }
@@ -49,18 +49,18 @@ func (h *Handler) createOneTimeKey(w http.ResponseWriter, r *http.Request) error
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	var p fault.Problems
+	var problems fault.Problems
 	var uid id.Transfer
 	if in.TransferUID == nil {
-		p.Add("transferUid", "is required")
+		problems.Add("transferUid", "is required")
 	} else {
 		var err error
 		if uid, err = id.Parse[id.Transfer](*in.TransferUID); err != nil {
-			p.Add("transferUid", err.Error())
+			problems.Add("transferUid", err.Error())
 		}
 	}
-	object := in.object(&p)
-	if err := p.Err(); err != nil {
+	object := in.object(&problems)
+	if err := problems.Err(); err != nil {
 		return err
 	}
 	k, err := h.service.NewOneTimeKey(r.Context(), c, uid, object)
@@ -80,9 +80,9 @@ func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request)
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	var p fault.Problems
-	object := in.object(&p)
-	if err := p.Err(); err != nil {
+	var problems fault.Problems
+	object := in.object(&problems)
+	if err := problems.Err(); err != nil {
 		return err
 	}
 	k, err := h.service.NewLinkedOneTimeKey(r.Context(), c, httpapi.Param(r, "key"), object)

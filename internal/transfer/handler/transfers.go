@@ -110,7 +110,7 @@ func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
 func transferQuery(r *http.Request) (service.TransferQuery, error) {
 	values := r.URL.Query()
 	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: transfer.DefaultPage}
-	var p fault.Problems
+	var problems fault.Problems
 	if !values.Has("location") {
 		q.Received, q.Sent = true, true
 	} else {
@@ -121,18 +121,18 @@ func transferQuery(r *http.Request) (service.TransferQuery, error) {
 			case "sent":
 				q.Sent = true
 			default:
-				p.Add("location", "must be received, sent, or both with a comma")
+				problems.Add("location", "must be received, sent, or both with a comma")
 			}
 		}
 	}
 	if values.Has("limit") {
 		n, err := strconv.Atoi(values.Get("limit"))
 		if err != nil || n < 1 || n > transfer.MaxPage {
-			p.Add("limit", "must be from 1 to "+strconv.Itoa(transfer.MaxPage))
+			problems.Add("limit", "must be from 1 to "+strconv.Itoa(transfer.MaxPage))
 		}
 		q.Limit = n
 	}
-	return q, p.Err()
+	return q, problems.Err()
 }
 
 // getTransfer handles GET /transfers/{uid}.

@@ -69,21 +69,21 @@ func partFrom(r *http.Request) (content.Part, error) {
 			in.MalformedRange = true
 		}
 	}
-	var p fault.Problems
-	in.ContentDigest = digest(&p, r, "Content-Digest")
-	in.ReprDigest = digest(&p, r, "Repr-Digest")
-	return in, p.Err()
+	var problems fault.Problems
+	in.ContentDigest = digest(&problems, r, "Content-Digest")
+	in.ReprDigest = digest(&problems, r, "Repr-Digest")
+	return in, problems.Err()
 }
 
 // digest returns the SHA-256 of a digest header (RFC 9530), nil when absent.
-func digest(p *fault.Problems, r *http.Request, header string) []byte {
+func digest(problems *fault.Problems, r *http.Request, header string) []byte {
 	values := r.Header.Values(header)
 	if len(values) == 0 {
 		return nil
 	}
 	sum, ok := transfer.ParseDigest(strings.Join(values, ","))
 	if !ok {
-		p.Add(header, "must be of the form sha-256=:BASE64:, with the base64 of the 32 bytes")
+		problems.Add(header, "must be of the form sha-256=:BASE64:, with the base64 of the 32 bytes")
 	}
 	return sum
 }

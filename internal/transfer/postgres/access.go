@@ -47,7 +47,8 @@ const byLink = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.tra
 		OR NOT EXISTS (SELECT FROM directory.organizations g WHERE g.organization = t.limits_organization)
 			AND EXISTS (SELECT FROM directory.organizations g WHERE g.organization = $3 AND g.free))`
 
-// Access returns the access of a person who is a party of a transfer that has not ended. Errors: transfer.ErrNotFound.
+// Access returns the access of a person who is a party of a transfer that has not ended.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Access(ctx context.Context, t id.Transfer, p id.Person, sc Scope) (Access, error) {
 	return database.One[Access](ctx, s.q, "find transfer", transfer.ErrNotFound, `
 		SELECT `+personAccess+` FROM transfer.transfers t `+seenDelivery+`
@@ -55,7 +56,8 @@ func (s *Store) Access(ctx context.Context, t id.Transfer, p id.Person, sc Scope
 			AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable, p, sc.Host, t, sc.Now)
 }
 
-// LinkedAccess returns the access by a link. Errors: transfer.ErrNotFound.
+// LinkedAccess returns the access by a link.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LinkedAccess(ctx context.Context, keyHash []byte, sc Scope) (Access, error) {
 	return database.One[Access](ctx, s.q, "find link", transfer.ErrNotFound,
 		`SELECT `+linkAccess+` FROM `+byLink, keyHash, sc.Host, sc.HostOrganization, sc.Now)
@@ -67,8 +69,8 @@ type Download struct {
 	Access
 }
 
-// Download returns an object of a transfer that has not ended, for a person who is a party of it. Errors:
-// transfer.ErrNotFound.
+// Download returns an object of a transfer that has not ended, for a person who is a party of it.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.Person, sc Scope) (Download, error) {
 	return database.One[Download](ctx, s.q, "find object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, `+personAccess+`
@@ -78,7 +80,8 @@ func (s *Store) Download(ctx context.Context, t id.Transfer, o id.Object, p id.P
 		p, sc.Host, t, o, sc.Now)
 }
 
-// LinkedDownload returns an object of the transfer of a link. Errors: transfer.ErrNotFound.
+// LinkedDownload returns an object of the transfer of a link.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LinkedDownload(ctx context.Context, keyHash []byte, o id.Object, sc Scope) (Download, error) {
 	return database.One[Download](ctx, s.q, "find object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, `+linkAccess+`

@@ -12,7 +12,8 @@ import (
 // groupColumns are a transfer.MailboxGroup without its members.
 const groupColumns = `g.uid, g.organization, g.name, coalesce(g.description, '') AS description, coalesce(v.link, '') AS vanity_link`
 
-// PublicGroup finds a group by its key among those whose home is the scope's host. Errors: transfer.ErrNotFound.
+// PublicGroup finds a group by its key among those whose home is the scope's host.
+// Errors: transfer.ErrNotFound.
 func (s *Store) PublicGroup(ctx context.Context, key transfer.Key, sc Scope) (transfer.MailboxGroup, error) {
 	sql, args := `SELECT `+groupColumns+` FROM transfer.mailbox_groups g
 		JOIN directory.organizations o ON o.organization = g.organization
@@ -27,7 +28,8 @@ func (s *Store) PublicGroup(ctx context.Context, key transfer.Key, sc Scope) (tr
 	return database.One[transfer.MailboxGroup](ctx, s.q, "find mailbox group", transfer.ErrNotFound, sql, args...)
 }
 
-// Group returns a group of an organization, without its mailboxes. Errors: transfer.ErrNotFound.
+// Group returns a group of an organization, without its mailboxes.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Group(ctx context.Context, o id.Organization, uid id.Group) (transfer.MailboxGroup, error) {
 	return database.One[transfer.MailboxGroup](ctx, s.q, "find mailbox group", transfer.ErrNotFound, `
 		SELECT `+groupColumns+` FROM transfer.mailbox_groups g
@@ -104,7 +106,8 @@ func (s *Store) LockGroups(ctx context.Context, o id.Organization, sc Scope) (he
 	return row.Held, row.Allowed, err
 }
 
-// AtHome returns nil when an organization's home is the scope's host. Errors: transfer.ErrNotFound.
+// AtHome returns nil when an organization's home is the scope's host.
+// Errors: transfer.ErrNotFound.
 func (s *Store) AtHome(ctx context.Context, o id.Organization, sc Scope) error {
 	_, err := database.Scalar[id.Organization](ctx, s.q, "find organization", transfer.ErrNotFound,
 		`SELECT organization FROM directory.organizations WHERE organization = $1 AND host = $2`, o, sc.Host)
@@ -118,7 +121,8 @@ func (s *Store) InsertGroup(ctx context.Context, g transfer.MailboxGroup, now ti
 	return err
 }
 
-// UpdateGroup replaces the name and description of an organization's group. Errors: transfer.ErrNotFound.
+// UpdateGroup replaces the name and description of an organization's group.
+// Errors: transfer.ErrNotFound.
 func (s *Store) UpdateGroup(ctx context.Context, g transfer.MailboxGroup, now time.Time) error {
 	return database.Changed(ctx, s.q, "store mailbox group", transfer.ErrNotFound, `UPDATE transfer.mailbox_groups SET name = $3, description = $4, updated_at = $5 WHERE uid = $1 AND organization = $2`,
 		g.UID, g.Organization, g.Name, database.Null(g.Description), now)
@@ -143,7 +147,8 @@ func (s *Store) SetGroupMailboxes(ctx context.Context, g transfer.MailboxGroup, 
 		JOIN directory.persons p ON p.person = m.person AND p.organization = $2`, g.UID, g.Organization, mailboxes)
 }
 
-// DeleteGroup deletes an organization's group and releases its vanity link. Errors: transfer.ErrNotFound.
+// DeleteGroup deletes an organization's group and releases its vanity link.
+// Errors: transfer.ErrNotFound.
 func (s *Store) DeleteGroup(ctx context.Context, o id.Organization, uid id.Group, now time.Time) error {
 	return database.Changed(ctx, s.q, "delete mailbox group", transfer.ErrNotFound, `
 		WITH gone AS (

@@ -65,7 +65,8 @@ func (s *Store) SetGroupVanityLink(ctx context.Context, g transfer.MailboxGroup,
 	})
 }
 
-// claimed runs a claim of one link, and returns why it was refused. Errors: transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
+// claimed runs a claim of one link, and returns why it was refused.
+// Errors: transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
 func (s *Store) claimed(ctx context.Context, sc LinkScope, link string, claim func() (int, error)) error {
 	n, err := claim()
 	if err != nil || n == 1 {

@@ -21,7 +21,8 @@ const (
 )
 
 // terms returns the terms of an organization, those of the free one for the zero organization. Requests get them through a
-// microcache of 500 ms. Jobs get what is stored now, since a job may run because of a change. Errors: transfer.ErrNotFound.
+// microcache of 500 ms. Jobs get what is stored now, since a job may run because of a change.
+// Errors: transfer.ErrNotFound.
 func (s *Store) terms(ctx context.Context, o id.Organization, sc Scope) (transfer.Terms, error) {
 	load := func() (transfer.Terms, error) {
 		return database.One[transfer.Terms](ctx, s.q, "read terms of organization", transfer.ErrNotFound, `

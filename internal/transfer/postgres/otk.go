@@ -39,7 +39,8 @@ func (s *Store) InsertOneTimeKey(ctx context.Context, k OneTimeKey, now time.Tim
 	return err
 }
 
-// OneTimeKey returns a key by its hash. Errors: transfer.ErrNotFound.
+// OneTimeKey returns a key by its hash.
+// Errors: transfer.ErrNotFound.
 func (s *Store) OneTimeKey(ctx context.Context, hash []byte) (OneTimeKey, error) {
 	return database.One[OneTimeKey](ctx, s.q, "find one-time key", transfer.ErrNotFound, `
 		SELECT key_hash, transfer, object, delivery, person, session, coalesce(epoch, 0) AS epoch, expires_at,

@@ -29,7 +29,8 @@ func (l Linked) Access() Access {
 	}
 }
 
-// Linked returns the transfer of a link by the hash of its key, and the link's delivery. Errors: transfer.ErrNotFound.
+// Linked returns the transfer of a link by the hash of its key, and the link's delivery.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Linked(ctx context.Context, keyHash []byte, sc Scope) (Linked, error) {
 	return database.One[Linked](ctx, s.q, "find link", transfer.ErrNotFound, `
 		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.accessed_at IS NOT NULL AS delivery_opened, t.password_hash,

@@ -35,7 +35,8 @@ func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) (
 	return column(list, leasedObject.stored), err
 }
 
-// StoredObject returns one object that holds bytes and is not erased. Errors: transfer.ErrNotFound.
+// StoredObject returns one object that holds bytes and is not erased.
+// Errors: transfer.ErrNotFound.
 func (s *Store) StoredObject(ctx context.Context, uid id.Object) (StoredObject, error) {
 	o, err := database.One[leasedObject](ctx, s.q, "find stored object", transfer.ErrNotFound, `
 		SELECT `+storedColumns+` FROM transfer.objects WHERE uid = $1 AND name IS NOT NULL AND held > 0`, uid)

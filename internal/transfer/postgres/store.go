@@ -84,7 +84,8 @@ type Scope struct {
 	Defaults         transfer.Defaults
 }
 
-// sees returns nil for things whose home is the scope's host. Errors: transfer.ErrNotFound.
+// sees returns nil for things whose home is the scope's host.
+// Errors: transfer.ErrNotFound.
 func (sc Scope) sees(host string) error {
 	if sc.Host != AnyHost && sc.Host != host {
 		return transfer.ErrNotFound

@@ -73,12 +73,14 @@ const atHome = `EXISTS (
 // reachable is true when host $2 is the home of person $1, or of the sender or a recipient of t.
 const reachable = `($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2) OR ` + atHome + `)`
 
-// TransferOf returns a transfer, without objects, for its sender or a recipient. Errors: transfer.ErrNotFound.
+// TransferOf returns a transfer, without objects, for its sender or a recipient.
+// Errors: transfer.ErrNotFound.
 func (s *Store) TransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
 	return s.transferOf(ctx, uid, p, sc, "")
 }
 
-// LockTransferOf is TransferOf with a row lock on the transfer until the transaction ends. Errors: transfer.ErrNotFound.
+// LockTransferOf is TransferOf with a row lock on the transfer until the transaction ends.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LockTransferOf(ctx context.Context, uid id.Transfer, p id.Person, sc Scope) (SeenTransfer, error) {
 	return s.transferOf(ctx, uid, p, sc, " FOR UPDATE OF t")
 }

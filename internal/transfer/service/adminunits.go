@@ -10,25 +10,26 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// administered returns the organization that the caller administers. Errors: transfer.ErrAdminRole, transfer.ErrNotFound
+// administered returns the organization that the caller administers.
+// Errors: transfer.ErrAdminRole, transfer.ErrNotFound
 // when the request came to another host than the organization's.
-func (s *Service) administered(ctx context.Context, c token.Caller) (id.Organization, error) {
-	if c.Organization.IsZero() || !c.Has(transfer.RoleOrganizationAdmin) {
+func (s *Service) administered(ctx context.Context, caller token.Caller) (id.Organization, error) {
+	if caller.Organization.IsZero() || !caller.Has(transfer.RoleOrganizationAdmin) {
 		return id.Organization{}, transfer.ErrAdminRole
 	}
-	return c.Organization, s.store.AtHome(ctx, c.Organization, s.scope(c))
+	return caller.Organization, s.store.AtHome(ctx, caller.Organization, s.scope(caller))
 }
 
 // Adminunit returns the transfer settings of the caller's organization to every member.
 // Errors: transfer.ErrNotFound without an organization, and when the request came to another host than the organization's.
-func (s *Service) Adminunit(ctx context.Context, c token.Caller) (transfer.Adminunit, error) {
-	if c.Organization.IsZero() {
+func (s *Service) Adminunit(ctx context.Context, caller token.Caller) (transfer.Adminunit, error) {
+	if caller.Organization.IsZero() {
 		return transfer.Adminunit{}, transfer.ErrNotFound
 	}
-	if err := s.store.AtHome(ctx, c.Organization, s.scope(c)); err != nil {
+	if err := s.store.AtHome(ctx, caller.Organization, s.scope(caller)); err != nil {
 		return transfer.Adminunit{}, err
 	}
-	return s.store.Adminunit(ctx, c.Organization, s.defaults.Adminunit)
+	return s.store.Adminunit(ctx, caller.Organization, s.defaults.Adminunit)
 }
 
 // DefaultAdminunit returns the settings of an organization that has stored none.
@@ -36,8 +37,8 @@ func (s *Service) DefaultAdminunit() transfer.Adminunit { return s.defaults.Admi
 
 // PutAdminunit replaces the transfer settings of the caller's organization. They apply to reservations made from now on.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid.
-func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.Adminunit) error {
-	o, err := s.administered(ctx, c)
+func (s *Service) PutAdminunit(ctx context.Context, caller token.Caller, u transfer.Adminunit) error {
+	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (s *Service) PutAdminunit(ctx context.Context, c token.Caller, u transfer.A
 		if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
 	})
 }
 

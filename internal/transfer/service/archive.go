@@ -55,13 +55,13 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	return s.archive(ctx, auth, c, key, access)
 }
 
-func (s *Service) archive(ctx context.Context, auth DownloadAuth, c token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
+func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
 	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt)
 	if err != nil {
 		return Archive{}, err
 	}
 	return Archive{Transfer: access.Transfer, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
-		auth: auth, caller: c, access: access, key: key,
+		auth: auth, caller: caller, access: access, key: key,
 		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) },
 	}}}, nil
 }

@@ -91,7 +91,8 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 	return s.download(ctx, auth, c, key, found)
 }
 
-// unlocked returns nil when the person may see the content. Errors: transfer.ErrLocked.
+// unlocked returns nil when the person may see the content.
+// Errors: transfer.ErrLocked.
 func unlocked(access postgres.Access) error {
 	switch {
 	case !access.Locked():
@@ -104,9 +105,9 @@ func unlocked(access postgres.Access) error {
 
 // sameDelivery checks that a token or one-time key belongs to the delivery of the link.
 // Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound.
-func sameDelivery(c token.Caller, key *postgres.OneTimeKey, access postgres.Access) error {
+func sameDelivery(caller token.Caller, key *postgres.OneTimeKey, access postgres.Access) error {
 	switch {
-	case c.Kind == token.KindDownload && c.Delivery == access.Delivery:
+	case caller.Kind == token.KindDownload && caller.Delivery == access.Delivery:
 		return nil
 	case key != nil:
 		return transfer.ErrOneTimeKey
@@ -114,13 +115,13 @@ func sameDelivery(c token.Caller, key *postgres.OneTimeKey, access postgres.Acce
 	return transfer.ErrNotFound
 }
 
-func (s *Service) download(ctx context.Context, auth DownloadAuth, c token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
+func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
 	content, err := s.content.Open(ctx, found.UID, found.IntendedSize)
 	if err != nil {
 		return Download{}, err
 	}
 	return Download{Object: found.Object, Content: content, start: start{
-		auth: auth, caller: c, access: found.Access, key: key,
+		auth: auth, caller: caller, access: found.Access, key: key,
 		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
 }
@@ -154,7 +155,7 @@ func (s *Service) begin(ctx context.Context, d start, e Extent) error {
 }
 
 // recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.
-func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Delivery) error {
+func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.Delivery) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		a, first, err := tx.RecordAccess(ctx, d, s.now())
 		if err != nil || !first {
@@ -170,7 +171,7 @@ func (s *Service) recordAccess(ctx context.Context, c token.Caller, d id.Deliver
 				return err
 			}
 		}
-		if err := s.record(ctx, tx, c, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
+		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
 			return err
 		}
 		if !a.AsSender || a.Sender.Person.IsZero() {

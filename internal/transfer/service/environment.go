@@ -16,10 +16,10 @@ type Environment struct {
 // Environment returns the settings of the caller's adminunit: those that reservations of the person have, whatever the
 // request host (contract 4.6). Without a person they are those of the host's organization. They come from a microcache:
 // every client asks for them and no rate limit applies.
-func (s *Service) Environment(ctx context.Context, c token.Caller) (Environment, error) {
-	organization := c.Client.Host.Organization
-	if c.Kind == token.KindAccess {
-		organization = c.Organization // zero: that of the free organization
+func (s *Service) Environment(ctx context.Context, caller token.Caller) (Environment, error) {
+	organization := caller.Client.Host.Organization
+	if caller.Kind == token.KindAccess {
+		organization = caller.Organization // zero: that of the free organization
 	}
 	unit, err := s.store.RecentAdminunit(ctx, organization, s.defaults.Adminunit)
 	if err != nil {

@@ -20,13 +20,14 @@ type GroupInput struct {
 	Mailboxes                     []id.Person
 }
 
-// PublicGroup returns the mailbox group under key on the caller's host. Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
-func (s *Service) PublicGroup(ctx context.Context, c token.Caller, key string) (transfer.MailboxGroup, error) {
+// PublicGroup returns the mailbox group under key on the caller's host.
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
+func (s *Service) PublicGroup(ctx context.Context, caller token.Caller, key string) (transfer.MailboxGroup, error) {
 	k, err := transfer.ParseKey(key)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
-	g, err := s.store.PublicGroup(ctx, k, s.scope(c))
+	g, err := s.store.PublicGroup(ctx, k, s.scope(caller))
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
@@ -48,7 +49,7 @@ const (
 )
 
 // GroupMailboxes streams the mailboxes of a group's members, read in batches.
-func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
+func (s *Service) GroupMailboxes(ctx context.Context, caller token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
 	return func(yield func(transfer.PublicMailbox, error) bool) {
 		for rest := g.Members; len(rest) > 0; {
 			var batch []id.Person
@@ -57,7 +58,7 @@ func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer
 				batch, bytes = append(batch, next.Mailbox), bytes+next.Bytes
 			}
 			rest = rest[len(batch):]
-			mailboxes, err := s.store.GroupMailboxes(ctx, g.UID, batch, s.scope(c))
+			mailboxes, err := s.store.GroupMailboxes(ctx, g.UID, batch, s.scope(caller))
 			if err != nil {
 				yield(transfer.PublicMailbox{}, err)
 				return
@@ -73,8 +74,8 @@ func (s *Service) GroupMailboxes(ctx context.Context, c token.Caller, g transfer
 
 // Groups returns the mailbox groups of the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
-func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.MailboxGroup, error) {
-	o, err := s.administered(ctx, c)
+func (s *Service) Groups(ctx context.Context, caller token.Caller) ([]transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +96,8 @@ func (s *Service) Groups(ctx context.Context, c token.Caller) ([]transfer.Mailbo
 
 // Group returns one mailbox group of the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
-func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (transfer.MailboxGroup, error) {
-	o, err := s.administered(ctx, c)
+func (s *Service) Group(ctx context.Context, caller token.Caller, uid id.Group) (transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
@@ -110,9 +111,9 @@ func (s *Service) Group(ctx context.Context, c token.Caller, uid id.Group) (tran
 // CreateGroup adds a mailbox group to the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrGroupLimit, transfer.ErrLinkReserved,
 // transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
-func (s *Service) CreateGroup(ctx context.Context, c token.Caller, in GroupInput) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, id.Group{}, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
-		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(c))
+func (s *Service) CreateGroup(ctx context.Context, caller token.Caller, in GroupInput) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, caller, id.Group{}, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+		held, allowed, err := tx.LockGroups(ctx, g.Organization, s.scope(caller))
 		if err != nil {
 			return "", err
 		}
@@ -127,8 +128,8 @@ func (s *Service) CreateGroup(ctx context.Context, c token.Caller, in GroupInput
 // PutGroup replaces a mailbox group of the organization that the caller administers.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrLinkReserved, transfer.ErrVanityLink,
 // transfer.ErrLinkQuarantined.
-func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, in GroupInput) (transfer.MailboxGroup, error) {
-	return s.storeGroup(ctx, c, uid, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
+func (s *Service) PutGroup(ctx context.Context, caller token.Caller, uid id.Group, in GroupInput) (transfer.MailboxGroup, error) {
+	return s.storeGroup(ctx, caller, uid, in, func(tx *postgres.Store, g *transfer.MailboxGroup) (action string, err error) {
 		g.UID = uid
 		return "mailboxgroup.put", tx.UpdateGroup(ctx, *g, s.now())
 	})
@@ -136,8 +137,8 @@ func (s *Service) PutGroup(ctx context.Context, c token.Caller, uid id.Group, in
 
 // storeGroup checks the input and stores the group with put, then its vanity link and its members. present is the group that it
 // replaces, or zero.
-func (s *Service) storeGroup(ctx context.Context, c token.Caller, present id.Group, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
-	o, err := s.administered(ctx, c)
+func (s *Service) storeGroup(ctx context.Context, caller token.Caller, present id.Group, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
+	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return transfer.MailboxGroup{}, err
 	}
@@ -155,14 +156,14 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, present id.Gro
 		if err := tx.LockHomes(ctx, true); err != nil {
 			return err
 		}
-		if err := tx.AtHome(ctx, o, s.scope(c)); err != nil { // deleted, or moved to another host, since the first check
+		if err := tx.AtHome(ctx, o, s.scope(caller)); err != nil { // deleted, or moved to another host, since the first check
 			return err
 		}
 		action, err := put(tx, &g)
 		if err != nil {
 			return err
 		}
-		if err := tx.SetGroupVanityLink(ctx, g, s.linkScope(c.Client.Host.Organization)); err != nil {
+		if err := tx.SetGroupVanityLink(ctx, g, s.linkScope(caller.Client.Host.Organization)); err != nil {
 			return err
 		}
 		n, err := tx.SetGroupMailboxes(ctx, g, in.Mailboxes)
@@ -175,38 +176,38 @@ func (s *Service) storeGroup(ctx context.Context, c token.Caller, present id.Gro
 		if g, err = withMembers(ctx, tx, g); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
+		return s.record(ctx, tx, caller, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
 	})
 	return g, err
 }
 
 // checkGroup checks the input and normalizes it.
 func checkGroup(in *GroupInput) error {
-	var p fault.Problems
+	var problems fault.Problems
 	if err := text.Required(in.Name, text.MaxName); err != nil {
-		p.Add("name", err.Error())
+		problems.Add("name", err.Error())
 	}
-	checkBlock(&p, "description", in.Description, text.MaxMessage)
-	in.VanityLink = checkVanityLink(&p, in.VanityLink)
+	checkBlock(&problems, "description", in.Description, text.MaxMessage)
+	in.VanityLink = checkVanityLink(&problems, in.VanityLink)
 	if len(in.Mailboxes) > transfer.MaxGroupMailboxes {
-		p.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", transfer.MaxGroupMailboxes))
-		return p.Err()
+		problems.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", transfer.MaxGroupMailboxes))
+		return problems.Err()
 	}
 	seen := make(map[id.Person]bool, len(in.Mailboxes))
 	for i, m := range in.Mailboxes {
 		if seen[m] {
-			p.Add(fmt.Sprintf("mailboxUids[%d]", i), "is given twice")
+			problems.Add(fmt.Sprintf("mailboxUids[%d]", i), "is given twice")
 			break
 		}
 		seen[m] = true
 	}
-	return p.Err()
+	return problems.Err()
 }
 
 // DeleteGroup deletes a mailbox group of the organization that the caller administers. Its mailboxes stay.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound.
-func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group) error {
-	o, err := s.administered(ctx, c)
+func (s *Service) DeleteGroup(ctx context.Context, caller token.Caller, uid id.Group) error {
+	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -214,6 +215,6 @@ func (s *Service) DeleteGroup(ctx context.Context, c token.Caller, uid id.Group)
 		if err := tx.DeleteGroup(ctx, o, uid, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
 	})
 }

@@ -24,17 +24,17 @@ func (w *world) company(volume int64) id.Organization {
 }
 
 // member makes a person a member of an organization.
-func (w *world) member(c token.Caller, o id.Organization, roles ...string) token.Caller {
+func (w *world) member(caller token.Caller, o id.Organization, roles ...string) token.Caller {
 	w.t.Helper()
-	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, now())`, c.Person, o, roles)
-	c.Organization, c.Roles = o, roles
-	return c
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, now())`, caller.Person, o, roles)
+	caller.Organization, caller.Roles = o, roles
+	return caller
 }
 
 // draft creates a person's own drop with n announced files of size bytes each.
-func (w *world) draft(c token.Caller, n int, size int64) id.Reservation {
+func (w *world) draft(caller token.Caller, n int, size int64) id.Reservation {
 	w.t.Helper()
-	made, err := w.CreateReservation(w.t.Context(), c, service.Metadata{})
+	made, err := w.CreateReservation(w.t.Context(), caller, service.Metadata{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (w *world) draft(c token.Caller, n int, size int64) id.Reservation {
 	for i := range files {
 		files[i] = service.Attachment{ClientID: fmt.Sprint("o", i), Name: fmt.Sprint("o", i), IntendedSize: size}
 	}
-	if _, _, err := w.Attach(w.t.Context(), c, made.Reservation.UID, files); err != nil {
+	if _, _, err := w.Attach(w.t.Context(), caller, made.Reservation.UID, files); err != nil {
 		w.t.Fatal(err)
 	}
 	return made.Reservation.UID
@@ -157,7 +157,7 @@ func TestTenThousandFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ann := w.mailbox()
-	fill := func(c token.Caller, r id.Reservation) {
+	fill := func(caller token.Caller, r id.Reservation) {
 		t.Helper()
 		var first, last time.Duration
 		for batch := range 10 {
@@ -166,7 +166,7 @@ func TestTenThousandFiles(t *testing.T) {
 				files[i] = service.Attachment{ClientID: fmt.Sprintf("%d-%d", batch, i), Name: fmt.Sprintf("some longer name of a file %d-%d.bin", batch, i), IntendedSize: 1}
 			}
 			began := time.Now()
-			if _, _, err := w.Attach(t.Context(), c, r, files); err != nil {
+			if _, _, err := w.Attach(t.Context(), caller, r, files); err != nil {
 				t.Fatal(err)
 			}
 			if last = time.Since(began); batch == 0 {
@@ -179,7 +179,7 @@ func TestTenThousandFiles(t *testing.T) {
 		}
 		w.exec(`UPDATE transfer.objects SET held = 1, sha256 = sha256('x'), mime_type = 'text/plain' WHERE reservation = $1`, r)
 		began := time.Now()
-		if done, err := w.Confirm(t.Context(), c, r); err != nil || len(done.Objects) != 10_000 || done.TotalBytes != 10_000 {
+		if done, err := w.Confirm(t.Context(), caller, r); err != nil || len(done.Objects) != 10_000 || done.TotalBytes != 10_000 {
 			t.Errorf("%d objects, %v", len(done.Objects), err)
 		}
 		took := time.Since(began)

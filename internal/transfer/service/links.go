@@ -17,13 +17,13 @@ type LinkRules struct {
 }
 
 // checkVanityLink adds a problem for a malformed link, and returns the link in lower case.
-func checkVanityLink(p *fault.Problems, value string) string {
+func checkVanityLink(problems *fault.Problems, value string) string {
 	if value == "" {
 		return ""
 	}
 	link, ok := transfer.ParseVanityLink(value)
 	if !ok {
-		p.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
+		problems.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
 	}
 	return link
 }

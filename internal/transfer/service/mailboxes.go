@@ -23,13 +23,13 @@ type mailboxOnHost struct {
 
 // PublicMailbox returns the mailbox under key on the caller's host, from a microcache.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
-func (s *Service) PublicMailbox(ctx context.Context, c token.Caller, key string) (transfer.PublicMailbox, error) {
+func (s *Service) PublicMailbox(ctx context.Context, caller token.Caller, key string) (transfer.PublicMailbox, error) {
 	k, err := transfer.ParseKey(key)
 	if err != nil {
 		return transfer.PublicMailbox{}, err
 	}
-	return s.mailboxes.Get(mailboxOnHost{k, c.Client.Host}, func() (transfer.PublicMailbox, error) {
-		m, err := s.store.PublicMailbox(ctx, k, s.scope(c))
+	return s.mailboxes.Get(mailboxOnHost{k, caller.Client.Host}, func() (transfer.PublicMailbox, error) {
+		m, err := s.store.PublicMailbox(ctx, k, s.scope(caller))
 		return s.strangersView(m), err
 	})
 }
@@ -40,9 +40,10 @@ func (s *Service) strangersView(m transfer.PublicMailbox) transfer.PublicMailbox
 	return m
 }
 
-// Mailbox returns the caller's own mailbox. Errors: transfer.ErrNotFound.
-func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicMailbox, error) {
-	return s.store.PublicMailbox(ctx, transfer.Key{UID: c.Person.String()}, s.scope(c))
+// Mailbox returns the caller's own mailbox.
+// Errors: transfer.ErrNotFound.
+func (s *Service) Mailbox(ctx context.Context, caller token.Caller) (transfer.PublicMailbox, error) {
+	return s.store.PublicMailbox(ctx, transfer.Key{UID: caller.Person.String()}, s.scope(caller))
 }
 
 // PutMailbox creates or replaces the caller's mailbox, and reports whether it created it. Members that m leaves empty get
@@ -50,20 +51,20 @@ func (s *Service) Mailbox(ctx context.Context, c token.Caller) (transfer.PublicM
 // Errors: fault.ErrInvalid, transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
 // transfer.ErrRoleMissing, transfer.ErrAddressNotOwn, transfer.ErrLimitRaised, transfer.ErrFilterUnavailable,
 // transfer.ErrLinkReserved, transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
-func (s *Service) PutMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
-	m.Person = c.Person
+func (s *Service) PutMailbox(ctx context.Context, caller token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	m.Person = caller.Person
 	if err := s.mayTakeLink(m.VanityLink, func() (string, error) {
-		present, err := s.Mailbox(ctx, c)
+		present, err := s.Mailbox(ctx, caller)
 		return present.VanityLink, err
 	}); err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
-	return s.putMailbox(ctx, c, m)
+	return s.putMailbox(ctx, caller, m)
 }
 
 // putMailbox is PutMailbox for the mailbox of m.Person, independent of the caller's person. Reserved links are allowed.
-func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
-	sc := s.scope(c)
+func (s *Service) putMailbox(ctx context.Context, caller token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	sc := s.scope(caller)
 	owner, err := s.store.Owner(ctx, m.Person, sc)
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
@@ -99,7 +100,7 @@ func (s *Service) putMailbox(ctx context.Context, c token.Caller, m transfer.Mai
 		if err := tx.SetVanityLink(ctx, m.Person, s.linkScope(sc.HostOrganization), m.VanityLink); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
 	})
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
@@ -121,41 +122,41 @@ func mayKeepMailbox(o transfer.Owner) error {
 
 // checkMailbox checks a mailbox's own members and normalizes them.
 func (s *Service) checkMailbox(m *transfer.Mailbox) error {
-	var p fault.Problems
-	checkLine(&p, "name", m.Name, text.MaxName)
-	checkLine(&p, "slogan", m.Slogan, text.MaxSlogan)
-	checkBlock(&p, "absenceMessage", m.AbsenceMessage, text.MaxMessage)
+	var problems fault.Problems
+	checkLine(&problems, "name", m.Name, text.MaxName)
+	checkLine(&problems, "slogan", m.Slogan, text.MaxSlogan)
+	checkBlock(&problems, "absenceMessage", m.AbsenceMessage, text.MaxMessage)
 	if m.Email != "" {
-		m.Email = checkEmail(&p, "email", m.Email)
+		m.Email = checkEmail(&problems, "email", m.Email)
 	}
-	m.VanityLink = checkVanityLink(&p, m.VanityLink)
+	m.VanityLink = checkVanityLink(&problems, m.VanityLink)
 	if m.FieldsSchema != nil {
 		if err := transfer.CheckFieldsSchema(m.FieldsSchema); err != nil {
-			p.Add("fieldsSchema", err.Error())
+			problems.Add("fieldsSchema", err.Error())
 		}
 	}
 	if m.UISchema != nil {
 		if err := transfer.CheckUISchema(m.UISchema); err != nil {
-			p.Add("uiSchema", err.Error())
+			problems.Add("uiSchema", err.Error())
 		}
 	}
 	if len(m.MIMETypeFilter) > transfer.MaxFilterEntries {
-		p.Add("mimeTypeFilter", fmt.Sprintf("has more than %d entries", transfer.MaxFilterEntries))
+		problems.Add("mimeTypeFilter", fmt.Sprintf("has more than %d entries", transfer.MaxFilterEntries))
 	}
 	for i, f := range m.MIMETypeFilter {
 		m.MIMETypeFilter[i] = strings.ToLower(f)
 		if !transfer.ValidMIMERange(m.MIMETypeFilter[i]) {
-			p.Add(fmt.Sprintf("mimeTypeFilter[%d]", i), "must be a type such as application/pdf, or a wildcard such as image/*")
+			problems.Add(fmt.Sprintf("mimeTypeFilter[%d]", i), "must be a type such as application/pdf, or a wildcard such as image/*")
 			break
 		}
 	}
 	if m.MaxFiles < 0 {
-		p.Add("maxFiles", "must be at least 1")
+		problems.Add("maxFiles", "must be at least 1")
 	}
 	if m.MaxFileSizeMB < 0 {
-		p.Add("maxFileSizeMb", "must be at least 1")
+		problems.Add("maxFileSizeMb", "must be at least 1")
 	}
-	return p.Err()
+	return problems.Err()
 }
 
 // checkMailboxLimits checks a mailbox against the adminunit and the subscription.
@@ -178,29 +179,30 @@ func checkMailboxLimits(m transfer.Mailbox, o transfer.Owner) error {
 }
 
 // DeleteMailbox deletes the caller's mailbox and cancels the open reservations on it. ExpireReservations deletes these,
-// because they may have any number of files. Errors: transfer.ErrNotFound.
-func (s *Service) DeleteMailbox(ctx context.Context, c token.Caller) error {
-	if _, err := s.store.Owner(ctx, c.Person, s.scope(c)); err != nil {
+// because they may have any number of files.
+// Errors: transfer.ErrNotFound.
+func (s *Service) DeleteMailbox(ctx context.Context, caller token.Caller) error {
+	if _, err := s.store.Owner(ctx, caller.Person, s.scope(caller)); err != nil {
 		return err
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, true); err != nil { // before the locks on groups, as in the deletion of an organization
 			return err
 		}
-		if err := tx.DeleteMailbox(ctx, c.Person, s.now()); err != nil {
+		if err := tx.DeleteMailbox(ctx, caller.Person, s.now()); err != nil {
 			return err
 		}
-		if err := tx.EndReservations(ctx, c.Person, true); err != nil {
+		if err := tx.EndReservations(ctx, caller.Person, true); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "mailbox.delete", Object: c.Person.String()})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "mailbox.delete", Object: caller.Person.String()})
 	})
 }
 
 // MailboxAvatar returns the picture of a mailbox's owner in the stored size closest to height; 0 means the largest.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
-func (s *Service) MailboxAvatar(ctx context.Context, c token.Caller, key string, height int) (transfer.Avatar, error) {
-	m, err := s.PublicMailbox(ctx, c, key)
+func (s *Service) MailboxAvatar(ctx context.Context, caller token.Caller, key string, height int) (transfer.Avatar, error) {
+	m, err := s.PublicMailbox(ctx, caller, key)
 	if err != nil {
 		return transfer.Avatar{}, err
 	}

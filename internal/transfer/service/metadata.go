@@ -34,33 +34,35 @@ type Metadata struct {
 	hash string // of the password; computed outside of transactions
 }
 
-// mergeBasic applies the members of in that are given. Errors: fault.ErrInvalid.
+// mergeBasic applies the members of in that are given.
+// Errors: fault.ErrInvalid.
 func (s *Service) mergeBasic(r *transfer.Reservation, in BasicMetadata) error {
-	var p fault.Problems
-	setLine(&p, &r.Subject, in.Subject, "subject")
-	setLine(&p, &r.AnonSender, in.AnonSender, "anonSender")
+	var problems fault.Problems
+	setLine(&problems, &r.Subject, in.Subject, "subject")
+	setLine(&problems, &r.AnonSender, in.AnonSender, "anonSender")
 	if in.Message != nil {
-		checkBlock(&p, "message", *in.Message, text.MaxMessage)
+		checkBlock(&problems, "message", *in.Message, text.MaxMessage)
 		r.Message = *in.Message
 	}
 	if in.AnonEmail != nil {
 		r.AnonEmail = ""
 		if *in.AnonEmail != "" {
-			r.AnonEmail = checkEmail(&p, "anonEmail", *in.AnonEmail)
+			r.AnonEmail = checkEmail(&problems, "anonEmail", *in.AnonEmail)
 		}
 	}
-	return p.Err()
+	return problems.Err()
 }
 
-func setLine(p *fault.Problems, to *string, value *string, member string) {
+func setLine(problems *fault.Problems, to *string, value *string, member string) {
 	if value == nil {
 		return
 	}
-	checkLine(p, member, *value, text.MaxName)
+	checkLine(problems, member, *value, text.MaxName)
 	*to = *value
 }
 
-// mergeFixed applies a change to a mailbox's reservation. Errors: fault.ErrInvalid, transfer.ErrFixedMember.
+// mergeFixed applies a change to a mailbox's reservation.
+// Errors: fault.ErrInvalid, transfer.ErrFixedMember.
 func (s *Service) mergeFixed(r *transfer.Reservation, in Metadata) error {
 	if err := s.mergeBasic(r, in.BasicMetadata); err != nil {
 		return err
@@ -129,15 +131,15 @@ func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *trans
 	if err := setFields(r, in.Fields); err != nil {
 		return err
 	}
-	var p fault.Problems
-	recipients := checkRecipients(&p, in.Recipients)
+	var problems fault.Problems
+	recipients := checkRecipients(&problems, in.Recipients)
 	if in.Priority != nil && (*in.Priority < 1 || *in.Priority > 5) {
-		p.Add("priority", "must be from 1 (highest) to 5 (lowest)")
+		problems.Add("priority", "must be from 1 (highest) to 5 (lowest)")
 	}
 	if in.Protection != nil && transfer.Protection(*in.Protection).Rank() < 0 {
-		p.Add("protection", "must be none, password or recipientAuthentication")
+		problems.Add("protection", "must be none, password or recipientAuthentication")
 	}
-	if err := p.Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return err
 	}
 	before := r.Protection
@@ -200,24 +202,25 @@ func list(numbers []int32) string {
 
 // mergePassword applies the hash of a new password, and clears the hash when the protection is no longer password. before is
 // the protection before the change. An adminunit may set the protection password without a password; then one is required
-// only at the confirm. Errors: fault.ErrInvalid.
+// only at the confirm.
+// Errors: fault.ErrInvalid.
 func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metadata) error {
-	var p fault.Problems
+	var problems fault.Problems
 	switch {
 	case in.Password != nil && r.Protection != transfer.ProtectPassword:
-		p.Add("password", "needs the protection password")
+		problems.Add("password", "needs the protection password")
 	case in.Password != nil && *in.Password == "":
-		p.Add("password", "must not be empty")
+		problems.Add("password", "must not be empty")
 	case in.Password != nil && len(*in.Password) > password.MaxLength:
-		p.Add("password", fmt.Sprintf("is longer than %d bytes", password.MaxLength))
+		problems.Add("password", fmt.Sprintf("is longer than %d bytes", password.MaxLength))
 	case in.Password != nil:
 		r.PasswordHash = in.hash
 	case r.Protection != transfer.ProtectPassword:
 		r.PasswordHash = ""
 	case r.PasswordHash == "" && before != transfer.ProtectPassword:
-		p.Add("password", "is required for the protection password")
+		problems.Add("password", "is required for the protection password")
 	}
-	return p.Err()
+	return problems.Err()
 }
 
 // hashPassword computes the hash of in.Password outside of transactions.
@@ -234,18 +237,18 @@ func (s *Service) hashPassword(ctx context.Context, in *Metadata) error {
 }
 
 // checkRecipients checks recipients and returns them normalized.
-func checkRecipients(p *fault.Problems, recipients []transfer.Recipient) []transfer.Recipient {
+func checkRecipients(problems *fault.Problems, recipients []transfer.Recipient) []transfer.Recipient {
 	out := make([]transfer.Recipient, len(recipients))
 	seen := make(map[string]bool, len(recipients))
 	for i, r := range recipients {
 		at := fmt.Sprintf("recipients[%d].", i)
-		checkLine(p, at+"name", r.Name, text.MaxName)
-		email := checkEmail(p, at+"email", r.Email)
+		checkLine(problems, at+"name", r.Name, text.MaxName)
+		email := checkEmail(problems, at+"email", r.Email)
 		if r.Destination != transfer.To && r.Destination != transfer.Cc && r.Destination != transfer.Bcc {
-			p.Add(at+"destinationType", "must be to, cc or bcc")
+			problems.Add(at+"destinationType", "must be to, cc or bcc")
 		}
 		if seen[email] && email != "" {
-			p.Add(at+"email", "is given twice")
+			problems.Add(at+"email", "is given twice")
 		}
 		seen[email] = true
 		out[i] = transfer.Recipient{Name: r.Name, Email: email, Destination: r.Destination}
@@ -274,23 +277,23 @@ func findRecipients(ctx context.Context, store *postgres.Store, recipients []tra
 
 // checkFields checks values independent of the mailbox's schema, and encodes them as JSON.
 func checkFields(fields map[string]string) ([]byte, error) {
-	var p fault.Problems
+	var problems fault.Problems
 	total := 0
 	for name, value := range fields {
 		total += len(name) + len(value)
 		if name == "" || text.Line(name, text.MaxName) != nil {
-			p.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", text.MaxName))
+			problems.Add("fields", fmt.Sprintf("has a name that is empty, longer than %d bytes or holds a control character", text.MaxName))
 			break
 		}
-		checkBlock(&p, "fields."+name, value, text.MaxField)
+		checkBlock(&problems, "fields."+name, value, text.MaxField)
 	}
 	if len(fields) > transfer.MaxFields {
-		p.Add("fields", fmt.Sprintf("has more than %d values", transfer.MaxFields))
+		problems.Add("fields", fmt.Sprintf("has more than %d values", transfer.MaxFields))
 	}
 	if total > transfer.MaxFieldsBytes {
-		p.Add("fields", fmt.Sprintf("has more than %d bytes of names and values", transfer.MaxFieldsBytes))
+		problems.Add("fields", fmt.Sprintf("has more than %d bytes of names and values", transfer.MaxFieldsBytes))
 	}
-	if err := p.Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(fields)

@@ -74,13 +74,13 @@ type Attachment struct {
 // again is idempotent.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
 // transfer.ErrFileTooLarge, transfer.ErrMIMEType.
-func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
+func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
 	if err := checkAttachments(files); err != nil {
 		return nil, false, err
 	}
 	var out []transfer.Object
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		r, err := s.lockOpen(ctx, tx, c, uid)
+		r, err := s.lockOpen(ctx, tx, caller, uid)
 		if err != nil {
 			return err
 		}
@@ -107,15 +107,16 @@ func (s *Service) Attach(ctx context.Context, c token.Caller, uid id.Reservation
 	return out, created, nil
 }
 
-// checkAttachments checks what does not depend on the reservation. Errors: fault.ErrInvalid.
+// checkAttachments checks what does not depend on the reservation.
+// Errors: fault.ErrInvalid.
 func checkAttachments(files []Attachment) error {
-	var p fault.Problems
+	var problems fault.Problems
 	if len(files) == 0 {
-		p.Add("objects", "must have at least one entry")
+		problems.Add("objects", "must have at least one entry")
 	}
 	if len(files) > transfer.MaxAttachments {
-		p.Add("objects", fmt.Sprintf("must have at most %d entries", transfer.MaxAttachments))
-		return p.Err()
+		problems.Add("objects", fmt.Sprintf("must have at most %d entries", transfer.MaxAttachments))
+		return problems.Err()
 	}
 	seen := make(map[string]bool, len(files))
 	for i, f := range files {
@@ -124,20 +125,20 @@ func checkAttachments(files []Attachment) error {
 			at = fmt.Sprintf("objects[%d].", i)
 		}
 		if !transfer.ValidClientID(f.ClientID) {
-			p.Add(at+"clientId", "must be 1 to 128 of A-Z, a-z, 0-9, dot, underscore and hyphen, and neither . nor ..")
+			problems.Add(at+"clientId", "must be 1 to 128 of A-Z, a-z, 0-9, dot, underscore and hyphen, and neither . nor ..")
 		}
 		if err := text.FileName(f.Name); err != nil {
-			p.Add(at+"name", err.Error())
+			problems.Add(at+"name", err.Error())
 		}
 		if f.IntendedSize < 0 {
-			p.Add(at+"intendedSize", "must not be negative")
+			problems.Add(at+"intendedSize", "must not be negative")
 		}
 		if seen[f.ClientID] {
-			p.Add(at+"clientId", "is given twice")
+			problems.Add(at+"clientId", "is given twice")
 		}
 		seen[f.ClientID] = true
 	}
-	return p.Err()
+	return problems.Err()
 }
 
 // filterOf returns the MIME filter that applies to a reservation, nil for none.
@@ -166,7 +167,8 @@ func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files [
 	return nil
 }
 
-// matchAttached returns the objects for files, in the same order, and the new ones among them. Errors: transfer.ErrClientID.
+// matchAttached returns the objects for files, in the same order, and the new ones among them.
+// Errors: transfer.ErrClientID.
 func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.Reservation, files []Attachment) (all, fresh []transfer.Object, err error) {
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -197,20 +199,21 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 	return all, fresh, nil
 }
 
-// Object returns one object of a reservation. Errors: transfer.ErrNotFound.
-func (s *Service) Object(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
-	o, err := s.store.Object(ctx, uid, clientID, s.scope(c))
+// Object returns one object of a reservation.
+// Errors: transfer.ErrNotFound.
+func (s *Service) Object(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
+	o, err := s.store.Object(ctx, uid, clientID, s.scope(caller))
 	if err != nil {
 		return transfer.Object{}, err
 	}
-	return o.Object, mayManage(c, uid, o.Creator)
+	return o.Object, mayManage(caller, uid, o.Creator)
 }
 
 // DeleteObject deletes an object of an open reservation, releases its volume and purges its bytes.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
-func (s *Service) DeleteObject(ctx context.Context, c token.Caller, uid id.Reservation, clientID string) error {
+func (s *Service) DeleteObject(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if _, err := s.lockOpen(ctx, tx, c, uid); err != nil {
+		if _, err := s.lockOpen(ctx, tx, caller, uid); err != nil {
 			return err
 		}
 		n, err := s.content.DeleteObjects(ctx, tx, []id.Reservation{uid}, clientID)

@@ -12,7 +12,8 @@ import (
 // The methods of this file serve `consign mailbox …` and `consign export`.
 
 // SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
-// rules are those for the owner. Errors: those of PutMailbox.
+// rules are those for the owner.
+// Errors: those of PutMailbox.
 func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	owner, err := s.store.Owner(ctx, m.Person, s.anyHost())
 	if err != nil {
@@ -25,7 +26,8 @@ func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfe
 	return s.putMailbox(ctx, token.Caller{Client: token.Client{Host: host}}, m)
 }
 
-// PersonMailbox returns a person's mailbox on any host. Errors: transfer.ErrNotFound.
+// PersonMailbox returns a person's mailbox on any host.
+// Errors: transfer.ErrNotFound.
 func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
 	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anyHost())
 }
@@ -40,7 +42,8 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 }
 
 // PersonTransfers streams all transfers that a person sent and received, newest first, as the person sees them. It reads
-// them in batches. Errors: transfer.ErrNotFound.
+// them in batches.
+// Errors: transfer.ErrNotFound.
 func (s *Service) PersonTransfers(ctx context.Context, p id.Person) iter.Seq2[SeenTransfer, error] {
 	return func(yield func(SeenTransfer, error) bool) {
 		if err := s.eachTransfer(ctx, p, func(t SeenTransfer) bool { return yield(t, nil) }); err != nil {

@@ -24,29 +24,30 @@ type OneTimeKey struct {
 }
 
 // NewOneTimeKey returns a key for a download that the caller may begin: of one object, or of the archive for a zero o. The
-// key ends with the caller's session. Errors: transfer.ErrNotFound, transfer.ErrLocked.
-func (s *Service) NewOneTimeKey(ctx context.Context, c token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
-	access, err := s.store.Access(ctx, t, c.Person, s.scope(c))
+// key ends with the caller's session.
+// Errors: transfer.ErrNotFound, transfer.ErrLocked.
+func (s *Service) NewOneTimeKey(ctx context.Context, caller token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
+	access, err := s.store.Access(ctx, t, caller.Person, s.scope(caller))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
 	if err := unlocked(access); err != nil {
 		return OneTimeKey{}, err
 	}
-	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: t, Object: o, Person: c.Person, Session: c.Session, Epoch: c.Epoch})
+	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: t, Object: o, Person: caller.Person, Session: caller.Session, Epoch: caller.Epoch})
 }
 
 // NewLinkedOneTimeKey returns a key for a download of the delivery that the caller's download token is for.
 // Errors: transfer.ErrNotFound.
-func (s *Service) NewLinkedOneTimeKey(ctx context.Context, c token.Caller, link string, o id.Object) (OneTimeKey, error) {
-	access, err := s.store.LinkedAccess(ctx, seal.Hash(link), s.scope(c))
+func (s *Service) NewLinkedOneTimeKey(ctx context.Context, caller token.Caller, link string, o id.Object) (OneTimeKey, error) {
+	access, err := s.store.LinkedAccess(ctx, seal.Hash(link), s.scope(caller))
 	if err != nil {
 		return OneTimeKey{}, err
 	}
-	if err := sameDelivery(c, nil, access); err != nil {
+	if err := sameDelivery(caller, nil, access); err != nil {
 		return OneTimeKey{}, err
 	}
-	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: access.Transfer, Object: o, Delivery: c.Delivery})
+	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: access.Transfer, Object: o, Delivery: caller.Delivery})
 }
 
 func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k postgres.OneTimeKey) (OneTimeKey, error) {
@@ -69,7 +70,8 @@ func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k p
 }
 
 // identify returns the caller of a download: of the token, or the person who requested the one-time key. It does not consume
-// the key. Errors: token.ErrMissing, token.ErrEnded, transfer.ErrOneTimeKey.
+// the key.
+// Errors: token.ErrMissing, token.ErrEnded, transfer.ErrOneTimeKey.
 func (s *Service) identify(ctx context.Context, auth DownloadAuth, o id.Object) (token.Caller, *postgres.OneTimeKey, error) {
 	if !auth.Caller.Anonymous() {
 		return auth.Caller, nil, nil
@@ -134,7 +136,8 @@ func (a DownloadAuth) browser() postgres.Browser {
 }
 
 // useKey consumes a key for an answer with the given extent, and reports whether that starts the download. After the start, only
-// answers that begin at a later byte are allowed, until their bytes exceed the budget. Errors: transfer.ErrOneTimeKey.
+// answers that begin at a later byte are allowed, until their bytes exceed the budget.
+// Errors: transfer.ErrOneTimeKey.
 func (s *Service) useKey(ctx context.Context, d start, e Extent) (starts bool, err error) {
 	if d.key.StartedAt.IsZero() {
 		starts, err = s.store.StartDownload(ctx, d.key.KeyHash, d.auth.browser(), e.Bytes, s.now())

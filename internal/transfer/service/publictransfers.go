@@ -29,10 +29,11 @@ type Link struct {
 	linked postgres.Linked
 }
 
-// Link finds the transfer of the key in a link. Errors: transfer.ErrNotFound for a key that never existed, and for a transfer
+// Link finds the transfer of the key in a link.
+// Errors: transfer.ErrNotFound for a key that never existed, and for a transfer
 // that was revoked, has expired or is hidden by its recipient.
-func (s *Service) Link(ctx context.Context, c token.Caller, key string) (Link, error) {
-	l, err := s.store.Linked(ctx, seal.Hash(key), s.scope(c))
+func (s *Service) Link(ctx context.Context, caller token.Caller, key string) (Link, error) {
+	l, err := s.store.Linked(ctx, seal.Hash(key), s.scope(caller))
 	if err != nil {
 		return Link{}, err
 	}
@@ -46,14 +47,15 @@ type LinkedTransfer struct {
 }
 
 // LinkedTransfer returns the transfer behind a link, and its objects unless it is locked. A download token of the same
-// delivery unlocks it; without protection it is not locked. Errors: transfer.ErrNotFound.
-func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string) (LinkedTransfer, Objects, error) {
-	l, err := s.Link(ctx, c, key)
+// delivery unlocks it; without protection it is not locked.
+// Errors: transfer.ErrNotFound.
+func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key string) (LinkedTransfer, Objects, error) {
+	l, err := s.Link(ctx, caller, key)
 	if err != nil {
 		return LinkedTransfer{}, nil, err
 	}
 	t := LinkedTransfer{Transfer: l.linked.Transfer}
-	t.Locked = t.Protection != transfer.ProtectNone && !(c.Kind == token.KindDownload && c.Delivery == l.Delivery)
+	t.Locked = t.Protection != transfer.ProtectNone && !(caller.Kind == token.KindDownload && caller.Delivery == l.Delivery)
 	if t.Locked {
 		hide(&t.Transfer)
 		return t, nil, nil
@@ -62,7 +64,8 @@ func (s *Service) LinkedTransfer(ctx context.Context, c token.Caller, key string
 }
 
 // SendCode mails a new access code to the recipient of a link and invalidates the previous one. locale is used for a recipient
-// without an account. Errors: transfer.ErrNoCode, transfer.ErrTooManyCodes.
+// without an account.
+// Errors: transfer.ErrNoCode, transfer.ErrTooManyCodes.
 func (s *Service) SendCode(ctx context.Context, l Link, locale string) error {
 	t, to := l.linked.Transfer, l.linked.Recipient
 	if t.Protection != transfer.ProtectIdentity {
@@ -125,18 +128,18 @@ type Credentials struct {
 // OpenLink returns a download token for a link's delivery. The protection decides what it needs: nothing, the password, or
 // proof of the recipient by a mailed code or by an access token whose account holds the address verified.
 // Errors: transfer.ErrPassword, transfer.ErrCode.
-func (s *Service) OpenLink(ctx context.Context, c token.Caller, l Link, in Credentials) (raw string, err error) {
+func (s *Service) OpenLink(ctx context.Context, caller token.Caller, l Link, in Credentials) (raw string, err error) {
 	switch l.linked.Protection {
 	case transfer.ProtectPassword:
 		err = s.checkPassword(ctx, l, in.Password)
 	case transfer.ProtectIdentity:
-		err = s.checkRecipient(ctx, c, l, in.Code)
+		err = s.checkRecipient(ctx, caller, l, in.Code)
 	}
 	if err != nil {
 		return "", err
 	}
 	if l.linked.ObjectCount == 0 && !l.linked.DeliveryOpened {
-		if err := s.recordAccess(ctx, c, l.Delivery); err != nil { // without objects no download counts as the first access
+		if err := s.recordAccess(ctx, caller, l.Delivery); err != nil { // without objects no download counts as the first access
 			return "", err
 		}
 	}
@@ -162,7 +165,7 @@ func (s *Service) checkPassword(ctx context.Context, l Link, password *string) e
 	return nil
 }
 
-func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, code *string) error {
+func (s *Service) checkRecipient(ctx context.Context, caller token.Caller, l Link, code *string) error {
 	if code != nil {
 		right, err := s.store.TryCode(ctx, l.Delivery, s.codeHash(l.Delivery, *code), s.now(), codeTries)
 		if err != nil || right {
@@ -170,10 +173,10 @@ func (s *Service) checkRecipient(ctx context.Context, c token.Caller, l Link, co
 		}
 		return transfer.ErrCode
 	}
-	if c.Kind != token.KindAccess {
+	if caller.Kind != token.KindAccess {
 		return transfer.ErrCode
 	}
-	verified, err := s.store.RecipientVerified(ctx, l.Delivery, c.Person)
+	verified, err := s.store.RecipientVerified(ctx, l.Delivery, caller.Person)
 	if err != nil || verified {
 		return err
 	}

@@ -49,21 +49,22 @@ const (
 
 // Transfers streams the caller's transfers, newest first. The cursor is empty after the last page. A search may return a
 // cursor with a page that has fewer transfers than the limit, or none: it has not read all transfers yet. Contents are read
-// in batches. Errors: fault.ErrInvalid.
-func (s *Service) Transfers(ctx context.Context, c token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
+// in batches.
+// Errors: fault.ErrInvalid.
+func (s *Service) Transfers(ctx context.Context, caller token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
 	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
-	var p fault.Problems
-	checkLine(&p, "search", q.Search, text.MaxName)
+	var problems fault.Problems
+	checkLine(&problems, "search", q.Search, text.MaxName)
 	if q.Cursor != "" {
 		var ok bool
 		if page.After, ok = parseCursor(q.Cursor); !ok {
-			p.Add("cursor", "is not one that an answer named as next")
+			problems.Add("cursor", "is not one that an answer named as next")
 		}
 	}
-	if err := p.Err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return nil, "", err
 	}
-	rows, end, err := s.store.Transfers(ctx, c.Person, page, s.scope(c))
+	rows, end, err := s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
 	if err != nil {
 		return nil, "", err
 	}
@@ -174,8 +175,8 @@ func hide(t *transfer.Transfer) {
 // Transfer returns one of the caller's transfers, for its sender with the link, because the answer to the confirm may have
 // been lost. The objects are nil while it is locked. The first view of a transfer without files is its first access.
 // Errors: transfer.ErrNotFound.
-func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
-	row, err := s.store.TransferOf(ctx, uid, c.Person, s.scope(c))
+func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
+	row, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
 	if err != nil {
 		return SeenTransfer{}, nil, err
 	}
@@ -184,7 +185,7 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 		return SeenTransfer{}, nil, err
 	}
 	if !row.AsSender && row.ObjectCount == 0 && row.State == transfer.Delivered && !list[0].Locked {
-		if err := s.recordAccess(ctx, c, row.Delivery); err != nil {
+		if err := s.recordAccess(ctx, caller, row.Delivery); err != nil {
 			return SeenTransfer{}, nil, err
 		}
 	}
@@ -199,22 +200,23 @@ func (s *Service) Transfer(ctx context.Context, c token.Caller, uid id.Transfer)
 }
 
 // DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has ended is hidden from
-// its sender. When no party can reach it any more, the same transaction erases it. Errors: transfer.ErrNotFound.
-func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Transfer) error {
+// its sender. When no party can reach it any more, the same transaction erases it.
+// Errors: transfer.ErrNotFound.
+func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		t, err := tx.LockTransferOf(ctx, uid, c.Person, s.scope(c))
+		t, err := tx.LockTransferOf(ctx, uid, caller.Person, s.scope(caller))
 		if err != nil {
 			return err
 		}
 		if t.AsSender && !t.State.Ended() {
-			return s.revoke(ctx, tx, c, t)
+			return s.revoke(ctx, tx, caller, t)
 		}
 		if t.AsSender {
 			if err := tx.HideTransfer(ctx, uid, s.now()); err != nil {
 				return err
 			}
 		}
-		seen, err := tx.DeliveriesTo(ctx, uid, c.Person)
+		seen, err := tx.DeliveriesTo(ctx, uid, caller.Person)
 		if err != nil {
 			return err
 		}
@@ -226,18 +228,18 @@ func (s *Service) DeleteTransfer(ctx context.Context, c token.Caller, uid id.Tra
 				return err
 			}
 		}
-		if err := tx.HideDeliveries(ctx, uid, c.Person, s.now()); err != nil {
+		if err := tx.HideDeliveries(ctx, uid, caller.Person, s.now()); err != nil {
 			return err
 		}
 		if err := s.revokeUnreachable(ctx, tx, []id.Transfer{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "transfer.hide", Object: uid.String()})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
 }
 
 // revoke erases a transfer for its sender. It sends an event to the recipients and to the sender's other sessions.
-func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller, t postgres.SeenTransfer) error {
+func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer) error {
 	uids := []id.Transfer{t.UID}
 	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
 		return err
@@ -246,7 +248,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 	if err != nil {
 		return err
 	}
-	receivers := []id.Person{c.Person}
+	receivers := []id.Person{caller.Person}
 	for _, d := range deliveries[t.UID] {
 		if d.Destination == transfer.ToLink {
 			continue
@@ -258,7 +260,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, c token.Caller
 			return err
 		}
 	}
-	if err := s.record(ctx, tx, c, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
+	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
 		return err
 	}
 	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})

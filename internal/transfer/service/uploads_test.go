@@ -47,9 +47,9 @@ func TestUploadInPartsAndDownload(t *testing.T) {
 	}
 }
 
-func (w *world) download(c token.Caller, t id.Transfer, o id.Object) []byte {
+func (w *world) download(caller token.Caller, t id.Transfer, o id.Object) []byte {
 	w.t.Helper()
-	d, err := w.OpenDownload(w.t.Context(), service.DownloadAuth{Caller: c}, t, o)
+	d, err := w.OpenDownload(w.t.Context(), service.DownloadAuth{Caller: caller}, t, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,9 +90,9 @@ func TestUploadRanges(t *testing.T) {
 	}
 }
 
-func mustUpload(w *world, c token.Caller, r id.Reservation, clientID string, in content.Part) {
+func mustUpload(w *world, caller token.Caller, r id.Reservation, clientID string, in content.Part) {
 	w.t.Helper()
-	if _, err := w.Upload(w.t.Context(), c, r, clientID, in); err != nil {
+	if _, err := w.Upload(w.t.Context(), caller, r, clientID, in); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Usage returns what the caller and the caller's organization have uploaded this month. Errors: transfer.ErrNotFound.
-func (s *Service) Usage(ctx context.Context, c token.Caller) (transfer.Usage, error) {
-	sc := s.scope(c)
-	o, err := s.store.Owner(ctx, c.Person, sc)
+// Usage returns what the caller and the caller's organization have uploaded this month.
+// Errors: transfer.ErrNotFound.
+func (s *Service) Usage(ctx context.Context, caller token.Caller) (transfer.Usage, error) {
+	sc := s.scope(caller)
+	o, err := s.store.Owner(ctx, caller.Person, sc)
 	if err != nil {
 		return transfer.Usage{}, err
 	}

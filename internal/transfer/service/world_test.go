@@ -61,8 +61,8 @@ func all[T any](items iter.Seq2[T, error]) (list []T, err error) {
 }
 
 // Confirm calls the service and collects all objects.
-func (w *world) Confirm(ctx context.Context, c token.Caller, r id.Reservation) (service.SeenTransfer, error) {
-	t, objects, err := w.Service.Confirm(ctx, c, r)
+func (w *world) Confirm(ctx context.Context, caller token.Caller, r id.Reservation) (service.SeenTransfer, error) {
+	t, objects, err := w.Service.Confirm(ctx, caller, r)
 	if err != nil {
 		return service.SeenTransfer{}, err
 	}
@@ -226,9 +226,9 @@ func (w *world) blocked() int64 {
 	return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
 }
 
-func (w *world) at(c token.Caller) token.Caller {
-	c.Client.Host = hosts.Host{Name: home, Organization: w.free, Free: true, Own: true}
-	return c
+func (w *world) at(caller token.Caller) token.Caller {
+	caller.Client.Host = hosts.Host{Name: home, Organization: w.free, Free: true, Own: true}
+	return caller
 }
 
 // mailbox adds Ann, who keeps a mailbox under the vanity link ann.
@@ -252,27 +252,27 @@ func (w *world) reserve() (token.Caller, id.Reservation) {
 	return w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID}), made.Reservation.UID
 }
 
-func (w *world) attach(c token.Caller, r id.Reservation, clientID string, size int64) {
+func (w *world) attach(caller token.Caller, r id.Reservation, clientID string, size int64) {
 	w.t.Helper()
-	if _, _, err := w.Attach(w.t.Context(), c, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
+	if _, _, err := w.Attach(w.t.Context(), caller, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // upload uploads to the object a in a goroutine of its own. The channel gets its error.
-func (w *world) upload(c token.Caller, r id.Reservation, in content.Part) <-chan error {
+func (w *world) upload(caller token.Caller, r id.Reservation, in content.Part) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.Upload(w.t.Context(), c, r, "a", in)
+		_, err := w.Upload(w.t.Context(), caller, r, "a", in)
 		ended <- err
 	}()
 	return ended
 }
 
 // held returns how many bytes of the object a are held.
-func (w *world) held(c token.Caller, r id.Reservation) int64 {
+func (w *world) held(caller token.Caller, r id.Reservation) int64 {
 	w.t.Helper()
-	o, err := w.Object(w.t.Context(), c, r, "a")
+	o, err := w.Object(w.t.Context(), caller, r, "a")
 	if err != nil {
 		w.t.Fatal(err)
 	}
