@@ -29,7 +29,7 @@ func withTwoFactors(t *testing.T, s *testkit.Server, p *testkit.Person) (code fu
 // session without a second factor ends at its next access.
 func TestAdministratorRequiresSecondFactor(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path, on, off := w.acme.path+"/security", map[string]any{"mfaRequired": true}, map[string]any{"mfaRequired": false}
 	w.amy.Put(path, on).WantError(identity.ErrRoleMissing)
 	w.bob.Put(path, on).WantError(identity.ErrNotMember)
@@ -69,7 +69,7 @@ func TestAdministratorRequiresSecondFactor(t *testing.T) {
 
 func TestOrganizationLimits(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"users=7", "changeHostname=custom", "storageVolumeGb=2.5"}))
 	got := w.ann.Get(w.acme.path + "/limits").Want(http.StatusOK)
 	if got.Value("members") != 2.0 || got.Value("limitations.users") != 7.0 || got.Value("limitations.changeHostname") != "custom" || got.Value("limitations.storageVolumeGb") != 2.5 {
@@ -83,7 +83,7 @@ func TestOrganizationLimits(t *testing.T) {
 // another organization.
 func TestOrganizationAudit(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	path := w.acme.path + "/audit"
 	w.amy.Get(path).WantError(identity.ErrRoleMissing)
 	w.bob.Get(path).WantError(identity.ErrNotMember)
