@@ -154,7 +154,7 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 // of an organization that parallel requests do not exceed.
 func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	t.Parallel()
-	s, _, _, _, _ := office(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
+	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", "4"))...)
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -162,7 +162,7 @@ func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	for i := range 24 {
 		wait.Go(func() {
 			client, mailbox := fmt.Sprintf("192.0.2.%d", i%2), []string{"ann", "bob"}[i/2%2]
-			got := from(s, client).Post(s.Transfer+"/public/mailbox/"+mailbox, nil)
+			got := strangerAt(s, client).Post(s.Transfer+"/public/mailbox/"+mailbox, nil)
 			mu.Lock()
 			defer mu.Unlock()
 			if got.Status == http.StatusCreated {
@@ -178,12 +178,12 @@ func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	}
 	eve := s.Transfer + "/public/mailbox/eve" // belongs to nobody's organization
 	for range 4 {
-		from(s, "192.0.2.5").Post(eve, nil).Want(http.StatusCreated)
+		strangerAt(s, "192.0.2.5").Post(eve, nil).Want(http.StatusCreated)
 	}
-	if got := from(s, "192.0.2.5").Post(eve, nil).WantError(transfer.ErrClientBusy); !strings.Contains(got.Details(), "organization") {
+	if got := strangerAt(s, "192.0.2.5").Post(eve, nil).WantError(transfer.ErrClientBusy); !strings.Contains(got.Details(), "organization") {
 		t.Errorf("%s", got.Body)
 	}
 	for i := range 6 {
-		from(s, fmt.Sprintf("192.0.2.1%d", i)).Post(eve, nil).Want(http.StatusCreated)
+		strangerAt(s, fmt.Sprintf("192.0.2.1%d", i)).Post(eve, nil).Want(http.StatusCreated)
 	}
 }
