@@ -209,7 +209,7 @@ export async function accountTests() {
     await p.getByRole("button", { name: "Add a group" }).click();
     await p.getByLabel("Name", { exact: true }).fill("Drawing office");
     await p.getByLabel("Name in the link").fill("drawings");
-    await p.getByLabel("Mailboxes").fill("olga");
+    await p.getByLabel(/Olga/).check();
     await p.getByRole("button", { name: "Save" }).click();
     await p.getByText("/g/drawings").waitFor();
     const g = await page(await visitor(), "/g/drawings");

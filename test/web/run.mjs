@@ -9,6 +9,7 @@ import { looksTests } from "./looks.mjs";
 import { mannersTests } from "./manners.mjs";
 import { troubleTests } from "./trouble.mjs";
 import { devicesTests } from "./devices.mjs";
+import { journeyTests } from "./journeys.mjs";
 
 await mailboxPageTests();
 await accountTests();
@@ -19,4 +20,5 @@ await looksTests();
 await mannersTests();
 await troubleTests();
 await devicesTests();
+await journeyTests();
 await finish();

@@ -42,10 +42,10 @@ export async function troubleTests() {
     await q.getByRole("button", { name: "Add a group" }).click();
     await q.getByLabel("Description").fill("All of us");
     await q.getByLabel("Name", { exact: true }).fill("Family");
-    await q.getByLabel("Mailboxes").fill("no.such.box");
+    await q.getByLabel("Name in the link").fill("-");
     await q.getByRole("button", { name: "Save" }).click();
     await q.locator(".notice.bad").waitFor();
-    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await value(q, "Mailboxes")], ["Family", "All of us", "no.such.box"], "group");
+    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await value(q, "Name in the link")], ["Family", "All of us", "-"], "group");
   });
 
   await test("a file that vanishes after “Deliver” stops the delivery", async () => {

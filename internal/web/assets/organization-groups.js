@@ -1,20 +1,20 @@
 // The organization page: groups of mailboxes, each with its own link.
 
-import { Ask, Button, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Ask, Button, Check, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { own, transfer } from "./api.js";
+import { call, own, transfer } from "./api.js";
 import { members } from "./errors.js";
 
 const groups = `${transfer}/mailboxgroups`;
 
-/** Returns the uid of a mailbox. @param {string} name vanity link or uid */
-async function mailboxUid(name) {
-  if (/^[0-9a-f-]{36}$/i.test(name)) return name;
-  return (await own("GET", `${transfer}/public/mailbox/${encodeURIComponent(name.toLowerCase())}`)).body.uid;
-}
+/** Returns whether a member has a mailbox. @param {string} uid */
+const hasMailbox = (uid) => call("HEAD", `${transfer}/public/mailbox/${uid}`).then(() => true, (error) => {
+  if (error.status === 404) return false;
+  throw error;
+});
 
-/** Lists and edits the groups. */
-export function Groups() {
+/** Lists and edits the groups. @param {{at: string}} props URL of the organization */
+export function Groups({ at }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", groups)).body.mailboxgroups);
   const [editing, setEditing] = useState(/** @type {any} */ (null));
   const [asking, setAsking] = useState(/** @type {any} */ (null));
@@ -39,16 +39,18 @@ export function Groups() {
     <p class="hint">${T("A group has one link, behind which people choose whom their files are for.")}</p>
     ${value.length > 0 && html`<ul class="list rows">${value.map(row)}</ul>`}
     <${Problem} error=${remove.error} />
-    ${editing ? html`<${Edit} key=${editing.uid ?? "new"} group=${editing} onDone=${done} onCancel=${() => setEditing(null)} />`
+    ${editing ? html`<${Edit} key=${editing.uid ?? "new"} at=${at} group=${editing} onDone=${done} onCancel=${() => setEditing(null)} />`
       : html`<div><${Button} icon="plus" onClick=${() => setEditing({})}>${T("Add a group")}<//></div>`}
     ${asking && html`<${Ask} question=${F("Remove the group %s? Its link stops working.", asking.name)} yes=${T("Remove")}
       onYes=${() => remove.run(asking.uid)} onClose=${() => setAsking(null)} />`}
   </section>`;
 }
 
-function Edit({ group, onDone, onCancel }) {
-  const save = useAction(async ({ name, description, vanityLink, mailboxes }) => {
-    const mailboxUids = await Promise.all(mailboxes.split(/[\s,;]+/).filter(Boolean).map(mailboxUid));
+function Edit({ at, group, onDone, onCancel }) {
+  const [chosen, setChosen] = useState(/** @type {string[]} */ (group.mailboxUids ?? []));
+  const [without, setWithout] = useState(/** @type {string[]} */ ([])); // members who turned out to have no mailbox
+  const save = useAction(async ({ name, description, vanityLink }) => {
+    const mailboxUids = chosen.filter((uid) => !without.includes(uid));
     const json = { name, mailboxUids, ...(description ? { description } : {}), ...(vanityLink ? { vanityLink } : {}) };
     await (group.uid ? own("PUT", `${groups}/${group.uid}`, { json }) : own("POST", groups, { json }));
     onDone();
@@ -59,9 +61,28 @@ function Edit({ group, onDone, onCancel }) {
     <${Field} label=${T("Description")} optional name="description" maxlength="500" defaultValue=${group.description ?? ""} />
     <${Field} label=${T("Name in the link")} optional name="vanityLink" autocapitalize="none" spellcheck="false" hint=${`${location.host}/g/…`}
       defaultValue=${group.vanityLink ?? ""} error=${wrong.vanityLink && T("Please check this.")} />
-    <${Field} label=${T("Mailboxes")} name="mailboxes" as="textarea" rows="3" required hint=${T("Their names, separated by commas or spaces.")}
-      defaultValue=${(group.mailboxes ?? []).map((m) => m.vanityLink || m.uid).join(", ")} />
+    <${Choice} at=${at} chosen=${chosen} onChosen=${setChosen} without=${without} onWithout=${(uid) => setWithout((before) => [...before, uid])} />
     <${Problem} error=${save.error} />
     <div class="row"><${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
   <//>`;
+}
+
+/** Chooses members, of whom each must have a mailbox. */
+function Choice({ at, chosen, onChosen, without, onWithout }) {
+  const [search, setSearch] = useState("");
+  const { value, error } = useLoaded(async () => (await own("GET", `${at}/members`)).body.members, [at]);
+  if (!value) return html`<${Waiting} error=${error} />`;
+  const label = (m) => m.name || m.email || m.uid;
+  const found = value.filter((m) => `${m.name ?? ""} ${m.email ?? ""}`.toLowerCase().includes(search.toLowerCase()));
+  const tick = (uid) => async (event) => {
+    const on = event.target.checked;
+    onChosen(on ? [...chosen, uid] : chosen.filter((other) => other !== uid));
+    if (on && !(await hasMailbox(uid).catch(() => true))) onWithout(uid);
+  };
+  return html`<fieldset class="plain tight"><legend>${T("Mailboxes")}</legend>
+    ${value.length > 8 && html`<input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} />`}
+    ${found.slice(0, 200).map((m) => html`<${Check} key=${m.uid} label=${label(m)} checked=${chosen.includes(m.uid) && !without.includes(m.uid)}
+      disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("Has no mailbox yet.") : m.name ? m.email : ""} onChange=${tick(m.uid)} />`)}
+    ${found.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}
+  </fieldset>`;
 }

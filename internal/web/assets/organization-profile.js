@@ -5,6 +5,7 @@ import { T } from "./i18n.js";
 import { own } from "./api.js";
 import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
+import { Hostname } from "./organization-hostname.js";
 import { Place } from "./places.js";
 import { useStepUp } from "./stepup.js";
 
@@ -17,15 +18,15 @@ const labels = () => ({
 
 /** The rows of the form. */
 const lines = [
-  ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber", "hostname"], ["legalNoticeUrl", "privacyPolicyUrl"],
+  ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber"], ["legalNoticeUrl", "privacyPolicyUrl"],
 ];
 
 /** Shows the profile, and lets administrators edit it. @param {{at: string, admin: boolean, free: boolean}} props `at`: URL of the organization */
 export function Profile({ at, admin, free }) {
-  const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
+  const { value, error, reload } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;
   return html`
-    ${admin ? html`<${Edit} at=${at} value=${value} /><${Theme} at=${at} />` : html`<${Facts} profile=${value.profile} />`}
+    ${admin ? html`<${Edit} at=${at} value=${value} /><${Hostname} at=${at} onChange=${reload} /><${Theme} at=${at} />` : html`<${Facts} profile=${value.profile} />`}
     ${!free && html`<${Leave} at=${at} admin=${admin} />`}`;
 }
 
@@ -40,7 +41,9 @@ function Edit({ at, value }) {
   const save = useSaving(async (input) => {
     const emptied = Object.fromEntries(Object.keys(label).filter((name) => name !== "hostname").map((name) => [name, undefined]));
     const filled = Object.fromEntries(Object.entries(input).filter(([name, text]) => text !== "" || name === "name"));
-    await own("PUT", `${at}/profile`, { json: { ...profile, ...emptied, ...filled } });
+    const { hostname: _, ...rest } = profile; // it is changed beside, and what is left out stays
+    const { inactiveHostnames } = (await own("GET", `${at}/profile`)).body;
+    await own("PUT", `${at}/profile`, { json: { ...rest, ...emptied, ...filled, inactiveHostnames } });
   });
   const wrong = members(save.error);
   const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} defaultValue=${profile[name] ?? ""} maxlength="250"

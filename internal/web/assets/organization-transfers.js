@@ -1,8 +1,8 @@
 // The organization page: settings of transfers, used volume, and documents.
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
-import { F, T, bytes, month, percent } from "./i18n.js";
-import { own, transfer } from "./api.js";
+import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
+import { now, own, transfer } from "./api.js";
 import { members } from "./errors.js";
 
 /** Edits the settings of transfers. */
@@ -40,14 +40,43 @@ function Rules({ value }) {
   </section>`;
 }
 
-/** Shows the used volume. */
-export function Usage() {
+/** Shows the used volume, and to administrators the limits and subscriptions. @param {{at: string, admin: boolean}} props */
+export function Usage({ at, admin }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
   const shared = value.organizationBytes !== null && value.organizationBytes !== undefined;
   return html`<section class="card stack"><h2>${F("Usage in %s", month(value.month))}</h2>
     <${Meter} label=${T("Received and sent by you")} used=${value.uploadBytes} limit=${value.uploadLimitBytes} />
     ${shared && html`<${Meter} label=${T("By the whole organization")} used=${value.organizationBytes} limit=${value.organizationLimitBytes} />`}
+    ${shared && html`<${Meter} label=${T("Stored at present")} used=${value.storedBytes} limit=${value.storageLimitBytes} />`}
+  </section>
+  ${admin && html`<${Limits} at=${at} />`}`;
+}
+
+/** Shows what the plan and the subscriptions of the organization allow. */
+function Limits({ at }) {
+  const { value, error } = useLoaded(async () => {
+    const [limits, organization] = await Promise.all([own("GET", `${at}/limits`), own("GET", at)]);
+    return { ...limits.body, subscriptions: organization.body.subscriptions };
+  }, [at]);
+  if (!value) return html`<${Waiting} error=${error} />`;
+  const { members: people, limitations: l, subscriptions } = value;
+  const yes = (allowed) => (allowed ? T("Yes") : T("No"));
+  const facts = [
+    [T("Members"), F("%s of %s", count(people), count(l.users))], [T("Service for transfers"), yes(l.serviceEnabled)],
+    [T("Volume of a month"), bytes(l.transferVolumeGb * 1e9)], [T("Storage"), bytes(l.storageVolumeGb * 1e9)],
+    [T("Recipients at most"), count(l.newTransferReceiversLimit)], [T("Groups of mailboxes"), count(l.mailboxGroups)],
+    [T("Filter of file types"), yes(l.mimeTypeFilter)], [T("Hostname of its own"), yes(l.changeHostname !== "noChange")],
+    [T("Data processing agreement"), yes(l.gdprContract)],
+  ];
+  return html`<section class="card stack"><h2>${T("What your plan allows")}</h2>
+    <dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl>
+    <p class="hint">${T("The operator of this server can change it.")}</p>
+  </section>
+  <section class="card stack"><h2>${T("Subscriptions")}</h2>
+    ${subscriptions.length === 0 && html`<p class="empty">${T("There are no subscriptions. The operator of this server can add one.")}</p>`}
+    <ul class="list rows">${subscriptions.map((s) => html`<li key=${s.productId} class="row between"><b>${s.displayName}</b>
+      <span class="hint">${s.status}${s.expiresAt ? ` · ${F("until %s", when(s.expiresAt))}` : ""}</span></li>`)}</ul>
   </section>`;
 }
 
@@ -74,11 +103,16 @@ export function Documents({ at }) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   });
-  const lacking = get.error?.status === 403;
+  const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
+  if (!value) return html`<${Waiting} error=${error} />`;
+  const subscribed = value.subscriptions.some((s) => s.domain === "skp" && s.status === "active" && !(Date.parse(s.expiresAt ?? "") < now()));
+  const lacks = [["name", T("Name")], ["addressLine1", T("Address")], ["city", T("City")], ["country", T("Country")]]
+    .filter(([name]) => !value.profile[name]?.trim()).map(([, label]) => label);
   return html`<section class="card stack"><h2>${T("Documents")}</h2>
     <p>${T("The agreement on data processing between the provider and your organization, filled in from its profile.")}</p>
-    ${lacking ? html`<${Notice} kind="warn">${T("The document needs an active subscription and a complete profile.")}<//>`
-      : html`<${Problem} error=${get.error} />`}
-    <div><${Button} icon="download" busy=${get.busy} onClick=${() => get.run()}>${T("Data processing agreement (PDF)")}<//></div>
+    ${!subscribed && html`<${Notice}>${T("The agreement needs an active subscription. The operator of this server can add one.")}<//>`}
+    ${subscribed && lacks.length > 0 && html`<${Notice} kind="warn">${F("The profile lacks: %s.", list(lacks))} <a href="#profile">${T("Profile")}</a><//>`}
+    <${Problem} error=${get.error} />
+    <div><${Button} icon="download" disabled=${!subscribed || lacks.length > 0} busy=${get.busy} onClick=${() => get.run()}>${T("Data processing agreement (PDF)")}<//></div>
   </section>`;
 }

@@ -5,6 +5,7 @@ import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { Profile } from "./organization-profile.js";
 import { Members } from "./organization-members.js";
+import { Security } from "./organization-security.js";
 import { Groups } from "./organization-groups.js";
 import { Documents, Settings, Usage } from "./organization-transfers.js";
 import "./shell.js";
@@ -46,6 +47,7 @@ function partsFor(admin, roles) {
     ["members", T("Members"), Members, admin],
     ["groups", T("Groups"), Groups, admin],
     ["settings", T("Transfers"), Settings, admin],
+    ["security", T("Security"), Security, admin],
     ["usage", T("Usage"), Usage, true],
     ["documents", T("Documents"), Documents, reader],
   ].filter(([, , , may]) => may);

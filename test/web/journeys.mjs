@@ -1,0 +1,74 @@
+// Journeys of members and administrators that walk across several pages.
+
+import { access, api, consign, equal, idToken, page, pictures, person, settle, signedIn, test, visitor } from "./kit.mjs";
+
+/** Makes an organization with an administrator and a member, who both keep a mailbox. */
+async function office(name) {
+  const boss = await person(`${name}boss`), member = await person(`${name}member`);
+  const made = await api("POST", "/id/v3/organizations", { token: await access(boss), json: { name: `${name} Ltd` } });
+  settle(boss, made);
+  const uid = made.body.uid;
+  consign("org", "member", "--roles", "Service.Transfer.Use", uid, member.email);
+  settle(member, await api("POST", "/id/v3/auth/upgrade", { token: await idToken(member) }));
+  for (const p of [boss, member]) await api("PUT", "/transfer/v2/mailbox", { token: await access(p), json: { vanityLink: p.email.split("@")[0] } });
+  return { uid, boss, member };
+}
+
+export async function journeyTests() {
+  await test("journey: a member sends by the rules of the organization", async () => {
+    const { boss, member } = await office("rules");
+    await api("PUT", "/transfer/v2/adminunit", { token: await access(boss), json: { availableTtl: [2, 4], defaultTtl: 4, protectionLevel: "recipientAuthentication" } });
+    const p = await page(await signedIn(member), "/send");
+    await p.getByLabel("Available for").waitFor();
+    equal(await p.getByLabel("Available for").locator("option").allInnerTexts(), ["2 days", "4 days"], "periods");
+    equal(await p.getByLabel("Protection").locator("option").allInnerTexts(), ["A code sent to each recipient"], "protections");
+  });
+
+  await test("journey: a mailbox that takes nothing says why", async () => {
+    const { uid, member } = await office("closed");
+    const box = `/m/${member.email.split("@")[0]}`;
+    consign("org", "limits", uid, "serviceEnabled=off");
+    const p = await page(await visitor({ locale: "de-DE", viewport: { width: 390, height: 800 } }), box);
+    await p.getByText("Dieses Postfach nimmt derzeit keine Dateien an.").waitFor();
+    await p.screenshot({ path: `${pictures}/journey-closed-mailbox.png` });
+    const q = await page(await signedIn(member), "/mailbox");
+    await q.getByText("The service is switched off for your organization. Ask your administrator.").waitFor();
+  });
+
+  await test("journey: an administrator's hostname, security, limits and groups", async () => {
+    const { uid, boss, member } = await office("admin");
+    const p = await page(await signedIn(boss), "/organization");
+    await p.getByText("The hostname cannot be changed").waitFor();
+    consign("org", "limits", uid, "changeHostname=custom");
+    await p.reload();
+    await p.getByLabel("New hostname").fill("files.nowhere.example");
+    await p.getByRole("button", { name: "Use this hostname" }).click();
+    await p.getByText("files.nowhere.example waits for its TXT record.").waitFor();
+    await p.getByText("_consign.files.nowhere.example").waitFor();
+    await p.getByRole("button", { name: "Check now" }).click();
+    await p.getByText("The record was not found.").waitFor();
+    await p.getByRole("link", { name: "Security" }).click();
+    await p.getByText("Set up a second factor for yourself first").waitFor();
+    await p.getByText("organization.update").first().waitFor();
+    const [table] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download as a table (CSV)" }).click()]);
+    equal(table.suggestedFilename(), "audit.csv", "table");
+    await p.getByRole("link", { name: "Usage" }).click();
+    await p.getByText("2 of 100").waitFor();
+    await p.getByText("There are no subscriptions.").waitFor();
+    await p.getByRole("link", { name: "Documents" }).click();
+    await p.getByText("The agreement needs an active subscription.").waitFor();
+    await p.getByRole("link", { name: "Groups" }).click();
+    await p.getByRole("button", { name: "Add a group" }).click();
+    await p.getByLabel("Name", { exact: true }).fill("Everybody");
+    await p.getByLabel(/adminmember/i).check();
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("Everybody").waitFor();
+    const small = await page(await signedIn(boss, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/organization#security");
+    await small.getByText("Wer hat was getan").waitFor();
+    await small.screenshot({ path: `${pictures}/journey-security.png`, fullPage: true });
+    await small.goto(`${new URL(small.url()).origin}/organization#profile`);
+    await small.getByText("wartet auf den TXT-Eintrag").waitFor();
+    await small.screenshot({ path: `${pictures}/journey-hostname.png`, fullPage: true });
+    equal((await api("GET", `/id/v3/organizations/${uid}/audit?limit=1`, { token: await access(boss) })).body.entries.length, 1, member.email);
+  });
+}
