@@ -35,7 +35,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.
 const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), bluetooth=(), hid=(), midi=(), " +
-	"display-capture=(), screen-wake-lock=(), accelerometer=(), gyroscope=(), magnetometer=()"
+	"display-capture=(), screen-wake-lock=(self), accelerometer=(), gyroscope=(), magnetometer=()"
 
 // localeCookie holds the locale that a visitor chose in the footer. The client sets it.
 const localeCookie = "locale"
