@@ -145,6 +145,21 @@ type Invitation struct {
 // Shared reports whether anybody who has the key can accept the invitation.
 func (i Invitation) Shared() bool { return i.Address == "" }
 
+// PublicInvitation is what the holder of an invitation's key sees without an account (contract 3.10).
+type PublicInvitation struct {
+	Invitation
+	InviterName    string // empty: unset, or there is no inviter
+	InviterAddress string // primary address; empty: there is no inviter
+}
+
+// From returns who invites: the name, else for a personalized invitation the address. It is empty when nobody can be named.
+func (p PublicInvitation) From() string {
+	if p.InviterName == "" && !p.Shared() {
+		return p.InviterAddress
+	}
+	return p.InviterName
+}
+
 // SortRoles returns the known roles in the order of Roles without duplicates, and the unknown ones.
 func SortRoles(roles []string) (sorted, unknown []string) {
 	known := Roles()

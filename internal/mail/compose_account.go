@@ -30,11 +30,19 @@ func factorRequired(c *composer) {
 
 func invitation(c *composer) {
 	organization, inviter := c.data.line("organization"), c.data.line("inviter")
-	c.out.Subject = c.F("Invitation to join %s", organization)
-	if inviter != "" {
-		c.say(c.F("%s invites you to join %s at %s.", inviter, organization, c.product))
-	} else {
+	switch {
+	case organization == "" && inviter == "":
+		c.out.Subject = c.T("Invitation to join an organization")
+		c.say(c.F("You are invited to join an organization at %s.", c.product))
+	case organization == "":
+		c.out.Subject = c.F("%s invites you to join an organization", inviter)
+		c.say(c.F("%s invites you to join an organization at %s.", inviter, c.product))
+	case inviter == "":
+		c.out.Subject = c.F("Invitation to join %s", organization)
 		c.say(c.F("You are invited to join %s at %s.", organization, c.product))
+	default:
+		c.out.Subject = c.F("Invitation to join %s", organization)
+		c.say(c.F("%s invites you to join %s at %s.", inviter, organization, c.product))
 	}
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
 	c.button(c.T("View invitation"))

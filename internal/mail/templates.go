@@ -44,7 +44,7 @@ const (
 	FactorRequired = "factor-required"
 	// FactorGuesses tells that ten wrong codes of a second factor were entered: at, [clientAddress].
 	FactorGuesses = "factor-guesses"
-	// Invitation invites an address to an organization: organization, [inviter], expiresAt; secret link.
+	// Invitation invites an address to an organization: [organization], [inviter], expiresAt; secret link.
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
 	// (true: the sender's address was not checked), [subject], [message],

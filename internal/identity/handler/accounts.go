@@ -14,11 +14,13 @@ type signUpRequest struct {
 	Name     *string `json:"name"`
 	Locale   *string `json:"locale"`
 	TimeZone *string `json:"timeZone"`
+	Next     *string `json:"next"`
 }
 
 func (in signUpRequest) domain() service.NewAccount {
 	return service.NewAccount{
 		Address: in.Address, Password: in.Password, Name: orEmpty(in.Name), Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone),
+		Next: orEmpty(in.Next),
 	}
 }
 

@@ -104,13 +104,21 @@ func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.NoContent(w)
 }
 
+type verificationRequest struct {
+	Next *string `json:"next"`
+}
+
 // requestVerification handles POST /profile/emails/{address}/verify.
 func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) error {
+	var in verificationRequest
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
+		return err
+	}
 	c := caller(r)
 	if err := h.buckets.Take(w, r.Context(), verificationBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	if err := h.service.RequestVerification(r.Context(), c, httpapi.Param(r, "address")); err != nil {
+	if err := h.service.RequestVerification(r.Context(), c, httpapi.Param(r, "address"), orEmpty(in.Next)); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

@@ -75,6 +75,7 @@ func New(o Options) *Handler {
 //   - failed-login: failed logins from one client address, for any account.
 //   - second-factor: second factors of one person, besides login.
 //   - verification, confirmation, reset: mails of these calls.
+//   - invitation-read: invitations read by key from one client address.
 //   - address-added, invitation: mails of one person to unverified addresses.
 //   - inbox: mails of one person to one address by signup, added address or invitation.
 //   - kept-session: sessions made from another session, because each session has its own general bucket.
@@ -206,7 +207,10 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 
 // publicRoutes holds what clients need before a login.
 func (h *Handler) publicRoutes() []httpapi.Route {
+	invitation := httpapi.PerAddress("invitation-read", ratelimit.Limit{Capacity: 60, PerSecond: 1})
 	return []httpapi.Route{
+		{Method: "GET", Pattern: "/public/invitations/{key}", Auth: token.None, Bucket: invitation, Handler: h.getPublicInvitation},
+		{Method: "GET", Pattern: "/public/invitations/{key}/logo", Auth: token.None, Bucket: invitation, Produces: []string{typeJPEG}, Handler: h.getInvitationLogo},
 		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Produces: []string{"application/json", typePO}, Handler: h.getBundle},

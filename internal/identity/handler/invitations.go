@@ -21,9 +21,47 @@ func (h *Handler) listMyInvitations(w http.ResponseWriter, r *http.Request) erro
 	return httpapi.JSON(w, http.StatusOK, invitationsFrom(list))
 }
 
+// getPublicInvitation handles GET /public/invitations/{key}.
+func (h *Handler) getPublicInvitation(w http.ResponseWriter, r *http.Request) error {
+	key := httpapi.Param(r, "key")
+	i, err := h.service.PublicInvitation(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	out := publicInvitationFrom(i)
+	out.Organization.URL = h.hosts.URL(i.Organization.Hostname, "/")
+	if i.Organization.HasAvatar {
+		logo := h.location(r, "/public/invitations/"+url.PathEscape(key)+"/logo")
+		out.Organization.Logo = &logo
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// getInvitationLogo handles GET /public/invitations/{key}/logo.
+func (h *Handler) getInvitationLogo(w http.ResponseWriter, r *http.Request) error {
+	height, err := avatarHeight(r)
+	if err != nil {
+		return err
+	}
+	a, err := h.service.InvitationLogo(r.Context(), httpapi.Param(r, "key"), height)
+	if err != nil {
+		return err
+	}
+	return serveAvatar(w, r, a, privateCache)
+}
+
+type acceptRequest struct {
+	Leave *bool `json:"leave"`
+}
+
 // acceptInvitation handles POST /invitations/{key}/accept.
 func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	idToken, err := h.service.AcceptInvitation(r.Context(), caller(r), httpapi.Param(r, "key"))
+	var in acceptRequest
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	idToken, err := h.service.AcceptInvitation(r.Context(), caller(r), httpapi.Param(r, "key"), in.Leave != nil && *in.Leave)
 	if err != nil {
 		return err
 	}
@@ -108,6 +146,29 @@ type invitationResponse struct {
 	InviterUID   *id.Person      `json:"inviterUid"`
 	Roles        []string        `json:"roles"`
 	Organization summaryResponse `json:"organization"`
+}
+
+type publicInvitationResponse struct {
+	Shared       bool             `json:"shared"`
+	Address      string           `json:"address,omitempty"`
+	ExpiresAt    *httpapi.Time    `json:"expiresAt,omitempty"`
+	Inviter      *string          `json:"inviter"`
+	Roles        []string         `json:"roles"`
+	Organization invitingResponse `json:"organization"`
+}
+
+type invitingResponse struct {
+	UID  id.Organization `json:"uid"`
+	Name *string         `json:"name"`
+	URL  string          `json:"url"`
+	Logo *string         `json:"logo"`
+}
+
+func publicInvitationFrom(i identity.PublicInvitation) publicInvitationResponse {
+	return publicInvitationResponse{
+		Shared: i.Shared(), Address: i.Address, ExpiresAt: httpapi.TimeOrNil(i.ExpiresAt), Inviter: orNull(i.From()), Roles: i.Roles,
+		Organization: invitingResponse{UID: i.Organization.UID, Name: orNull(i.Organization.Name)},
+	}
 }
 
 func invitationsFrom(list []identity.Invitation) invitationsResponse {

@@ -52,7 +52,7 @@ func TestMembers(t *testing.T) {
 	w.ann.Get(w.acme.path + "/members/nobody").WantError(identity.ErrMemberNotFound)
 	w.ann.Get(w.acme.member(w.bob)).WantError(identity.ErrMemberNotFound)
 	w.ann.Put(w.acme.member(w.ann), map[string]any{"roles": []string{}}).WantError(identity.ErrLastAdmin)
-	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrSelfRemoval)
+	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrLastAdmin)
 }
 
 // TestManyInvalidEntries: the answer to a long list of invalid entries names a few of them, so it stays short.

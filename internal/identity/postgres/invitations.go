@@ -11,8 +11,12 @@ import (
 
 // invitations selects an identity.Invitation from identity.invitations i. The caller appends the condition. $1 is the
 // current time.
-const invitations = `
-		SELECT i.key, coalesce(i.address, '') AS address, i.inviter, i.roles, i.expires_at, ` + organizationJSON + ` AS organization
+const invitations = `SELECT ` + invitationColumns + invitationTables
+
+const invitationColumns = `
+		i.key, coalesce(i.address, '') AS address, i.inviter, i.roles, i.expires_at, ` + organizationJSON + ` AS organization`
+
+const invitationTables = `
 		FROM identity.invitations i
 		JOIN identity.organizations o ON o.uid = i.organization
 		JOIN directory.organizations d ON d.organization = i.organization
@@ -37,6 +41,15 @@ func (s *Store) InvitationsFor(ctx context.Context, p id.Person, now time.Time) 
 // Invitation returns an invitation that can still be accepted. Errors: identity.ErrInvitationNotFound.
 func (s *Store) Invitation(ctx context.Context, key string, now time.Time) (identity.Invitation, error) {
 	return database.One[identity.Invitation](ctx, s.q, "read invitation", identity.ErrInvitationNotFound, invitations+` AND i.key = $2`, now, key)
+}
+
+// PublicInvitation returns an invitation that can still be accepted, with its inviter. Errors: identity.ErrInvitationNotFound.
+func (s *Store) PublicInvitation(ctx context.Context, key string, now time.Time) (identity.PublicInvitation, error) {
+	return database.One[identity.PublicInvitation](ctx, s.q, "read public invitation", identity.ErrInvitationNotFound, `
+		SELECT `+invitationColumns+`,
+		       coalesce((SELECT p.name FROM identity.persons p WHERE p.uid = i.inviter), '') AS inviter_name,
+		       coalesce((SELECT a.address FROM identity.addresses a WHERE a.person = i.inviter AND a.is_primary), '') AS inviter_address
+		`+invitationTables+` AND i.key = $2`, now, key)
 }
 
 // NewInvitation is the input of PutInvitation.

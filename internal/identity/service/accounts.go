@@ -9,6 +9,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -26,6 +27,8 @@ type NewAccount struct {
 	Name     string // empty: unset
 	Locale   string // empty: i18n.Default
 	TimeZone string // empty: the organization's
+	Next     string // path that the confirmation page opens afterwards, at the host of the signup; empty: none
+	host     string // of the signup
 }
 
 // check validates the account and normalizes its address.
@@ -45,7 +48,15 @@ func (a *NewAccount) check() error {
 		problems.Add("password", err.Error())
 	}
 	checkProfile(&problems, a.Name, a.Locale, a.TimeZone)
+	checkNext(&problems, a.Next)
 	return problems.Err()
+}
+
+// checkNext validates the path of a page to continue at. The empty path is valid.
+func checkNext(problems *fault.Problems, next string) {
+	if next != "" && (!hosts.LocalPath(next) || text.Line(next, text.MaxURL) != nil) {
+		problems.Add("next", "is not a path of this host, such as /inbox")
+	}
 }
 
 // checkProfile validates the members that a profile and a signup share. Empty members are valid.
@@ -91,6 +102,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 	if err != nil {
 		return SignedIn{}, err
 	}
+	a.host = c.Host.Name
 	if a.Locale == "" {
 		a.Locale = i18n.Default
 	}
@@ -133,7 +145,7 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 	}); err != nil || !ask {
 		return person, err
 	}
-	return person, s.mailVerification(ctx, tx, person, a.Address, key, expires)
+	return person, s.mailVerification(ctx, tx, verification{person: person, address: a.Address, key: key, expires: expires, next: a.Next, host: a.host})
 }
 
 // claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup

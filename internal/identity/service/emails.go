@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
@@ -50,7 +52,7 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		}); err != nil {
 			return err
 		}
-		if err := s.mailVerification(ctx, tx, caller.Person, address, key, expires); err != nil {
+		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
@@ -177,12 +179,16 @@ func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address 
 }
 
 // RequestVerification queues a mail with a new verification key for one of the caller's addresses. Earlier keys become
-// invalid. A verified address gets no mail.
-// Errors: identity.ErrAddressNotFound.
-func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, address string) error {
+// invalid. A verified address gets no mail. The confirmation page opens the path next afterwards, unless it is empty.
+// Errors: fault.ErrInvalid, identity.ErrAddressNotFound.
+func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, address, next string) error {
 	address, err := text.Email(address)
 	if err != nil {
 		return identity.ErrAddressNotFound
+	}
+	var problems fault.Problems
+	if checkNext(&problems, next); problems.Err() != nil {
+		return problems.Err()
 	}
 	key, expires := seal.NewKey(), s.now().Add(s.settings.VerificationKey)
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -190,7 +196,8 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 		if err != nil || verified {
 			return err
 		}
-		if err := s.mailVerification(ctx, tx, caller.Person, address, key, expires); err != nil {
+		v := verification{person: caller.Person, address: address, key: key, expires: expires, next: next, host: caller.Client.Host.Name}
+		if err := s.mailVerification(ctx, tx, v); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "email.verification", Object: address, Target: caller.Person, Client: caller.Client})
@@ -198,17 +205,32 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 	return describe("request verification", err)
 }
 
-// mailVerification queues the mail with a verification key, to the address that the key verifies.
-func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, p id.Person, address, key string, expires time.Time) error {
-	to, err := tx.Contact(ctx, p)
+// verification is the input of a mail with a verification key.
+type verification struct {
+	person  id.Person
+	address string // the address that the key verifies
+	key     string
+	expires time.Time
+	next    string // path of host that the confirmation page opens afterwards; empty: none
+	host    string // a configured hostname; needed with next
+}
+
+// mailVerification queues the mail with a verification key, to the address that the key verifies. Its link leads to the
+// home host, or with next to the host where the person goes on.
+func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, v verification) error {
+	to, err := tx.Contact(ctx, v.person)
 	if err != nil {
 		return err
 	}
+	link := s.link(to.Host, "/confirm/"+v.key)
+	if v.next != "" {
+		link = s.link(v.host, "/confirm/"+v.key+"?next="+url.QueryEscape(v.next))
+	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: p.String(),
-		Data:     map[string]any{"address": address, "expiresAt": expires},
-		Secret:   map[string]string{"link": s.link(to.Host, "/confirm/"+key)},
-		GiveUpAt: expires,
+		To: v.address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: v.person.String(),
+		Data:     map[string]any{"address": v.address, "expiresAt": v.expires},
+		Secret:   map[string]string{"link": link},
+		GiveUpAt: v.expires,
 	})
 	return err
 }

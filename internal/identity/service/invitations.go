@@ -27,11 +27,32 @@ func (s *Service) InvitationsForCaller(ctx context.Context, caller token.Caller)
 	return s.store.InvitationsFor(ctx, caller.Person, s.now())
 }
 
-// AcceptInvitation makes the caller a member of an invitation's organization. A personalized invitation is consumed.
-// Every ID token of the caller ends; idToken is the session's new one.
-// Errors: identity.ErrInvitationNotFound, identity.ErrInvitationAddress, identity.ErrStillMember,
-// identity.ErrUserLimit.
-func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key string) (idToken string, err error) {
+// PublicInvitation returns an invitation to the holder of its key. It consumes nothing.
+// Errors: identity.ErrInvitationNotFound.
+func (s *Service) PublicInvitation(ctx context.Context, key string) (identity.PublicInvitation, error) {
+	if !isKey(key) {
+		return identity.PublicInvitation{}, identity.ErrInvitationNotFound
+	}
+	return s.store.PublicInvitation(ctx, key, s.now())
+}
+
+// InvitationLogo returns the avatar of an invitation's organization to the holder of the key, in the stored size closest
+// to height (pixels; 0: the largest).
+// Errors: identity.ErrInvitationNotFound, identity.ErrAvatarNotFound.
+func (s *Service) InvitationLogo(ctx context.Context, key string, height int) (identity.Avatar, error) {
+	i, err := s.PublicInvitation(ctx, key)
+	if err != nil {
+		return identity.Avatar{}, err
+	}
+	return s.avatar(ctx, postgres.AvatarOwner{Organization: i.Organization.UID}, height)
+}
+
+// AcceptInvitation makes the caller a member of an invitation's organization. A personalized invitation is consumed. With
+// leave the caller's other membership ends in the same transaction; without it a member is refused. Every ID token of the
+// caller ends; idToken is the session's new one.
+// Errors: identity.ErrInvitationNotFound, identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrLastAdmin
+// of the organization to leave, identity.ErrUserLimit.
+func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key string, leave bool) (idToken string, err error) {
 	if !isKey(key) {
 		return "", identity.ErrInvitationNotFound
 	}
@@ -41,8 +62,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 		if err != nil {
 			return err
 		}
+		before, err := tx.Membership(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
 		o := i.Organization.UID
-		if err := tx.LockOrganizations(ctx, o); err != nil {
+		if err := tx.LockOrganizations(ctx, o, before.Organization); err != nil {
 			return err
 		}
 		roles, err := tx.TakeInvitation(ctx, key, s.now())
@@ -53,6 +78,12 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 			return err
 		}
 		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
+		if leave && before.Organization != o {
+			err = s.leaveLocked(ctx, tx, caller, before.Organization)
+		}
 		if err != nil {
 			return err
 		}
@@ -71,6 +102,23 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 		return "", describe("accept invitation", err)
 	}
 	return s.signRenewed(ctx, issued)
+}
+
+// leaveLocked ends the caller's membership of an organization that the caller leaves for another one. The organization and
+// the caller are locked. It does nothing when the caller is not a member.
+// Errors: identity.ErrLastAdmin.
+func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) error {
+	m, err := tx.Membership(ctx, caller.Person)
+	if err != nil || m.Organization.IsZero() || m.Organization != o {
+		return err
+	}
+	if err := s.checkNotLastAdmin(ctx, tx, o, caller.Person, m.Roles); err != nil {
+		return err
+	}
+	if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
+		return err
+	}
+	return s.recordOf(ctx, tx, caller, o, "organization.leave", nil)
 }
 
 // isKey reports whether key has the form of an invitation's key. The database compares these keys as text, not by hash.
@@ -181,15 +229,13 @@ func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.C
 // language is unknown.
 func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i identity.Invitation, expires time.Time) error {
 	o := i.Organization
-	data := map[string]any{"organization": cmp.Or(o.Name, o.Hostname), "expiresAt": expires}
+	data := map[string]any{"organization": o.Name, "expiresAt": expires}
 	if i.Inviter != nil {
 		inviter, err := tx.Contact(ctx, *i.Inviter)
 		if err != nil {
 			return err
 		}
-		if inviter.Name != "" {
-			data["inviter"] = inviter.Name
-		}
+		data["inviter"] = cmp.Or(inviter.Name, inviter.Email)
 	}
 	_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: i.Address, Locale: o.Locale, TimeZone: o.TimeZone, Template: mail.Invitation, Reference: o.UID.String(), Data: data,

@@ -195,10 +195,15 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 }
 
 // RemoveMember ends a member's membership and sessions.
-// Errors: those of Member, identity.ErrSelfRemoval.
+// Errors: those of Member, identity.ErrSelfRemoval, identity.ErrLastAdmin.
 func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) error {
 	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if p == caller.Person { // so the caller stays administrator, and the removed member was not the last one
+			if other, err := tx.OtherAdmin(ctx, o, p); err != nil {
+				return err
+			} else if !other { // leaving is no way out
+				return identity.ErrLastAdmin
+			}
 			return identity.ErrSelfRemoval
 		}
 		if _, err := tx.Member(ctx, o, p); err != nil {

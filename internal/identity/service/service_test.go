@@ -60,7 +60,7 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at)
 		VALUES ($1, 'bob@example.com', false, $2, $3)`, ann.Person.UUID, k.clock.Now().Add(time.Hour), k.clock.Now())
 	must(t, err)
-	must(t, k.RequestVerification(t.Context(), ann, "Bob@example.com"))
+	must(t, k.RequestVerification(t.Context(), ann, "Bob@example.com", ""))
 	raw, err := k.ConfirmEmail(t.Context(), ann, k.key("bob@example.com", "/confirm/", 2))
 	if err != nil || raw != "" {
 		t.Fatalf("confirming a secondary address: %q, %v", raw, err)

@@ -9,6 +9,8 @@ import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
+import { Invitations } from "./invitations.js";
+import { Membership } from "./membership.js";
 import { setLanguage } from "./shell.js";
 import { useStepUp } from "./stepup.js";
 
@@ -22,7 +24,8 @@ showOwn(() => {
       <${Addresses} profile=${profile} onChange=${reload} />
       <${Credentials} profile=${profile} />
       <${Sessions} />
-      <${Membership} profile=${profile} />
+      <${Invitations} shared=${true} />
+      <${Membership} profile=${profile} onChange=${reload} />
       <${Leave} />
     </div>`;
 });
@@ -121,15 +124,6 @@ function browser(agent) {
   const system = /Windows|Android|iPhone|iPad|Mac OS X|Linux/.exec(agent)?.[0] ?? "";
   const known = [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, { "Mac OS X": "macOS" }[system] ?? system].filter(Boolean);
   return known.join(", ") || agent.slice(0, 40) || T("Unknown device");
-}
-
-function Membership({ profile }) {
-  const organization = profile.membership?.organization;
-  const member = organization && !organization.selfSignup;
-  return html`<section class="card stack"><h2>${T("Organization")}</h2>
-    <p class="dim">${member ? F("You are a member of %s", organization.name ?? "") : T("An organization has its own members, groups, limits and look.")}</p>
-    <div><a class="button" href="/organization">${member ? T("Your organization") : T("Create an organization")}</a></div>
-  </section>`;
 }
 
 function Leave() {

@@ -219,8 +219,14 @@ function leave() {
 
 /** Redirects to the sign-in page, which returns here. */
 export function signInFirst() {
-  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  location.assign(withNext("/login", location.pathname + location.search));
 }
 
+/** Returns the path of this origin in the query parameter `next`, or "". */
+export const nextPath = () => localPath(new URLSearchParams(location.search).get("next") ?? "", location.origin);
+
+/** Returns a path with the query parameter `next`, unless that is empty. @param {string} path @param {string} next */
+export const withNext = (path, next) => (next ? `${path}?next=${encodeURIComponent(next)}` : path);
+
 /** Returns the path of this origin to open after sign-in. */
-export const afterSignIn = () => localPath(new URLSearchParams(location.search).get("next") ?? "", location.origin) || "/inbox";
+export const afterSignIn = () => nextPath() || "/inbox";

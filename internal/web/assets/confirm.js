@@ -1,18 +1,22 @@
 // /confirm/{key}: a button confirms the email address. Opening the page alone does not.
 
-import { Button, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
+import { Button, Icon, Problem, StepHeading, Waiting, html, show, useAction, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { claims, forget, idToken, identity, own, signedIn } from "./api.js";
+import { claims, forget, idToken, identity, nextPath, own, signedIn } from "./api.js";
 import { SignIn } from "./signin.js";
+import { useInvited } from "./signup-form.js";
 
 const key = location.pathname.split("/")[2];
+const next = nextPath();
 
 show(() => {
   const [inside, setInside] = useState(signedIn());
   const [done, setDone] = useState(false);
+  const invited = useInvited(next);
   const confirm = useAction(async () => {
     await own("POST", `${identity}/confirm/${key}`);
-    setDone(true);
+    if (next) location.replace(next);
+    else setDone(true);
   });
   if (done) {
     return html`<div class="narrow card center">
@@ -24,6 +28,7 @@ show(() => {
       </div>
     </div>`;
   }
+  if (invited === undefined) return html`<${Waiting} />`;
   return html`<div class="narrow card">
     <h1>${T("Confirm your email address")}</h1>
     ${inside ? html`
@@ -34,6 +39,6 @@ show(() => {
         <${Button} kind="quiet" onClick=${() => forget().then(() => setInside(false))}>${T("Use another account")}<//>
       </div>` : html`
       <p>${T("Sign in first, to the account that the address belongs to.")}</p>
-      <${SignIn} onDone=${() => setInside(true)} />`}
+      <${SignIn} email=${invited} onDone=${() => setInside(true)} />`}
   </div>`;
 });

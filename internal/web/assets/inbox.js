@@ -9,6 +9,7 @@ import { follow } from "./events.js";
 import { fieldsOf } from "./fields.js";
 import { Contents } from "./contents.js";
 import { downloadOwn } from "./downloads.js";
+import { Invitations } from "./invitations.js";
 import "./shell.js";
 
 const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
@@ -72,6 +73,7 @@ function Inbox() {
     onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
   return html`
     <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />${T("Send files")}</a></div>
+    <${Invitations} />
     <div class="row between bar">
       <${Tabs} where=${where} onTurn=${turn} />
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />

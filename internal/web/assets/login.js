@@ -1,13 +1,20 @@
 // /login: signs in and continues at the page that redirected here.
 
-import { Notice, html, show } from "./ui.js";
+import { Notice, Waiting, html, show } from "./ui.js";
 import { T } from "./i18n.js";
-import { afterSignIn, claims, idToken, signedIn } from "./api.js";
+import { afterSignIn, claims, idToken, nextPath, signedIn, withNext } from "./api.js";
 import { SignIn } from "./signin.js";
+import { useInvited } from "./signup-form.js";
 
-show(() => html`<div class="narrow card">
-  <h1>${T("Sign in")}</h1>
-  ${signedIn() && html`<${Notice}>${T("You are signed in.")} <a href="/inbox">${claims(idToken()).email}</a><//>`}
-  <${SignIn} onDone=${() => location.assign(afterSignIn())} />
-  <div class="row between links"><a href="/reset">${T("Forgot your password?")}</a><a href="/signup">${T("Create an account")}</a></div>
-</div>`);
+const typed = new URLSearchParams(location.hash.slice(1)).get("email") ?? ""; // at another host, which redirected here
+
+show(() => {
+  const invited = useInvited(nextPath());
+  if (invited === undefined) return html`<${Waiting} />`;
+  return html`<div class="narrow card">
+    <h1>${T("Sign in")}</h1>
+    ${signedIn() && html`<${Notice}>${T("You are signed in.")} <a href="/inbox">${claims(idToken()).email}</a><//>`}
+    <${SignIn} email=${typed || invited} onDone=${() => location.assign(afterSignIn())} />
+    <div class="row between links"><a href="/reset">${T("Forgot your password?")}</a><a href=${withNext("/signup", nextPath())}>${T("Create an account")}</a></div>
+  </div>`;
+});

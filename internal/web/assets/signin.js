@@ -2,7 +2,7 @@
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { call, claims, identity, keep, lasts, session } from "./api.js";
+import { call, claims, identity, keep, lasts, nextPath, session, withNext } from "./api.js";
 import { adoptLanguage, environment } from "./shell.js";
 
 /** A password input with a button that shows the text. @param {import("./ui.js").Props} props */
@@ -50,6 +50,16 @@ export function SecondFactor({ email, token, onToken }) {
   <//>`;
 }
 
+/**
+ * Returns the URL of the sign-in page of another host, with the typed address and the page to open afterwards. The address is in the
+ * fragment, which is not sent to servers.
+ * @param {string} host any URL of the host @param {string} email
+ */
+function elsewhere(host, email) {
+  const next = location.pathname === "/login" ? nextPath() : location.pathname + location.search;
+  return new URL(`${withNext("/login", next)}#${new URLSearchParams({ email: email.trim() })}`, host).href;
+}
+
 /** The complete sign-in. @param {{email?: string, onDone: () => unknown}} props onDone is called after the session began */
 export function SignIn({ email = "", onDone }) {
   const [pending, setPending] = useState(/** @type {any} */ (null));
@@ -78,7 +88,7 @@ export function SignIn({ email = "", onDone }) {
     <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
     <${Check} label=${T("Stay signed in on this device")} name="stay" />
     <${Problem} error=${sign.error} />
-    ${sign.error?.alternate && html`<p><a href=${new URL("/login", sign.error.alternate).href}>${new URL(sign.error.alternate).host}</a></p>`}
+    ${sign.error?.alternate && html`<p><a class="button" href=${elsewhere(sign.error.alternate, address)}>${F("Sign in at %s", new URL(sign.error.alternate).host)}</a></p>`}
     <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Sign in")}<//>
   <//>
   <${Providers} onToken=${begin} />`;

@@ -1,0 +1,63 @@
+// The form that creates an account, and the notice that the confirmation mail was sent. The pages /signup and /invitation/{key} use it.
+
+import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, useAction, useLoaded, useState } from "./ui.js";
+import { F, T, locale } from "./i18n.js";
+import { call, identity, keep, own } from "./api.js";
+import { members } from "./errors.js";
+import { NewPassword } from "./signin.js";
+
+/**
+ * Asks for an account, then for a look into the mail. `next`: the path that the confirmation page opens afterwards, or "".
+ * @param {{address?: string, next?: string, title: any, lead?: any}} props
+ */
+export function SignUp({ address = "", next = "", title, lead = null }) {
+  const [sent, setSent] = useState("");
+  const sign = useAction(async (input) => {
+    const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const name = input.name.trim();
+    const json = { address: input.address.trim(), password: input.password, locale, ...(name ? { name } : {}), ...(timeZone ? { timeZone } : {}), ...(next ? { next } : {}) };
+    const { body } = await call("POST", `${identity}/signup`, { json });
+    await keep(body.token, false);
+    setSent(json.address);
+  });
+  if (sent) return html`<${Sent} address=${sent} next=${next} />`;
+  const wrong = members(sign.error);
+  const badAddress = wrong.address && sign.error.status === 400 && T("This is not an email address that can be used.");
+  return html`${title}
+    ${lead ?? html`<p class="dim">${T("You need an email address that you can read.")}</p>`}
+    <${Form} onSend=${sign.run}>
+      <${Field} label=${T("Your name")} name="name" optional maxlength="120" autocomplete="name" />
+      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress} defaultValue=${address} />
+      <${NewPassword} label=${T("Password")} name="password" refused=${wrong.password} />
+      <${Problem} error=${sign.error} />
+      <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Create an account")}<//>
+    <//>`;
+}
+
+/** Says that the confirmation mail was sent. @param {{address: string, next?: string}} props */
+export function Sent({ address, next = "" }) {
+  const again = useAction(() => own("POST", `${identity}/profile/emails/${encodeURIComponent(address)}/verify`, next ? { json: { next } } : {}));
+  const [asked, setAsked] = useState(false);
+  return html`<div class="center">
+    <span class="halo"><${Icon} name="mail" /></span>
+    <${StepHeading}>${T("Look into your mail")}<//>
+    <p>${F("We have sent a message to %s. Open the link in it to confirm your address.", address)}</p>
+    <p class="hint">${T("No message after a few minutes? Look into the folder for junk mail, or ask for another message.")}</p>
+    <${Problem} error=${again.error} />
+    ${asked && !again.error && !again.busy && html`<${Notice} kind="good">${T("Another message is on its way.")}<//>`}
+    <${Button} busy=${again.busy} onClick=${() => { setAsked(true); again.run(); }}>${T("Send the message again")}<//>
+  </div>`;
+}
+
+/** Returns the key of an invitation in a path, or "". @param {string} path */
+const invitationKey = (path) => /^\/invitation\/([\w-]+)$/.exec(path)?.[1] ?? "";
+
+/**
+ * Returns the address that an invitation was sent to, when `next` is the path of an invitation: undefined while it loads, "" when there is none.
+ * @param {string} next @returns {string | undefined}
+ */
+export function useInvited(next) {
+  const key = invitationKey(next);
+  const { value, error } = useLoaded(async () => (key ? (await call("GET", `${identity}/public/invitations/${key}`)).body.address ?? "" : ""));
+  return error ? "" : value;
+}
