@@ -23,6 +23,7 @@ var authorization = map[string][]string{
 		"POST /id/v3/auth/undo/{key}",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
+		"GET /id/v3/public/invitations/{key}", "GET /id/v3/public/invitations/{key}/logo",
 		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",
 		"POST /id/v3/oidc/auth", "POST /id/v3/oidc/auth/implicit", "POST /id/v3/oidc/auth/code", "POST /id/v3/oidc/auth/form", "GET /id/v3/oidc/auth/logout",
 		"GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",

@@ -2,6 +2,7 @@
 import { finish } from "./kit.mjs";
 import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
+import { invitationTests } from "./invitations.mjs";
 import { sharedTests } from "./shared.mjs";
 import { externalTests } from "./external.mjs";
 import { transferTests } from "./transfers.mjs";
@@ -13,6 +14,7 @@ import { journeyTests } from "./journeys.mjs";
 
 await mailboxPageTests();
 await accountTests();
+await invitationTests();
 await sharedTests();
 await externalTests();
 await transferTests();

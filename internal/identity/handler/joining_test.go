@@ -124,7 +124,9 @@ func TestAcceptAndLeave(t *testing.T) {
 	accept := func(p *testkit.Person, key string, leave any) *testkit.Response {
 		return p.Post(w.s.Identity+"/invitations/"+key+"/accept", map[string]any{"leave": leave})
 	}
-	in := func(p *testkit.Person) string { return p.Get(w.s.Identity + "/profile").String("membership.organization.uid") }
+	in := func(p *testkit.Person) string {
+		return p.Get(w.s.Identity + "/profile").String("membership.organization.uid")
+	}
 	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
 	must(t, err)
 	carryOn(w.dan, accept(w.dan, free.Key, nil).Want(http.StatusNoContent))
