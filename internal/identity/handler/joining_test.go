@@ -13,7 +13,7 @@ import (
 
 func TestPublicInvitation(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
 	path := func(key string) string { return w.s.Identity + "/public/invitations/" + key }
 	key := w.acme.invite(w.ann, "eve@example.com", "Contract.Read")
@@ -53,7 +53,7 @@ func TestInvitationNamesTheInviter(t *testing.T) {
 	s := testkit.New(t)
 	zoe := s.SignUp("zoe@example.com")
 	zoe.Put(s.Identity+"/profile", map[string]any{"name": "", "locale": "en_US", "timeZone": "UTC"}).Want(http.StatusOK)
-	nameless := found(zoe, "")
+	nameless := createOrganization(zoe, "")
 	key := nameless.invite(zoe, "eve@example.com")
 	if mail := s.Mail.Wait(t, "eve@example.com", "/invitation/", 1); !strings.Contains(mail.Subject, "zoe@example.com invites you") || !strings.Contains(mail.Text, "zoe@example.com invites you to join an organization") {
 		t.Errorf("the mail is %s: %s", mail.Subject, mail.Text)
@@ -70,7 +70,7 @@ func TestInvitationNamesTheInviter(t *testing.T) {
 // TestSignUpFromAnInvitation walks from the invitation's mail to the membership, at the organization's own host.
 func TestSignUpFromAnInvitation(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
 	w.acme.invite(w.ann, "eve@example.com", identity.RoleTransferUse)
 	link := w.s.Mail.Wait(t, "eve@example.com", "/invitation/", 1)
@@ -109,8 +109,8 @@ func TestSignUpFromAnInvitation(t *testing.T) {
 	w.s.Clock.Advance(time.Minute)
 	eve.Refresh()
 	eve.Post(verify, map[string]any{"next": "/invitation/" + key}).Want(http.StatusNoContent)
-	carryOn(eve, eve.Post(w.s.Identity+"/confirm/"+check(2), nil).Want(http.StatusNoContent))
-	carryOn(eve, eve.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
+	useTokens(eve, eve.Post(w.s.Identity+"/confirm/"+check(2), nil).Want(http.StatusNoContent))
+	useTokens(eve, eve.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent))
 	if got := eve.Get(w.s.Identity + "/profile").String("membership.organization.name"); got != "Acme" {
 		t.Errorf("eve is in %q", got)
 	}
@@ -120,7 +120,7 @@ func TestSignUpFromAnInvitation(t *testing.T) {
 // TestAcceptAndLeave: a member of another organization leaves it and joins in one step.
 func TestAcceptAndLeave(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	accept := func(p *testkit.Person, key string, leave any) *testkit.Response {
 		return p.Post(w.s.Identity+"/invitations/"+key+"/accept", map[string]any{"leave": leave})
 	}
@@ -129,17 +129,17 @@ func TestAcceptAndLeave(t *testing.T) {
 	}
 	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
 	must(t, err)
-	carryOn(w.dan, accept(w.dan, free.Key, nil).Want(http.StatusNoContent))
+	useTokens(w.dan, accept(w.dan, free.Key, nil).Want(http.StatusNoContent))
 	key := w.acme.invite(w.ann, "dan@example.com", "Contract.Read")
 	accept(w.dan, key, false).WantError(identity.ErrStillMember)
 	accept(w.dan, key, "yes").WantError(fault.ErrInvalid)
-	carryOn(w.dan, accept(w.dan, key, true).Want(http.StatusNoContent))
+	useTokens(w.dan, accept(w.dan, key, true).Want(http.StatusNoContent))
 	if in(w.dan) != w.acme.uid || roles(w.dan) != "Contract.Read" {
 		t.Errorf("dan is in %s with the roles %s", in(w.dan), roles(w.dan))
 	}
 	// From one organization to another. The last administrator cannot leave, and the invitation stays.
 	amy := w.bolt.invite(w.bob, "amy@example.com")
-	carryOn(w.amy, accept(w.amy, amy, true).Want(http.StatusNoContent))
+	useTokens(w.amy, accept(w.amy, amy, true).Want(http.StatusNoContent))
 	if in(w.amy) != w.bolt.uid {
 		t.Errorf("amy is in %s", in(w.amy))
 	}
@@ -163,7 +163,7 @@ func TestAcceptAndLeave(t *testing.T) {
 // TestSwapOrganizations: two people who change places at once do not block each other.
 func TestSwapOrganizations(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	amy, ben := w.bolt.invite(w.bob, "amy@example.com"), w.acme.invite(w.ann, "ben@example.com")
 	accept := func(p *testkit.Person, key string) func() (*testkit.Response, error) {
 		return func() (*testkit.Response, error) {
@@ -177,9 +177,9 @@ func TestSwapOrganizations(t *testing.T) {
 
 func TestRemoveOneself(t *testing.T) {
 	t.Parallel()
-	w := newThree(t)
+	w := newWorld(t)
 	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrLastAdmin) // leaving is no way out
 	w.ann.Put(w.acme.member(w.amy), map[string]any{"roles": []string{identity.RoleOrganizationAdmin}}).Want(http.StatusOK)
 	w.ann.Delete(w.acme.member(w.ann)).WantError(identity.ErrSelfRemoval)
-	carryOn(w.ann, w.ann.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent))
+	useTokens(w.ann, w.ann.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent))
 }
