@@ -175,6 +175,14 @@ func parse(r io.Reader, blocks chan<- block) {
 	}
 }
 
+// want waits for a block of the event.
+func (c *client) want(event string) {
+	c.t.Helper()
+	if b := c.next(); b.event != event {
+		c.t.Errorf("the block is %+v, want the event %s", b, event)
+	}
+}
+
 // next waits for a block, and checks that ids increase.
 func (c *client) next() block {
 	c.t.Helper()

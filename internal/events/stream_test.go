@@ -44,9 +44,7 @@ func TestStreamShowsEventOnEveryReplica(t *testing.T) {
 	if uids[0] != uids[1] || len(uids[0]) != 36 {
 		t.Errorf("uids %v, want the same", uids)
 	}
-	if b := bobs.next(); b.event != PrivilegesUpdated {
-		t.Errorf("bob got %+v", b)
-	}
+	bobs.want(PrivilegesUpdated)
 }
 
 func TestStreamResumes(t *testing.T) {
@@ -73,9 +71,7 @@ func TestStreamResumes(t *testing.T) {
 		}
 	}
 	rep.append(TransferRevoked, "live again", ann)
-	if b := resumed.next(); b.event != TransferRevoked {
-		t.Errorf("got %+v after the missed events", b)
-	}
+	resumed.want(TransferRevoked)
 	all := rep.connect(ann, id.New[id.Session](), "0")
 	if b := all.next(); !strings.Contains(b.data, "before the first connection") {
 		t.Errorf("got %+v from cursor 0", b)
@@ -110,9 +106,7 @@ func TestStreamPollsWithoutNotifications(t *testing.T) {
 	ann := id.New[id.Person]()
 	stream := rep.connect(ann, id.New[id.Session](), "")
 	rep.append(TransferAccessed, "polled", ann)
-	if b := stream.next(); b.event != TransferAccessed {
-		t.Errorf("got %+v", b)
-	}
+	stream.want(TransferAccessed)
 }
 
 func TestStreamWakesManyReceivers(t *testing.T) {
@@ -126,9 +120,7 @@ func TestStreamWakesManyReceivers(t *testing.T) {
 		receivers = append(receivers, id.New[id.Person]())
 	}
 	rep.append(OrganizationProfileUpdated, "many", receivers...)
-	if b := stream.next(); b.event != OrganizationProfileUpdated {
-		t.Errorf("got %+v", b)
-	}
+	stream.want(OrganizationProfileUpdated)
 }
 
 func TestSixthStreamClosesOldest(t *testing.T) {
@@ -165,9 +157,7 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := stream.next(); b.event != PrivilegesUpdated {
-		t.Errorf("got %+v", b)
-	}
+	stream.want(PrivilegesUpdated)
 	stream.wantEnd()
 	other.next()
 	rep.append(TransferReceived, "later", ann)
@@ -196,9 +186,7 @@ func TestRevocationBeforeNotification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := stream.next(); b.event != PrivilegesUpdated {
-		t.Errorf("got %+v", b)
-	}
+	stream.want(PrivilegesUpdated)
 	stream.wantEnd()
 }
 
@@ -231,9 +219,7 @@ func TestStreamKeepsConnectionAlive(t *testing.T) {
 	rep.feed.heartbeat = 20 * time.Millisecond
 	stream := rep.connect(id.New[id.Person](), id.New[id.Session](), "")
 	for range 3 {
-		if b := stream.next(); b.event != ":" {
-			t.Errorf("got %+v", b)
-		}
+		stream.want(":")
 	}
 }
 

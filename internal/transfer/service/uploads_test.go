@@ -171,10 +171,8 @@ func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 	c, r := w.reserve()
 	data := random(100_000)
 	w.attach(c, r, "a", int64(len(data)))
-	b := newSlowBody(data[:60_000])
+	in, b := slowly(data[:60_000], data)
 	b.next <- io.ErrUnexpectedEOF
-	in := whole(data)
-	in.Body = b
 	if _, err := w.Upload(t.Context(), c, r, "a", in); err == nil {
 		t.Fatal("no error")
 	}
@@ -196,9 +194,7 @@ func TestShutdownKeepsWhatArrived(t *testing.T) {
 	c, r := w.reserve()
 	w.attach(c, r, "a", 100)
 	ctx, stop := context.WithCancelCause(t.Context())
-	b := newSlowBody(random(40))
-	in := whole(random(100))
-	in.Body = b
+	in, b := slowly(random(40), random(100))
 	failed := make(chan error, 1)
 	go func() {
 		_, err := w.Upload(ctx, c, r, "a", in)
@@ -221,9 +217,7 @@ func TestSecondWriterWins(t *testing.T) {
 	c, r := w.reserve()
 	first, second := random(50_000), random(50_000)
 	w.attach(c, r, "a", 50_000)
-	b := newSlowBody(first[:30_000])
-	in := whole(first)
-	in.Body = b
+	in, b := slowly(first[:30_000], first)
 	failed := w.upload(c, r, in)
 	<-b.waiting
 	mustUpload(w, c, r, "a", whole(second))
@@ -253,9 +247,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	c, r := w.reserve()
 	data := random(1000)
 	w.attach(c, r, "a", 1000)
-	b := newSlowBody(random(300))
-	in := whole(data)
-	in.Body = b
+	in, b := slowly(random(300), data)
 	failed := w.upload(c, r, in)
 	<-b.waiting
 	overtaking := make(chan error, 1)
@@ -339,9 +331,7 @@ func TestRemovedObjectStopsItsWriter(t *testing.T) {
 	w.mailbox()
 	c, r := w.reserve()
 	w.attach(c, r, "a", 1000)
-	b := newSlowBody(random(300))
-	in := whole(random(1000))
-	in.Body = b
+	in, b := slowly(random(300), random(1000))
 	failed := w.upload(c, r, in)
 	<-b.waiting
 	if err := w.CancelReservation(t.Context(), c, r); err != nil {

@@ -307,6 +307,13 @@ func newSlowBody(data []byte) *slowBody {
 	return &slowBody{data: bytes.NewReader(data), waiting: make(chan struct{}), next: make(chan error, 2)}
 }
 
+// slowly returns a request part that announces data and sends the bytes of first, and its body.
+func slowly(first, data []byte) (content.Part, *slowBody) {
+	b, in := newSlowBody(first), whole(data)
+	in.Body = b
+	return in, b
+}
+
 func (b *slowBody) Read(p []byte) (int, error) {
 	n, err := b.data.Read(p)
 	if n > 0 || !errors.Is(err, io.EOF) {

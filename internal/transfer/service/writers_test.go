@@ -65,9 +65,7 @@ func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	w.mailbox()
 	c, r := w.reserve()
 	w.attach(c, r, "a", 1000)
-	b := newSlowBody(random(300))
-	in := whole(random(1000))
-	in.Body = b
+	in, b := slowly(random(300), random(1000))
 	cut, removed := w.upload(c, r, in), make(chan error, 1)
 	<-b.waiting
 	release := w.hold(`SELECT FROM transfer.objects FOR UPDATE`)
