@@ -74,6 +74,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/public/transfers/{key}/objects/{objectUid}/content", "HEAD /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",
 		"GET /transfer/v2/public/transfers/{key}/archive", "HEAD /transfer/v2/public/transfers/{key}/archive",
 	},
+	"reservation": {"POST /transfer/v2/reservations/{uid}/code", "POST /transfer/v2/reservations/{uid}/verify"},
 	"reservation access": {
 		"GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
 		"POST /transfer/v2/reservations/{uid}/confirm", "POST /transfer/v2/reservations/{uid}/objects",

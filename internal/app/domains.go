@@ -105,7 +105,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		DownloadBudget:      c.DownloadBudget,
-		UploadConfirmations: c.UploadConfirmationsDay,
+		UploadConfirmations: c.UploadConfirmationsDay, SenderCodes: c.SenderCodesDay,
 		Strangers: transfer.StrangerLimits{
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
 			MaxFiles:                 int32(c.StrangerMaxFiles),

@@ -128,6 +128,7 @@ type Config struct {
 	NewTransferBucket      Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
 	UploadVolumeGB         int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
 	UploadConfirmationsDay int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
+	SenderCodesDay         int    `env:"SENDER_CODES_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of codes per address and day that verify the sender of a transfer to a mailbox."`
 	RecipientsDay          int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
 	YoungRecipientsDay     int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
 	AvailableTTL           []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`

@@ -107,6 +107,7 @@ var compositions = map[string]func(c *composer){
 	TransferAccessed:    transferAccessed,
 	TransferExpiring:    transferExpiring,
 	AccessCode:          accessCode,
+	SenderCode:          senderCode,
 	DeliveryFailed:      deliveryFailed,
 	VanityLinkCleared:   vanityLinkCleared,
 	TestMail:            testMail,

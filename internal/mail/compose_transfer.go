@@ -129,6 +129,14 @@ func accessCode(c *composer) {
 	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))
 }
 
+func senderCode(c *composer) {
+	c.out.Subject = c.T("Your code for a delivery")
+	c.say(c.F("Enter this code to confirm that this address is yours. Then your files can be delivered to %s.", c.data.line("mailbox")))
+	c.out.Code = c.secret["code"]
+	c.fact(c.T("Valid until"), c.moment("expiresAt"))
+	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))
+}
+
 func deliveryFailed(c *composer) {
 	recipient := line(c.data.text("recipient"), maxSubject)
 	c.out.Subject = c.F("Your transfer could not be delivered to %s", recipient)

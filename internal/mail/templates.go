@@ -63,6 +63,8 @@ const (
 	TransferExpiring = "transfer-expiring"
 	// AccessCode carries the code that opens a protected transfer: sender, [senderUnverified], expiresAt; secret code.
 	AccessCode = "access-code"
+	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox, expiresAt; secret code.
+	SenderCode = "sender-code"
 	// DeliveryFailed tells a sender that a recipient could not be reached: recipient, [subject], at, [answer].
 	DeliveryFailed = "delivery-failed"
 	// VanityLinkCleared tells an owner that the mailbox lost its vanity link on a change of host: vanityLink, host;

@@ -77,6 +77,10 @@ var (
 	// ErrClientUnconfirmed: the client network holds as many unconfirmed bytes at the mailbox as it may.
 	ErrClientUnconfirmed = fault.New(403072, "unfinished transfers of your network to this mailbox hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
 
+	// ErrSenderCode: the code for the sender's address is wrong, used or expired.
+	ErrSenderCode = fault.New(403074, "code: is wrong, used, expired or for another address; POST …/code mails another one")
+	// ErrSenderCodesUsed: as many codes were mailed for the reservation as there may be.
+	ErrSenderCodesUsed = fault.New(403075, "three codes were mailed for this transfer; begin a new one")
 	// ErrMessageToMany: a transfer without objects has more than one recipient.
 	ErrMessageToMany = fault.New(403073, "recipients: a message or fields without a file go to one recipient only; attach a file, or leave one recipient")
 
@@ -112,6 +116,8 @@ var (
 	ErrClientUploads = fault.New(429014, "too many parallel uploads from your network; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
 	// ErrTooManyRecipientsToday: the account's transfers have as many recipients today as they may have.
 	ErrTooManyRecipientsToday = fault.New(429015)
+	// ErrTooManySenderCodes: the daily number of codes for the sender's address is used up.
+	ErrTooManySenderCodes = fault.New(429016, "anonEmail: too many codes were mailed to this address today; try again tomorrow")
 	// ErrTooManyCodes: the daily number of codes for the link is used up.
 	ErrTooManyCodes = fault.New(429004, "ten codes were mailed for this link today; try again tomorrow")
 

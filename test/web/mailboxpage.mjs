@@ -29,7 +29,7 @@ export async function mailboxPageTests() {
     for (const word of ["Delivered", "Olivia Owner", "The plans", "sam@example.com"]) if (!text.includes(word)) throw new Error(`the receipt lacks ${word}`);
     await p.reload();
     await p.waitForSelector(".receipt"); // still there
-    await mail("sam@example.com", files[0].sum);
+    await mail("sam@example.com", "3 files");
     await p.getByRole("button", { name: "Send more files" }).click();
     await p.waitForSelector(".chooser");
   });
@@ -180,6 +180,39 @@ export async function mailboxPageTests() {
     equal(Object.entries(body.transfers[0].fields).sort(), Object.entries({ at: "10:30", contact: "x@example.com", copies: "2", due: "2026-12-24", kind: "offer", project: "Bridge 12" }), "fields");
   });
 
+  await test("a mailbox that wants the address of the sender verified", async () => {
+    const eve = await person("Eve");
+    const settings = await page(await signedIn(eve), "/mailbox");
+    await settings.getByLabel("Name in the link").fill("eve.verifies");
+    await settings.getByLabel("Senders confirm their address").check();
+    await settings.getByRole("button", { name: "Save" }).click();
+    await settings.getByText("Saved").first().waitFor();
+    const p = await page(await visitor(), "/m/eve.verifies");
+    await p.getByText("Your email address is checked with a code").waitFor();
+    const one = file("proved.bin", 5_000);
+    await choose(p, [one]);
+    await fill(p, { anonEmail: "mistyped@example.com", subject: "Proved" });
+    await p.click(".details button[type=submit]");
+    await p.getByText("We send a code to mistyped@example.com.").waitFor();
+    await p.fill("[name=anonEmail]", "prover@example.com");
+    await p.getByRole("button", { name: "Send me the code" }).click();
+    await p.getByText("The code is on its way.").waitFor();
+    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("prover@example.com", "code")).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
+    await p.fill("[name=code]", code.replace(/^\d/, (d) => String((Number(d) + 1) % 10)));
+    await p.click(".details button[type=submit]");
+    await p.getByText("This code is not right").waitFor();
+    await p.fill("[name=code]", code);
+    await p.click(".details button[type=submit]");
+    equal(await receipt(p), { [one.name]: one.sum }, "receipt");
+    const inbox = await page(await signedIn(eve), "/inbox");
+    await inbox.getByText("Proved").first().click();
+    await inbox.getByText("prover@example.com").first().waitFor();
+    equal(await inbox.getByText("address not checked").count(), 0, "marks of the checked address");
+    const link = await page(await visitor(), new URL((await mail(eve.email, "/t/")).link).pathname);
+    await link.getByText("proved.bin").waitFor();
+    equal(await link.getByText("address not checked").count(), 0, "marks behind the link");
+  });
+
   await test("absence is shown before files are chosen", async () => {
     const bob = await person("Bob");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(bob), json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });
@@ -266,6 +299,7 @@ export async function mailboxPageTests() {
     await stranger.click(".details button[type=submit]");
     await receipt(stranger);
     await inbox.getByText("Fresh from the press").click({ timeout: 10_000 }); // without a reload
+    equal(await inbox.locator(".entry.open").getByText("address not checked").count(), 2, "marks of the unchecked address, in the list and the details");
     const [download] = await Promise.all([inbox.waitForEvent("download"), inbox.getByRole("button", { name: "Download fresh.bin" }).click()]);
     equal(sha256(fs.readFileSync(await download.path())), one.sum, "downloaded");
     equal(download.suggestedFilename(), "fresh.bin", "name");

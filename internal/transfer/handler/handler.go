@@ -120,6 +120,8 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 		{Method: "PATCH", Pattern: reservation, Auth: uploader, Handler: h.patchReservation},
 		{Method: "DELETE", Pattern: reservation, Auth: uploader, Handler: h.cancelReservation},
 		{Method: "POST", Pattern: reservation + "/confirm", Auth: uploader, Handler: h.confirmReservation},
+		{Method: "POST", Pattern: reservation + "/code", Auth: token.NeedReservation, Handler: h.sendSenderCode},
+		{Method: "POST", Pattern: reservation + "/verify", Auth: token.NeedReservation, Handler: h.verifySender},
 		{Method: "POST", Pattern: objects, Auth: uploader, Bucket: h.upload, Handler: h.attachObjects},
 		{Method: "GET", Pattern: object, Auth: uploader, Handler: h.getObject},
 		{Method: "DELETE", Pattern: object, Auth: uploader, Handler: h.deleteObject},

@@ -31,6 +31,7 @@ type mailboxResponse struct {
 	VolumeLimitExceeded       bool            `json:"volumeLimitExceeded"`
 	Available                 bool            `json:"available"`
 	UnavailableReason         string          `json:"unavailableReason,omitempty"`
+	VerifySender              bool            `json:"verifySender"`
 }
 
 // mailboxFrom returns the public view of a mailbox.
@@ -41,6 +42,7 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
 		VolumeLimitExceeded: m.Owner.VolumeExceeded(), Available: reason == "", UnavailableReason: string(reason),
+		VerifySender: m.VerifySender,
 	}
 	if b.MIMETypeFilterEnabled {
 		b.MIMETypeFilterDescription = strings.Join(m.MIMETypeFilter, ", ")
@@ -88,12 +90,14 @@ type mailboxRequest struct {
 	MIMETypeFilter []string        `json:"mimeTypeFilter"`
 	MaxFiles       *int64          `json:"maxFiles"`
 	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
+	VerifySender   bool            `json:"verifySender"`
 }
 
 func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
+		VerifySender: in.VerifySender,
 	}
 	var p fault.Problems
 	if in.MaxFiles != nil {

@@ -37,16 +37,22 @@ type reservationResponse struct {
 	MaxFileSizeMB        int64               `json:"maxFileSizeMb"`
 	MaxRecipients        int32               `json:"maxRecipients"`
 	VolumeLimitExceeded  bool                `json:"volumeLimitExceeded"`
+	SenderVerified       *bool               `json:"senderVerified,omitempty"` // of transfers to mailboxes
 }
 
 // reservationFrom returns a reservation without its objects, which httpapi.List streams.
 func reservationFrom(r transfer.Reservation) reservationResponse {
-	return reservationResponse{
+	out := reservationResponse{
 		Subject: r.Subject, Message: r.Message, AnonSender: r.AnonSender, AnonEmail: r.AnonEmail, Recipients: recipientsFrom(r.Recipients),
 		DeliveryNotification: r.DeliveryNotification, TTL: r.TTL, Priority: r.Priority, Protection: string(r.Protection), Fields: r.Fields,
 		UID: r.UID.String(), Type: string(r.Kind),
 		MaxFiles: r.MaxFiles, MaxFileSizeMB: r.MaxFileSizeMB, MaxRecipients: r.MaxRecipients, VolumeLimitExceeded: r.VolumeLimitExceeded,
 	}
+	if r.Kind == transfer.KindMailbox {
+		verified := r.SenderVerified()
+		out.SenderVerified = &verified
+	}
+	return out
 }
 
 func recipientsFrom(list []transfer.Recipient) []recipientResponse {

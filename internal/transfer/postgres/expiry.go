@@ -145,10 +145,11 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 	return len(uids), err
 }
 
-// DeleteCounters deletes counts of upload confirmations and recipients before a day, and one-time keys that expired before keysBefore.
+// DeleteCounters deletes counts of upload confirmations, codes and recipients before a day, and one-time keys that expired before keysBefore.
 func (s *Store) DeleteCounters(ctx context.Context, day, keysBefore time.Time) error {
 	_, err := database.Exec(ctx, s.q, "delete counters", `
-		WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2), r AS (DELETE FROM transfer.daily_recipients WHERE day < $1)
+		WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2), r AS (DELETE FROM transfer.daily_recipients WHERE day < $1),
+			c AS (DELETE FROM transfer.daily_sender_codes WHERE day < $1)
 		DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
 	return err
 }

@@ -12,10 +12,11 @@ import (
 // reservationColumns are a readReservation, with the tables of reservationTables.
 const (
 	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
-	m.fields_schema, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
+	m.fields_schema, coalesce(m.verify_sender, false) AS verify_sender, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email,
-	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
+	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified
+		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
 	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
@@ -29,6 +30,7 @@ type readReservation struct {
 	transfer.Account
 	MailboxName, MailboxEmail string
 	FieldsSchema              []byte
+	VerifySender              bool
 	ObjectCount               int32
 }
 
@@ -37,11 +39,12 @@ type HeldReservation struct {
 	transfer.Reservation
 	Facts        transfer.Owner
 	FieldsSchema []byte // of the mailbox, or nil
+	VerifySender bool   // the mailbox requires a verified sender
 	ObjectCount  int32
 }
 
 func (r readReservation) held(owner transfer.Owner) HeldReservation {
-	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, ObjectCount: r.ObjectCount}
+	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, VerifySender: r.VerifySender, ObjectCount: r.ObjectCount}
 	h.VolumeLimitExceeded = owner.VolumeExceeded()
 	if h.Kind == transfer.KindMailbox {
 		m := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: r.MailboxName, Email: r.MailboxEmail}, Owner: owner}

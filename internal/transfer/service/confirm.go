@@ -81,6 +81,8 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 		}
 		if r.AnonEmail == "" {
 			missing = append(missing, "anonEmail: is required")
+		} else if r.VerifySender && !r.SenderVerified() {
+			missing = append(missing, "code: anonEmail must be verified; POST …/code mails a code to it, POST …/verify takes the code")
 		}
 		missing = append(missing, transfer.ValidateFields(r.FieldsSchema, r.Fields)...)
 	}

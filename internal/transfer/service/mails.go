@@ -63,13 +63,9 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 		return err
 	}
 	owner := r.Recipients[0]
-	name := owner.Name
-	if name == "" {
-		name = owner.Email
-	}
 	m := mail.Message{
 		To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
-		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": name, "at": t.CreatedAt, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": mailboxName(owner), "at": t.CreatedAt, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	}
 	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader
@@ -90,6 +86,14 @@ func markUnverified(data map[string]any, s transfer.Sender) {
 	if !s.Verified {
 		data["senderUnverified"] = true
 	}
+}
+
+// mailboxName returns what a mailbox is called in mails to uploaders.
+func mailboxName(owner transfer.Recipient) string {
+	if owner.Name != "" {
+		return owner.Name
+	}
+	return owner.Email
 }
 
 // senderName returns the sender's name, or the address when there is none.

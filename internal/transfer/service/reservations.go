@@ -29,6 +29,9 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 	r := s.mailboxReservation(m, in.Locale)
 	if c.Kind == token.KindUID || c.Kind == token.KindAccess {
 		r.Sender = c.Person
+		if r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, c.Person); err != nil {
+			return Reserved{}, err
+		}
 	}
 	if c.Client.Address.IsValid() {
 		r.Client = ratelimit.AddressKey(c.Client.Address)

@@ -72,6 +72,7 @@ type Options struct {
 	DownloadBudget      int           // times the size of a download that a one-time key sends in all
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
 	UploadConfirmations int           // mails a day to one uploader's address; 0: none
+	SenderCodes         int           // codes a day to one uploader's address; 0: none
 	Strangers           transfer.StrangerLimits
 	Recipients          transfer.RecipientLimits
 	Links               LinkRules
@@ -101,6 +102,7 @@ type Service struct {
 	downloadBudget      int64
 	recordAge           time.Duration
 	uploadConfirmations int
+	senderCodes         int
 	strangers           transfer.StrangerLimits
 	recipients          transfer.RecipientLimits
 	links               LinkRules
@@ -120,7 +122,7 @@ func New(o Options) *Service {
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
-		strangers: o.Strangers, recipients: o.Recipients, links: o.Links,
+		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

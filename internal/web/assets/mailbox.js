@@ -23,7 +23,7 @@ const split = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
 /** Returns a mailbox as values of the form. */
 const asForm = (mailbox, profile) => ({
-  secure: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
+  secure: false, verifySender: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
   ...mailbox, filter: (mailbox?.mimeTypeFilter ?? []).join(", "),
 });
 
@@ -33,7 +33,7 @@ function asSent(m, fields) {
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
   const mimeTypeFilter = split(m.filter);
   return {
-    secure: m.secure, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
+    secure: m.secure, verifySender: m.verifySender, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
     ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...schemas(fields),
   };
 }
@@ -122,6 +122,8 @@ function Rules({ bind, tick, wrong }) {
   return html`<section class="card stack"><h2>${T("Protection and limits")}</h2>
     <${Check} label=${T("Opening needs a code")} ...${tick("secure")}
       hint=${T("What arrives can be opened only with a code sent to your address, or signed in.")} />
+    <${Check} label=${T("Senders confirm their address")} ...${tick("verifySender")}
+      hint=${T("Whoever leaves files gets a code by email and enters it before the delivery.")} />
     <div class="pair">
       <${Field} label=${T("Files at once")} optional type="number" min="1" ...${bind("maxFiles")} />
       <${Field} label=${T("Largest file, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />

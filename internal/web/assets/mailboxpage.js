@@ -1,9 +1,11 @@
 // /m/{key}: a visitor delivers files to the owner of a mailbox.
 
-import { Avatar, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
+import {
+  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useState,
+} from "./ui.js";
 import { F, N, T, bytes } from "./i18n.js";
 import { asAnybody, bearer, call, claims, idToken, identity, own, signedIn, transfer } from "./api.js";
-import { members } from "./errors.js";
+import { TransferCode, members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
 import { Deliver, FileList, UploadNotices, useDelivery } from "./upload/view.js";
@@ -51,6 +53,7 @@ function Limits({ mailbox }) {
     <li><${Icon} name="info" />${F("%s each", bytes(mailbox.maxFileSizeMb * 1e6))}</li>
     ${mailbox.mimeTypeFilterEnabled && html`<li><${Icon} name="check" />${F("Only these types: %s", types)}</li>`}
     ${mailbox.secure && html`<li><${Icon} name="lock" />${T("The owner opens it with a code")}</li>`}
+    ${mailbox.verifySender && html`<li><${Icon} name="mail" />${T("Your email address is checked with a code")}</li>`}
   </ul>`;
 }
 
@@ -123,7 +126,8 @@ function Details({ mailbox, upload }) {
   const wrong = wrongFields(delivery.error, mailbox);
   const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
   const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
-  return html`<${Form} class="details card" onSend=${delivery.wish}>
+  const proof = useProof(upload.upload, delivery, values.anonEmail);
+  return html`<${Form} class="details card" onSend=${proof.sent ? proof.enter : delivery.wish}>
     <h2>${T("From you")}</h2>
     <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
     <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email"
@@ -135,10 +139,45 @@ function Details({ mailbox, upload }) {
     </fieldset>`}
     <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} />
     <${Field} label=${T("Message")} optional as="textarea" rows="4" maxlength="5000" ...${input("message")} />
-    <${Problem} error=${delivery.error} />
+    ${proof.needed ? html`<${Proof} of=${proof} address=${values.anonEmail} />` : html`<${Problem} error=${delivery.error} />`}
     <${Deliver} of=${delivery} upload=${upload.upload} label=${F("Deliver to %s", nameOf(mailbox))} disabled=${t.files === 0}
       hint=${t.files === 0 ? T("Choose at least one file.") : T("Nothing is delivered before you press the button.")} />
   <//>`;
+}
+
+/**
+ * The proof of the sender's address, which some mailboxes want: the server refuses to deliver, mails a code and checks it.
+ * @param {import("./upload/engine.js").Upload} files @param {ReturnType<typeof useDelivery>} delivery @param {string} address
+ */
+function useProof(files, delivery, address) {
+  const [sentTo, setSentTo] = useState("");
+  const [code, setCode] = useState("");
+  const at = `${transfer}/reservations/${files.uid}`, { token } = files;
+  const needed = Boolean(members(delivery.error).code);
+  const ask = useAction(async () => {
+    await call("PATCH", at, { token, json: { anonEmail: address } }); // it may have been changed since the delivery was tried
+    await call("POST", `${at}/code`, { token });
+    setSentTo(address);
+    setCode("");
+  });
+  const check = useAction(async () => {
+    await call("POST", `${at}/verify`, { token, json: { code: code.replace(/\s/g, "") } });
+    delivery.wish();
+  });
+  return { needed, sent: needed && sentTo === address, ask, check, enter: check.run, code, setCode };
+}
+
+function Proof({ of, address }) {
+  const wrong = of.check.error?.code === TransferCode.SENDER_CODE;
+  return html`
+    ${of.sent ? html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
+      <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code" class="code"
+        value=${of.code} onInput=${(event) => of.setCode(event.target.value)} error=${wrong && T("This code is not right, or no longer valid.")} />`
+    : html`<${Notice} kind="info">${F("This mailbox takes files from checked addresses only. We send a code to %s.", address)}<//>`}
+    ${!wrong && html`<${Problem} error=${of.check.error} />`}
+    <${Problem} error=${of.ask.error} />
+    <div><${Button} kind=${of.sent ? "quiet" : "primary"} busy=${of.ask.busy} onClick=${() => of.ask.run()}>
+      ${of.sent ? T("Send another code") : T("Send me the code")}<//></div>`;
 }
 
 /** Returns the error for each input from the details of a failed request. */
