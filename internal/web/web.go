@@ -34,6 +34,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.
+// Uploads keep the screen on.
 const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), bluetooth=(), hid=(), midi=(), " +
 	"display-capture=(), screen-wake-lock=(self), accelerometer=(), gyroscope=(), magnetometer=()"
 

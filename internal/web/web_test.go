@@ -171,6 +171,9 @@ func TestPagesUseNoDevices(t *testing.T) {
 				t.Errorf("%s: %s is not off in %q", path, feature, policy)
 			}
 		}
+		if !strings.Contains(policy, "screen-wake-lock=(self)") {
+			t.Errorf("%s: uploads cannot keep the screen on under %q", path, policy)
+		}
 	}
 }
 
