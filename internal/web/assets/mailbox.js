@@ -123,7 +123,7 @@ function Rules({ bind, tick, wrong }) {
     <${Check} label=${T("Opening needs a code")} ...${tick("secure")}
       hint=${T("What arrives can be opened only with a code sent to your address, or signed in.")} />
     <${Check} label=${T("Senders confirm their address")} ...${tick("verifySender")}
-      hint=${T("Whoever leaves files gets a code by email and enters it before the delivery.")} />
+      hint=${T("A sender gets a code by email and enters it before the delivery.")} />
     <div class="pair">
       <${Field} label=${T("Files at once")} optional type="number" min="1" ...${bind("maxFiles")} />
       <${Field} label=${T("Largest file, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
