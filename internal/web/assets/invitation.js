@@ -36,7 +36,7 @@ function Offer({ invitation }) {
     <h1>${host ? F("%s invites you", host) : T("Join an organization")}</h1>
     ${name && inviter && html`<p>${F("%s invites you to join %s.", inviter, name)}</p>`}
     ${roles.length > 0 && html`<p>${T("As a member you may:")}</p><ul>${roles.map((role) => html`<li>${roleName(role)}</li>`)}</ul>`}
-    ${expiresAt && html`<p class="hint">${F("The invitation is valid until %s.", when(expiresAt))}</p>`}`;
+    ${expiresAt && html`<p class="dim">${F("The invitation is valid until %s.", when(expiresAt))}</p>`}`;
 }
 
 /** Signs in or up. For an invited address that has an account it begins with the sign-in. */
