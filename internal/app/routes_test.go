@@ -44,3 +44,22 @@ func TestRoutesAreDocumented(t *testing.T) {
 		t.Errorf("only %d routes are mounted", len(mounted))
 	}
 }
+
+// TestOperationIDs checks that both documents name operations in the same way: by the method, as the handlers do.
+func TestOperationIDs(t *testing.T) {
+	t.Parallel()
+	prefixes := map[string][]string{
+		http.MethodPut: {"put"}, http.MethodPatch: {"patch"}, http.MethodHead: {"head"}, http.MethodDelete: {"delete", "cancel"},
+	}
+	for _, doc := range testkit.LoadDocuments(t, "/id/v3", "/transfer/v2") {
+		for path, item := range doc.Paths.Map() {
+			for method, operation := range item.Operations() {
+				named := func(prefix string) bool { return strings.HasPrefix(operation.OperationID, prefix) }
+				allowed := prefixes[method]
+				if allowed != nil && !slices.ContainsFunc(allowed, named) || slices.ContainsFunc([]string{"read", "update", "remove", "describe"}, named) {
+					t.Errorf("%s %s has the operationId %s", method, path, operation.OperationID)
+				}
+			}
+		}
+	}
+}

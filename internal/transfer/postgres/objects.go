@@ -55,7 +55,8 @@ type ReservedObject struct {
 	Creator id.Person // zero: a stranger
 }
 
-// Object returns one object of a reservation that is within its 48 hours. Errors: transfer.ErrNotFound.
+// Object returns one object of a reservation that is within its 48 hours.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, sc Scope) (ReservedObject, error) {
 	return database.One[ReservedObject](ctx, s.q, "find object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, r.creator FROM transfer.objects o

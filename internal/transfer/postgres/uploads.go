@@ -31,7 +31,8 @@ type Upload struct {
 }
 
 // LockUpload locks an object, and keeps its reservation from being confirmed until the transaction ends. It locks the
-// reservation before the object. Errors: transfer.ErrNotFound.
+// reservation before the object.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
 	type leasedUpload struct {
 		Upload

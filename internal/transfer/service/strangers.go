@@ -38,7 +38,8 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 }
 
 // takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
-// bucket of the mailbox. It takes both or none, in one step; returnTokens returns them. Errors: transfer.ErrNewTransfers.
+// bucket of the mailbox. It takes both or none, in one step; returnTokens returns them.
+// Errors: transfer.ErrNewTransfers.
 func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (returnTokens func(), err error) {
 	parts := s.strangersParts(transferLimit(o), owner, client)
 	refused, result, err := s.limiter.TakeAll(ctx, parts...)
@@ -69,7 +70,8 @@ func (s *Service) returnParts(ctx context.Context, parts []ratelimit.Part) {
 // visitor returns the identifier of a client network at a mailbox.
 func visitor(owner id.Person, client string) string { return owner.String() + " " + client }
 
-// takeToken takes a token from a bucket. returnTokens returns it. Errors: the bucket's refusal.
+// takeToken takes a token from a bucket. returnTokens returns it.
+// Errors: the bucket's refusal.
 func (s *Service) takeToken(ctx context.Context, b ratelimit.Bucket, identifier string) (returnTokens func(), err error) {
 	result, err := s.limiter.Take(ctx, b, identifier)
 	if err != nil {

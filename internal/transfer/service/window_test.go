@@ -24,13 +24,13 @@ func (w *world) within(change func(*content.Limits)) {
 }
 
 // trickle begins an upload of size bytes that sends data and then nothing until stop, which returns the upload's error.
-func (w *world) trickle(c token.Caller, r id.Reservation, clientID string, data []byte, size int64) (stop func() error) {
+func (w *world) trickle(caller token.Caller, r id.Reservation, clientID string, data []byte, size int64) (stop func() error) {
 	w.t.Helper()
 	slow := newSlowBody(data)
 	done := make(chan error, 1)
 	ctx := w.t.Context()
 	go func() {
-		_, err := w.Upload(ctx, c, r, clientID, content.Part{Length: size, Body: slow})
+		_, err := w.Upload(ctx, caller, r, clientID, content.Part{Length: size, Body: slow})
 		done <- err
 	}()
 	select {
