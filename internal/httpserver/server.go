@@ -127,7 +127,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // begin wraps the response writer and sets the headers that every answer has (contract 1.13).
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, server: s, started: time.Now(), route: "unmatched", conn: connectionOf(r)}
-	x.client = token.Client{Address: peer(r.RemoteAddr), UserAgent: r.UserAgent()}
+	x.client = token.Client{
+		Address: peer(r.RemoteAddr), UserAgent: r.UserAgent(),
+		Browser: r.Header.Get("Cookie") != "" || r.Header.Get("Sec-Fetch-Site") == "same-origin",
+	}
 	x.trusted = s.isTrusted(x.client.Address)
 	x.startWrites()
 	x.id = newID()

@@ -6,6 +6,8 @@ import "time"
 const (
 	// MaxAddresses is how many addresses a person may have (contract 3.6).
 	MaxAddresses = 10
+	// MaxKnownClients is how many clients without cookies a person is known in (contract 3.23).
+	MaxKnownClients = 20
 	// MaxDevices is how many persons a device cookie remembers (contract 3.22).
 	MaxDevices = 5
 	// MaxUserAgent is how many bytes of a User-Agent header a session keeps.

@@ -95,6 +95,7 @@ var compositions = map[string]func(c *composer){
 	PasswordReset:       passwordReset,
 	FactorAdded:         factorAdded,
 	FactorRemoved:       factorRemoved,
+	NewDevice:           newDevice,
 	ChangeUndone:        changeUndone,
 	AccountDeleted:      accountDeleted,
 	MemberRemoved:       memberRemoved,

@@ -90,6 +90,13 @@ func factorGuesses(c *composer) {
 	c.note(c.T("If it was not you, change your password at once and end all sessions."))
 }
 
+func newDevice(c *composer) {
+	c.out.Subject = c.T("New sign-in to your account")
+	c.say(c.F("Somebody signed in to your account at %s from a device that was not used before. If it was you, there is nothing to do.", c.product))
+	c.fact(c.T("Device"), c.data.line("device"))
+	changed(c)
+}
+
 func changeUndone(c *composer) {
 	c.out.Subject = c.T("A change of your account was undone")
 	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended. The change and all later ones were undone.", c.product))

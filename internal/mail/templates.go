@@ -30,6 +30,8 @@ const (
 	FactorAdded = "factor-added"
 	// FactorRemoved tells that an authenticator was removed: type (totp or recovery), [name].
 	FactorRemoved = "factor-removed"
+	// NewDevice tells of a sign-in from a device that was not used before: device (its browser and system).
+	NewDevice = "new-device"
 
 	// ChangeUndone tells that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
 	// password no longer works).

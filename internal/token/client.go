@@ -14,6 +14,7 @@ import (
 type Client struct {
 	Address   netip.Addr // behind a trusted proxy, the address that the proxy reports (contract 1.7)
 	UserAgent string
+	Browser   bool       // it keeps our cookies: it sent one, or its browser says that a page of this host sends the request
 	Host      hosts.Host // the host the request was sent to
 }
 

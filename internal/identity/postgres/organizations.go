@@ -179,7 +179,7 @@ func (s *Store) CountPersons(ctx context.Context) (int64, error) {
 const cleanBatch = 2000
 
 // Clean deletes expired tokens, keys and invitations, and the empty rows of persons who were deleted before forget.
-func (s *Store) Clean(ctx context.Context, now, forget, undoable time.Time) error {
+func (s *Store) Clean(ctx context.Context, now, forget, undoable, deviceSince time.Time) error {
 	const forgetKey = `UPDATE identity.addresses SET key_hash = NULL, key_expires_at = NULL`
 	var failed error
 	for _, c := range []struct {
@@ -194,6 +194,7 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable time.Time) erro
 		{what: "expired external tokens", table: "external_tokens", due: "expires_at", before: now},
 		{what: "expired reset keys", table: "reset_keys", due: "expires_at", before: now},
 		{what: "changes that can no longer be undone", table: "security_changes", due: "made_at", before: undoable},
+		{what: "clients unused for long", table: "known_clients", due: "seen_at", before: deviceSince},
 		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
 		{what: "old wrong second factors", table: "factor_tries", due: "forget_at", before: now},
 		{what: "expired verification keys", table: "addresses", due: "key_expires_at", before: now, change: forgetKey},

@@ -94,6 +94,7 @@ type NewSession struct {
 type Begun struct {
 	Issued
 	DeviceEpoch int64
+	FirstLogin  bool // no login came before
 }
 
 // BeginSession stores the first ID token of a session and the time of the login. Errors: identity.ErrPersonNotFound,
@@ -112,7 +113,8 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 			FROM person JOIN identity.claims c ON c.person = person.uid
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
 		)
-		SELECT `+issuedColumns+`, person.device_epoch
+		SELECT `+issuedColumns+`, person.device_epoch,
+		       (SELECT b.last_login_at IS NULL FROM identity.persons b WHERE b.uid = person.uid) AS first_login -- as before the UPDATE
 		FROM t JOIN identity.claims c ON c.person = t.person JOIN person ON person.uid = t.person`,
 		n.Person, n.Epoch, n.JTI, n.SID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
 		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)

@@ -3,10 +3,14 @@ package service
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // SignedIn is the result of a login.
@@ -34,7 +38,32 @@ func (s *Service) KnownDevice(ctx context.Context, address string, devices []ide
 
 // knownDevice returns the device of a person who is at the device epoch.
 func (s *Service) knownDevice(devices []identity.Device, p id.Person, epoch int64) (identity.Device, bool) {
-	return identity.FindDevice(devices, p, epoch, s.now().Add(-s.settings.Device))
+	return identity.FindDevice(devices, p, epoch, s.deviceSince())
+}
+
+// deviceSince returns the moment since which a device must have signed in to be known.
+func (s *Service) deviceSince() time.Time { return s.now().Add(-s.settings.Device) }
+
+// mailNewDevice mails a person about a sign-in from a device that was not used before (contract 3.23). A client without
+// cookies is known by its family and network. The first login after the signup is not mailed, nor is one that completes
+// a reset, which was mailed. The person is locked.
+func (s *Service) mailNewDevice(ctx context.Context, tx *postgres.Store, c token.Client, b begun) error {
+	family := identity.ClientFamily(c.UserAgent)
+	known := b.knownDevice
+	if !known && !c.Browser {
+		uid := b.Person.UUID
+		var err error
+		if known, err = tx.RememberClient(ctx, postgres.KnownClient{
+			Person: b.Person, DeviceEpoch: b.device.Epoch, Now: s.now(), Since: s.deviceSince(),
+			Hash: s.sealer.MAC("known client", uid[:], []byte(family), []byte(ratelimit.Network(c.Address).String())),
+		}); err != nil {
+			return err
+		}
+	}
+	if known || b.firstLogin || b.SetPasswordUntil != nil {
+		return nil
+	}
+	return s.secure(ctx, tx, b.Person, c, notice{template: mail.NewDevice, data: map[string]any{"device": printable(family, identity.MaxUserAgent)}})
 }
 
 // begun is a new session.
@@ -42,6 +71,7 @@ type begun struct {
 	postgres.Issued
 	device      identity.Device // in which the person has signed in now
 	knownDevice bool            // the person had signed in there before
+	firstLogin  bool            // no login came before
 }
 
 // signedIn returns the signed ID token of a new session and its device.

@@ -35,7 +35,7 @@ func (s *Service) registerJobs() {
 // deletion is over.
 func (s *Service) Clean(ctx context.Context) error {
 	now := s.now()
-	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention), s.undoableSince())
+	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention), s.undoableSince(), s.deviceSince())
 }
 
 // RemoveAddresses deletes unverified addresses whose removeAt has passed, each in its own transaction. A person without

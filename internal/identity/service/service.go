@@ -115,6 +115,7 @@ type Service struct {
 	revocations  *token.Revocations
 	mailer       *mail.Mailer
 	jobs         *jobs.Runner
+	sealer       *seal.Sealer
 	secrets      seal.Box // seals TOTP secrets
 	hosts        *hosts.Directory
 	hasher       *password.Hasher
@@ -134,7 +135,7 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		secrets: o.Sealer.Box("totp"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
 		hooks: o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil),

@@ -226,10 +226,14 @@ func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.
 		d = identity.Device{UID: id.New[id.Device](), Person: n.person, Epoch: b.DeviceEpoch}
 	}
 	d.At = now
-	return begun{Issued: b.Issued, device: d, knownDevice: known}, nil
+	return begun{Issued: b.Issued, device: d, knownDevice: known, firstLogin: b.FirstLogin}, nil
 }
 
+// recordLogin appends the audit entry of a login, and mails the person if the device is new.
 func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.Client, b begun, factor string) error {
+	if err := s.mailNewDevice(ctx, tx, c, b); err != nil {
+		return err
+	}
 	device := "new"
 	if b.knownDevice {
 		device = "known"
