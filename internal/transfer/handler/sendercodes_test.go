@@ -17,7 +17,7 @@ import (
 // careful makes a server on which Ann's mailbox wants senders to verify their address.
 func careful(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person) {
 	t.Helper()
-	s, ann := start(t, options...)
+	s, ann := newMailbox(t, options...)
 	got := ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "verifySender": true}).Want(http.StatusOK)
 	if got.Value("verifySender") != true {
 		t.Fatalf("%s", got.Body)
