@@ -141,7 +141,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
-			SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
+			PasswordMinimum: c.PasswordMinimum, SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
 			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(), ExternalBinding: c.OIDCBinding,
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
@@ -191,7 +191,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
 	pages, err := web.New(web.Options{
-		ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
+		PasswordMinimum: c.PasswordMinimum,
+		ProductName:     c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Now: a.now, Log: a.log,
 	})
 	if err != nil {

@@ -59,6 +59,8 @@ type Config struct {
 	EnumerationStrict bool
 	BcryptCost        int `env:"BCRYPT_COST" default:"12" min:"4" max:"20" doc:"bcrypt cost of password hashes. Each step doubles the time of a login."`
 
+	PasswordMinimum int `env:"PASSWORD_MINIMUM" default:"12" min:"8" max:"64" doc:"Least number of characters in a new password. Shorter ones that people have stay valid."`
+
 	ProductName     string `group:"Names" env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
 	ProductURL      string `env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
 	ProviderName    string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`

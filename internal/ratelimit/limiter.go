@@ -35,6 +35,7 @@ const (
 	ByPerson  By = "person"
 	ByEmail   By = "email address"
 	ByDevice  By = "device"
+	ByServer  By = "server" // one bucket for everybody
 	ByLink    By = "link"
 	ByOwner   By = "mailbox owner"
 	ByVisitor By = "mailbox owner and client address"

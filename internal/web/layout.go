@@ -9,7 +9,7 @@ import (
 
 // layout returns the frame of a page. The markup is Go code (gomponents), which escapes text and lets the compiler check fields.
 func (v view) layout() g.Node {
-	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer),
+	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer), h.Data("password-minimum", v.PasswordMinimum),
 		v.head(),
 		h.Body(h.Class("page-"+v.Script),
 			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),

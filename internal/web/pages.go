@@ -115,6 +115,7 @@ type view struct {
 
 	Product, Provider, ProviderURL, Support string
 	Identity, Transfer                      string // base paths of the APIs
+	PasswordMinimum                         string
 }
 
 type localeName struct {
@@ -143,7 +144,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
 		Assets: p.assets.path(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
-		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath,
+		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}
 	for _, name := range i18n.Locales() {
 		v.Locales = append(v.Locales, localeName{name, strings.ReplaceAll(name, "_", "-"), localeNames[name], name == locale})

@@ -46,6 +46,7 @@ type Options struct {
 	ProductName      string // in the header of every page
 	ProviderName     string // in the footer; empty: none
 	ProviderURL      string // link of ProviderName; empty: no link
+	PasswordMinimum  int    // least number of characters in a new password
 	SupportContact   string // email address or URL in the footer; empty: none
 	SecurityContact  string // email address or URL in security.txt; empty: no such file
 	AccentColor      string // #rrggbb; empty: the default of the stylesheet

@@ -23,7 +23,7 @@ var made = sync.OnceValues(func() (*web.Pages, error) {
 	}
 	return web.New(web.Options{
 		ProductName: "Consign", ProviderName: "Example <Ltd>", ProviderURL: "https://example.org/",
-		SupportContact: "help@example.org", SecurityContact: "security@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2",
+		SupportContact: "help@example.org", SecurityContact: "security@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2", PasswordMinimum: 12,
 		Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 })

@@ -17,26 +17,26 @@ import (
 func TestCheckPassword(t *testing.T) {
 	t.Parallel()
 	for password, want := range map[string]string{
-		"":                             "10 characters",
-		"ninechars":                    "10 characters",
-		"ééééééééé":                    "10 characters", // 18 bytes
+		"":                             "12 characters",
+		"elevenchars":                  "12 characters",
+		"ééééééééééé":                  "12 characters", // 22 bytes
 		strings.Repeat("x!7", 24):      "common",
 		"a" + strings.Repeat("bZ", 36): "72 bytes",
-		"1234567890":                   "common",
-		"0987654321":                   "common",
+		"123456789012":                 "common",
+		"210987654321":                 "common",
 		"aaaaaaaaaaaa":                 "common",
 		"abcdefghijkl":                 "common",
-		"Password123":                  "common",
+		"Password1234":                 "common",
 		"PASSWORD!!!!":                 "common",
 		"2024dragon2024":               "common",
-		"qwertyuiop":                   "common",
+		"qwertyuiop12":                 "common",
 		"dragondragon":                 "common",
 		"correct horse battery":        "",
 		"xk7-plumbago":                 "",
 		"ein Satz über Äpfel":          "",
 		"tangerine-and-cobalt-1987":    "",
 	} {
-		err := credential.CheckPassword(password)
+		err := credential.CheckPassword(password, 12)
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("CheckPassword(%q) = %v", password, err)

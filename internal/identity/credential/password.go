@@ -13,9 +13,6 @@ import (
 	"github.com/consign-dev/consign/internal/password"
 )
 
-// MinPassword is the least number of characters in a password.
-const MinPassword = 10
-
 //go:embed common.txt
 var commonText string
 
@@ -28,12 +25,12 @@ var common = sync.OnceValue(func() []string {
 // shortestRoot is the least number of characters of a common password that counts as the root of a longer one.
 const shortestRoot = 4
 
-// CheckPassword checks a new password (contract 3.1). The error is a sentence for clients and does not contain the
+// CheckPassword checks a new password (contract 3.1). minimum is the least number of characters. The error is a sentence for clients and does not contain the
 // password.
-func CheckPassword(candidate string) error {
+func CheckPassword(candidate string, minimum int) error {
 	switch {
-	case utf8.RuneCountInString(candidate) < MinPassword:
-		return fmt.Errorf("needs %d characters at least", MinPassword)
+	case utf8.RuneCountInString(candidate) < minimum:
+		return fmt.Errorf("needs %d characters at least", minimum)
 	case len(candidate) > password.MaxLength:
 		return fmt.Errorf("is longer than %d bytes", password.MaxLength)
 	case isCommon(candidate):
@@ -44,7 +41,7 @@ func CheckPassword(candidate string) error {
 
 // isCommon reports whether a password is on the list, on the list with digits and signs around it, a repetition of an
 // entry of the list or of up to three bytes, or a run of characters. The longer forms matter because most entries of
-// such lists are shorter than MinPassword.
+// such lists are shorter than the minimum.
 func isCommon(password string) bool {
 	p := strings.ToLower(password)
 	if listed(p) || isRun(p) {

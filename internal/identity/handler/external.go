@@ -28,7 +28,11 @@ func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	signedIn, err := h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
+	var signedIn service.SignedIn
+	err := h.guess(w, r, func() (err error) {
+		signedIn, err = h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
+		return err
+	})
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth/implicit")
 	}
@@ -52,7 +56,11 @@ func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	signedIn, err := h.service.LoginCode(r.Context(), h.external(r), in.domain())
+	var signedIn service.SignedIn
+	err := h.guess(w, r, func() (err error) {
+		signedIn, err = h.service.LoginCode(r.Context(), h.external(r), in.domain())
+		return err
+	})
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth/code")
 	}
@@ -131,7 +139,11 @@ func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	signedIn, err := h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State, orEmpty(claim))
+	var signedIn service.SignedIn
+	err := h.guess(w, r, func() (err error) {
+		signedIn, err = h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State, orEmpty(claim))
+		return err
+	})
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth")
 	}

@@ -72,7 +72,8 @@ func New(o Options) *Handler {
 //   - login: all logins with one email address, but not from known devices.
 //   - login-device: logins of one person from one known device.
 //   - device-lookup: lookups of the person for a device cookie.
-//   - failed-login: failed logins from one client address, for any account.
+//   - failed-login: failed and refused logins, pickups, claims and reset keys from one client address, for any account.
+//   - failed-login-audit: audit entries of failed logins from one client address, and in total.
 //   - second-factor: second factors of one person, besides login.
 //   - verification, confirmation, reset: mails of these calls.
 //   - invitation-read: invitations read by key from one client address.
@@ -84,6 +85,8 @@ var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
 	deviceBucket       = ratelimit.Bucket{Name: "login-device", Limit: loginBucket.Limit, By: ratelimit.ByDevice, Essential: true}
 	deviceLookupBucket = ratelimit.Bucket{Name: "device-lookup", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByDevice}
+	auditBucket        = ratelimit.Bucket{Name: "failed-login-audit", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(10 * time.Second)}, By: ratelimit.ByAddress, Essential: true}
+	auditTotalBucket   = ratelimit.Bucket{Name: "failed-login-audit-total", Limit: ratelimit.Limit{Capacity: 1000, PerSecond: 2}, By: ratelimit.ByServer, Essential: true}
 	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress}
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}

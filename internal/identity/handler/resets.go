@@ -30,7 +30,11 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 
 // resetPassword handles POST /auth/reset/{key}.
 func (h *Handler) resetPassword(w http.ResponseWriter, r *http.Request) error {
-	signedIn, err := h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+	var signedIn service.SignedIn
+	err := h.guess(w, r, func() (err error) {
+		signedIn, err = h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+		return err
+	})
 	if err != nil {
 		return err
 	}

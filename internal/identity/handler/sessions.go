@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
@@ -51,6 +52,9 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 			return true, err
 		}
 		signedIn, err = h.service.Login(r.Context(), client, credentials)
+		if errors.Is(err, identity.ErrCredentials) {
+			err = cmp.Or(h.recordFailedLogin(r, credentials), err)
+		}
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
 	}
 	if device.IsZero() {
@@ -62,6 +66,32 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		return h.setHomeHost(w, err, "/auth/login")
 	}
 	return h.respondSignedIn(w, r, signedIn)
+}
+
+// recordFailedLogin writes an audit entry unless the client network, or all together, have written many.
+func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Credentials) error {
+	client := httpapi.Client(r.Context())
+	allowed, err := h.buckets.Admit(r.Context(), auditBucket, ratelimit.AddressKey(client.Address))
+	if err == nil && allowed {
+		allowed, err = h.buckets.Admit(r.Context(), auditTotalBucket, "all")
+	}
+	if err != nil || !allowed {
+		return err
+	}
+	return h.service.RecordFailedLogin(r.Context(), client, credentials)
+}
+
+// guess runs work that checks a secret. If the client is refused, that costs a token of the failed-login bucket of its
+// address. While the bucket is full, nothing is checked.
+func (h *Handler) guess(w http.ResponseWriter, r *http.Request, work func() error) error {
+	address := ratelimit.AddressKey(httpapi.Client(r.Context()).Address)
+	return h.buckets.TakeFor(w, r.Context(), failedLoginBucket, address, httpapi.Identity, func() (refused bool, err error) {
+		err = work()
+		var f *fault.Error
+		refused = errors.As(err, &f) && !errors.Is(err, identity.ErrWrongHost) &&
+			(f.Kind == fault.Invalid || f.Kind == fault.Unauthenticated || f.Kind == fault.Forbidden || f.Kind == fault.NotFound)
+		return refused, err
+	})
 }
 
 // admit takes the tokens of a login: one of the known device's bucket, or one of the email address's and, for a second

@@ -77,7 +77,11 @@ func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	raw, err := h.service.PickUpToken(r.Context(), caller(r), orEmpty(verifier))
+	var raw string
+	err := h.guess(w, r, func() (err error) {
+		raw, err = h.service.PickUpToken(r.Context(), caller(r), orEmpty(verifier))
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ type NewAccount struct {
 	host     string // of the signup
 }
 
-// check validates the account and normalizes its address.
+// check validates the account and normalizes its address. A password has at least minimum characters.
 // Errors: fault.ErrInvalid with a detail for each problem.
-func (a *NewAccount) check() error {
+func (a *NewAccount) check(minimum int) error {
 	var problems fault.Problems
 	if a.Address == "" {
 		problems.Add("address", "is required")
@@ -44,7 +44,7 @@ func (a *NewAccount) check() error {
 	}
 	if a.Password == "" {
 		problems.Add("password", "is required")
-	} else if err := credential.CheckPassword(a.Password); err != nil {
+	} else if err := credential.CheckPassword(a.Password, minimum); err != nil {
 		problems.Add("password", err.Error())
 	}
 	checkProfile(&problems, a.Name, a.Locale, a.TimeZone)
@@ -95,7 +95,7 @@ func location(name string) *time.Location {
 // authLevel 0.
 // Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
 func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (SignedIn, error) {
-	if err := a.check(); err != nil {
+	if err := a.check(s.settings.PasswordMinimum); err != nil {
 		return SignedIn{}, err
 	}
 	hash, err := s.hasher.Hash(ctx, a.Password)

@@ -289,9 +289,9 @@ type AuthenticatorChange struct {
 	AuthKey *string // the current password
 }
 
-// check validates a change of an authenticator of type kind.
+// check validates a change of an authenticator of type kind. A password has at least minimum characters.
 // Errors: fault.ErrInvalid.
-func (c AuthenticatorChange) check(kind string) error {
+func (c AuthenticatorChange) check(kind string, minimum int) error {
 	var problems fault.Problems
 	if c.Type != nil && *c.Type != kind {
 		problems.Add("type", "cannot be changed")
@@ -306,7 +306,7 @@ func (c AuthenticatorChange) check(kind string) error {
 	case kind != credential.TypeBcrypt:
 		problems.Add("pubKey", "can be changed with type bcrypt only")
 	default:
-		if err := credential.CheckPassword(*c.PubKey); err != nil {
+		if err := credential.CheckPassword(*c.PubKey, minimum); err != nil {
 			problems.Add("pubKey", err.Error())
 		}
 	}
@@ -321,7 +321,7 @@ func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a i
 	if err != nil {
 		return after, err
 	}
-	if err := c.check(secret.Type); err != nil {
+	if err := c.check(secret.Type, s.settings.PasswordMinimum); err != nil {
 		return after, err
 	}
 	if c.PubKey != nil {

@@ -141,7 +141,7 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	settings := service.Settings{
 		NewTransfers: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)},
 		PublicURL:    public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
-		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, Device: 365 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
+		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, PasswordMinimum: 12, Device: 365 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
 	}
 	for _, c := range change {
 		c(&settings)

@@ -23,7 +23,7 @@ import (
 // to verify it.
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse.
 func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool) (identity.Person, error) {
-	if err := a.check(); err != nil {
+	if err := a.check(s.settings.PasswordMinimum); err != nil {
 		return identity.Person{}, err
 	}
 	if a.Locale == "" {

@@ -112,7 +112,7 @@ type NewSubscription struct {
 	Product   string     // empty: the name of Domain
 	Name      string     // empty: Product
 	Status    string     // empty: active
-	ExpiresAt *time.Time // nil: not cancelled
+	ExpiresAt *time.Time // nil: now if cancelled, else never
 }
 
 // Subscribe stores a subscription of an organization.

@@ -68,6 +68,7 @@ type Settings struct {
 	RedirectOrigins   []string // scheme://host[:port], allowed as redirects besides the organization's hosts; may be empty
 	ProductName       string
 	StrictEnumeration bool            // exists and reset answer the same for every address (contract 3.17)
+	PasswordMinimum   int             // least number of characters in a new password
 	VerificationKey   time.Duration   // lifetime of a verification key
 	ResetKey          time.Duration   // lifetime of a reset key
 	UnverifiedEmail   time.Duration   // how long an address may stay unverified

@@ -229,6 +229,18 @@ func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.
 	return begun{Issued: b.Issued, device: d, knownDevice: known, firstLogin: b.FirstLogin}, nil
 }
 
+// RecordFailedLogin writes the audit entry of a login with a wrong password or code. The tried address is not recorded,
+// because people also type passwords there. Known and unknown addresses take the same time.
+func (s *Service) RecordFailedLogin(ctx context.Context, c token.Client, in Credentials) error {
+	login, err := s.store.Login(ctx, in.Email)
+	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+		return err
+	}
+	return s.record(ctx, s.store, audit.Entry{
+		Action: "session.refuse", Target: login.Person, Client: c, Details: map[string]string{"factor": in.Type},
+	})
+}
+
 // recordLogin appends the audit entry of a login, and mails the person if the device is new.
 func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.Client, b begun, factor string) error {
 	if err := s.mailNewDevice(ctx, tx, c, b); err != nil {

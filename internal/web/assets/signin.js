@@ -23,9 +23,12 @@ export function Password({ label, hint = "", error = "", focus = false, ...rest 
   </div>`;
 }
 
+/** The least number of characters in a new password. */
+const minimum = document.documentElement.dataset.passwordMinimum ?? "12";
+
 /** An input for a new password, with its rules. `refused`: the server rejected it. @param {import("./ui.js").Props} props */
-export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength="10" maxlength="72" autocomplete="new-password"
-  hint=${T("At least 10 characters. Several words are easy to remember and hard to guess.")}
+export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength=${minimum} maxlength="72" autocomplete="new-password"
+  hint=${F("At least %s characters. Several words are easy to remember and hard to guess.", minimum)}
   error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
 /** Returns the authenticator type of a code: six digits are a TOTP, anything else is a recovery code. @param {string} code */
