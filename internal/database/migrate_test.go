@@ -3,6 +3,7 @@ package database_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"strings"
@@ -213,4 +214,18 @@ func migrationText(t *testing.T) string {
 		all.Write(content)
 	}
 	return all.String()
+}
+
+// TestMigrationNumbers: two branches that add a migration at the same time get different numbers, and none is missing.
+func TestMigrationNumbers(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names { // sorted
+		if prefix := fmt.Sprintf("%04d_", i+1); !strings.HasPrefix(name, prefix) {
+			t.Fatalf("%s: its number should be %s", name, prefix[:4])
+		}
+	}
 }
