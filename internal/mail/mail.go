@@ -28,6 +28,7 @@ import (
 
 // The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
 const (
+	ResumeJob  = "mail-resume"  // every 15 s: mails that a killed server was sending
 	RequeueJob = "mail-requeue" // every 5 min: mails whose job got lost
 	CleanJob   = "mail-clean"   // every hour: mails finished longer than Options.Retention ago
 )
@@ -80,6 +81,7 @@ type Options struct {
 	SupportContact string        // shown in the footer if set
 	Workers        int           // mails sent in parallel [4]
 	SendTimeout    time.Duration // bounds one attempt [1 min]
+	Lease          time.Duration // after which another server takes over the mail of a killed one [20 s]
 	FirstRetry     time.Duration // wait after the first temporary failure, doubled each time up to 4 h [30 s]
 	GiveUpAfter    time.Duration // age at which a temporary failure becomes final [3 d]
 	Retention      time.Duration // age at which rows of finished mails are deleted [30 d]
@@ -124,6 +126,7 @@ func New(
 	from.Name = cmp.Or(line(from.Name, maxName), line(o.ProductName, maxName))
 	o.Workers = cmp.Or(o.Workers, 4)
 	o.SendTimeout = cmp.Or(o.SendTimeout, time.Minute)
+	o.Lease = cmp.Or(o.Lease, 20*time.Second)
 	o.FirstRetry = cmp.Or(o.FirstRetry, 30*time.Second)
 	o.GiveUpAfter = cmp.Or(o.GiveUpAfter, 72*time.Hour)
 	o.Retention = cmp.Or(o.Retention, 30*24*time.Hour)
@@ -133,6 +136,7 @@ func New(
 	}
 	runner.AddQueue(queueName, o.Workers)
 	jobs.Register(runner, m.workSend)
+	runner.Every(ResumeJob, resumeInterval, m.Resume)
 	runner.Every(RequeueJob, 5*time.Minute, m.Requeue)
 	runner.Every(CleanJob, time.Hour, m.Clean)
 	return m, nil

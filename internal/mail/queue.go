@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-
 	"fmt"
 	"time"
 
@@ -24,9 +23,10 @@ var (
 )
 
 const (
-	queueName    = "mail"
-	requeueAfter = 10 * time.Minute // longer than the jobs of a killed server take to move to another one
-	batchSize    = 1000
+	queueName      = "mail"
+	resumeInterval = 15 * time.Second
+	requeueAfter   = 10 * time.Minute // longer than the jobs of a killed server take to move to another one
+	batchSize      = 1000
 )
 
 // sendJob is the job that sends one mail.
@@ -176,6 +176,24 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 	})
 }
 
+// Resume enqueues a job for each mail whose lease has run out, because its server was killed while it sent the mail. The job that
+// was interrupted moves to another server only minutes later. It then finds nothing to do.
+func (m *Mailer) Resume(ctx context.Context) error {
+	return m.db.InTx(ctx, func(tx database.Tx) error {
+		uids, err := database.Scalars[string](ctx, tx, "list interrupted mails", `
+			UPDATE mails SET busy_until = NULL
+			WHERE uid IN (
+				SELECT uid FROM mails WHERE state = 'queued' AND busy_until < clock_timestamp()
+				ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+			RETURNING uid::text`, batchSize)
+		if err != nil {
+			return err
+		}
+		// Not Unique: the interrupted job, which still counts as running, would replace this one.
+		return m.runner.EnqueueAll(ctx, tx, sendJobs(uids), jobs.On(queueName))
+	})
+}
+
 // Requeue enqueues a job for each mail that is overdue, because its job may be lost.
 func (m *Mailer) Requeue(ctx context.Context) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
@@ -187,12 +205,16 @@ func (m *Mailer) Requeue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		send := make([]river.JobArgs, len(uids))
-		for i, uid := range uids {
-			send[i] = sendJob{uid}
-		}
-		return m.runner.EnqueueAll(ctx, tx, send, jobs.On(queueName), jobs.Unique())
+		return m.runner.EnqueueAll(ctx, tx, sendJobs(uids), jobs.On(queueName), jobs.Unique())
 	})
+}
+
+func sendJobs(uids []string) []river.JobArgs {
+	list := make([]river.JobArgs, len(uids))
+	for i, uid := range uids {
+		list[i] = sendJob{uid}
+	}
+	return list
 }
 
 // Clean deletes the rows of mails finished longer than Options.Retention ago.

@@ -272,6 +272,68 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
+// A mail that a killed server was sending is sent by another one once its lease ends, long before River gives the job away.
+func TestInterruptedMail(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, serverOptions{})
+	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
+	uids := r.queue(verify("ann@example.org"), verify("bob@example.org"))
+	for _, sql := range []string{ // what kill -9 leaves: Ann's server is dead, Bob's is alive
+		`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() WHERE kind = 'mail'`,
+		`UPDATE mails SET attempts = 1, busy_until = now() - interval '1 second' WHERE recipient LIKE 'ann%'`,
+		`UPDATE mails SET attempts = 1, busy_until = now() + interval '1 hour' WHERE recipient LIKE 'bob%'`,
+	} {
+		if _, err := r.db.Pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.run()
+	for range 2 {
+		if err := r.runner.RunOnce(t.Context(), mail.ResumeJob); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.awaitState(uids[0], mail.Sent)
+	if m := r.get(uids[1]); m.State != mail.Queued || m.Attempts != 1 {
+		t.Errorf("the mail that another server is sending: %+v", m)
+	}
+	if n := len(s.mails()); n != 1 {
+		t.Errorf("%d mails were sent", n)
+	}
+}
+
+// An attempt that takes longer than the lease keeps it: no other server sends the mail meanwhile.
+func TestLeaseIsRenewed(t *testing.T) {
+	t.Parallel()
+	slow := make(slowTransport)
+	url := pgtest.URL(t)
+	a := newReplica(t, url, slow, mail.Options{Lease: 400 * time.Millisecond})
+	uid := a.queue(verify("ann@example.org"))[0]
+	a.run()
+	<-slow // the attempt has begun
+	b := newReplica(t, url, slow, mail.Options{})
+	for range 12 { // three times the lease
+		time.Sleep(100 * time.Millisecond)
+		if err := b.runner.RunOnce(t.Context(), mail.ResumeJob); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow <- struct{}{}
+	if m := a.awaitState(uid, mail.Sent); m.Attempts != 1 {
+		t.Errorf("%d attempts", m.Attempts)
+	}
+}
+
+// slowTransport says that a mail is being sent, and has sent it when told so.
+type slowTransport chan struct{}
+
+// Send implements mail.Transport.
+func (c slowTransport) Send(context.Context, mail.Envelope) (string, error) {
+	c <- struct{}{}
+	<-c
+	return "250 ok", nil
+}
+
 func TestListAndClean(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, serverOptions{})

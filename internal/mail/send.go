@@ -16,6 +16,7 @@ const (
 	maxRetryDelay = 4 * time.Hour
 	maxAnswer     = 500             // runes of a server's answer that are stored
 	settleTimeout = 4 * time.Second // for storing the outcome, also during shutdown
+	renewals      = 4               // of a lease in its time
 )
 
 // claimed is a mail that this job has leased.
@@ -41,7 +42,9 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 	if c == nil {
 		return nil
 	}
+	release := m.keepLease(ctx, c)
 	answer, sendErr := m.attempt(ctx, c.row)
+	release()
 	// The outcome must be stored even when ctx is cancelled by a shutdown.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -73,10 +76,35 @@ func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
 	return m.transport.Send(ctx, e)
 }
 
+// keepLease renews the lease of a mail until the returned function is called. So the lease of a mail that a killed server was
+// sending ends soon, however long an attempt may take. A renewal that fails is left to the next one.
+func (m *Mailer) keepLease(ctx context.Context, c *claimed) (release func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(m.options.Lease / renewals)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			_, err := database.Exec(ctx, m.db.Pool, "renew lease of mail", `
+				UPDATE mails SET busy_until = clock_timestamp() + $3::interval WHERE uid = $1 AND state = 'queued' AND attempts = $2`,
+				c.UID, c.Attempts, m.options.Lease)
+			if err != nil && ctx.Err() == nil {
+				m.log.WarnContext(ctx, "renewing the lease of a mail failed", slog.String("mail", c.UID.String()), slog.Any("error", err))
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
 // claim leases a mail that is due. It returns nil and the time to wait when another job has the lease or the mail is not
 // due yet, and nil and 0 when there is nothing to send.
 func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duration, error) {
-	lease := m.options.SendTimeout + 2*settleTimeout
 	list, err := database.All[claimed](ctx, m.db.Pool, "claim mail", `
 		UPDATE mails
 		SET attempts = attempts + 1, last_attempt_at = $2, busy_until = clock_timestamp() + $3::interval
@@ -84,7 +112,7 @@ func (m *Mailer) claim(ctx context.Context, uid id.Mail) (*claimed, time.Duratio
 		  AND (busy_until IS NULL OR busy_until < clock_timestamp())
 		RETURNING uid, created_at, template, reference, recipient, recipient_name, reply_to, reply_to_name, locale,
 		          time_zone, sender, data, secret, has_secret, message_id, give_up_at, attempts`,
-		uid, m.now(), lease)
+		uid, m.now(), m.options.Lease)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -11,7 +11,7 @@ export async function accountTests() {
     const p = await page(context, "/signup");
     await p.fill("[name=name]", "Nora New");
     await p.fill("[name=address]", "nora@example.com");
-    await p.fill("[name=password]", "password12");
+    await p.fill("[name=password]", "password1234");
     await p.getByRole("button", { name: "Create an account" }).click();
     await p.getByText("too common").waitFor();
     await p.fill("[name=password]", password);

@@ -25,8 +25,8 @@ var common = sync.OnceValue(func() []string {
 // shortestRoot is the least number of characters of a common password that counts as the root of a longer one.
 const shortestRoot = 4
 
-// CheckPassword checks a new password (contract 3.1). minimum is the least number of characters. The error is a sentence for clients and does not contain the
-// password.
+// CheckPassword checks a new password (contract 3.1). minimum is the least number of characters. The error is a sentence for
+// clients and does not contain the password.
 func CheckPassword(candidate string, minimum int) error {
 	switch {
 	case utf8.RuneCountInString(candidate) < minimum:

@@ -12,7 +12,7 @@ import (
 
 // TestPictureOnMountedDisk: a picture is refused while the disk of the temporary directory is full, and while it is read-only.
 func TestPictureOnMountedDisk(t *testing.T) {
-	w := newThree(t)
+	w := newWorld(t)
 	full := mount(t, 0)
 	if err := os.WriteFile(filepath.Join(full, "other"), make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("filling the disk: %v", err)
