@@ -24,9 +24,7 @@ func (in signUpRequest) domain() service.NewAccount {
 	}
 }
 
-// signUp handles POST /signup. A signup takes a token of the client address's bucket. A signup that succeeds also takes
-// one of the inbox bucket of the new address. Otherwise a client could delete the account and sign up again for one mail after
-// the other.
+// signUp handles POST /signup. A signup takes a token of the client address's bucket, and one for its verification mail.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	var in signUpRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -37,16 +35,10 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
 	var signedIn service.SignedIn
-	signUp := func() (mailed bool, err error) {
+	err := h.verifying(w, r, in.Address, func() (err error) {
 		signedIn, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
-		return err == nil, err
-	}
-	address, err := service.NormalizeAddress("address", in.Address)
-	if err == nil {
-		err = h.buckets.TakeFor(w, r.Context(), inboxBucket, address, httpapi.Identity, signUp)
-	} else { // SignUp reports the problems of the address and of the other members
-		_, err = signUp()
-	}
+		return err
+	})
 	if err != nil {
 		return err
 	}

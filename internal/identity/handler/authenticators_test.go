@@ -204,7 +204,7 @@ func TestRegisterTOTPAgain(t *testing.T) {
 	}
 }
 
-// TestVerifyRace sends one code many times at once: it verifies once.
+// TestVerifyRace sends one code many times at once: it verifies once. The codes that lose count as wrong, and may be delayed.
 func TestVerifyRace(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -228,7 +228,7 @@ func TestVerifyRace(t *testing.T) {
 		case r == nil:
 		case r.Status == http.StatusNoContent && bearer(r) != "":
 			won++
-		case r.Status != http.StatusForbidden && r.Status != http.StatusUnauthorized:
+		case r.Status != http.StatusForbidden && r.Status != http.StatusUnauthorized && r.Status != 509:
 			t.Errorf("status %d: %s", r.Status, r.Body)
 		}
 	}

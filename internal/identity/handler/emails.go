@@ -67,7 +67,11 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := h.takeInbox(w, r, address); err != nil {
 		return err
 	}
-	added, err := h.service.AddEmail(r.Context(), c, address, in.domain())
+	var added identity.Address
+	err = h.verifying(w, r, address, func() (err error) {
+		added, err = h.service.AddEmail(r.Context(), c, address, in.domain())
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -118,10 +122,25 @@ func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) er
 	if err := h.buckets.Take(w, r.Context(), verificationBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
-	if err := h.service.RequestVerification(r.Context(), c, httpapi.Param(r, "address"), orEmpty(in.Next)); err != nil {
+	address := httpapi.Param(r, "address")
+	err := h.verifying(w, r, address, func() error { return h.service.RequestVerification(r.Context(), c, address, orEmpty(in.Next)) })
+	if err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
+}
+
+// verifying does work that mails a verification link to an address. It takes a token of the bucket for such mails, which stays
+// taken if the work succeeds. An address that is none takes no token: work reports its problem.
+func (h *Handler) verifying(w http.ResponseWriter, r *http.Request, address string, work func() error) error {
+	normalized, err := service.NormalizeAddress("address", address)
+	if err != nil {
+		return work()
+	}
+	return h.buckets.TakeFor(w, r.Context(), verifyMailBucket, normalized, httpapi.Identity, func() (bool, error) {
+		err := work()
+		return err == nil, err
+	})
 }
 
 // confirmAddress handles POST /confirm/{key}.

@@ -78,7 +78,8 @@ func New(o Options) *Handler {
 //   - verification, confirmation, reset: mails of these calls.
 //   - invitation-read: invitations read by key from one client address.
 //   - address-added, invitation: mails of one person to unverified addresses.
-//   - inbox: mails of one person to one address by signup, added address or invitation.
+//   - verification-mail: verification mails to one address, of all who ask for them: signups, added addresses, repeated requests.
+//   - inbox: mails of one person to one address by added address or invitation.
 //   - kept-session: sessions made from another session, because each session has its own general bucket.
 //   - credential: guesses at the caller's own authenticators.
 var (
@@ -93,6 +94,7 @@ var (
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}
 	addressBucket      = ratelimit.Bucket{Name: "address-added", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	verifyMailBucket   = ratelimit.Bucket{Name: "verification-mail", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(24 * time.Hour / 10)}, By: ratelimit.ByEmail, Essential: true}
 	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}

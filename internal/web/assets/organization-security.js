@@ -67,10 +67,9 @@ function Audit({ at }) {
     <${Problem} error=${error ?? next.error ?? table.error} />
     ${value && value.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
-      <div class="row between"><b class="break">${e.action}</b><span class="hint">${when(e.at)}</span></div>
+      <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
       <span class="hint block break">${person(e.actor)}${e.target && e.target.uid !== e.actor?.uid ? ` → ${person(e.target)}` : ""}</span>
-      ${Object.keys(e.details ?? {}).length > 0 && html`<span class="hint block break">
-        ${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</span>`}
+      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
     </li>`)}</ul>`}
     <div class="row">
       ${more && value?.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
