@@ -164,7 +164,8 @@ const (
 )
 
 // Unavailable returns why the mailbox accepts no new reservation, apart from its owner's rate limit, and the error that
-// refuses one. Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume.
+// refuses one.
+// Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume.
 func (m PublicMailbox) Unavailable() (Unavailable, error) {
 	switch {
 	case !m.Owner.ServiceEnabled:

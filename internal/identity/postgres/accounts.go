@@ -9,7 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 )
 
-// LockPerson locks a person's row until the transaction ends. Errors: identity.ErrPersonNotFound.
+// LockPerson locks a person's row until the transaction ends.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) LockPerson(ctx context.Context, p id.Person) error {
 	_, err := database.Scalar[id.Person](ctx, s.q, "lock person", identity.ErrPersonNotFound,
 		`SELECT uid FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`, p)
@@ -17,13 +18,15 @@ func (s *Store) LockPerson(ctx context.Context, p id.Person) error {
 }
 
 // RaiseEpoch locks a person's row and increments the epoch, which ends every access token issued before. It returns
-// the new epoch, the lowest one that is still valid. Errors: identity.ErrPersonNotFound.
+// the new epoch, the lowest one that is still valid.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) RaiseEpoch(ctx context.Context, p id.Person) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "raise epoch", identity.ErrPersonNotFound,
 		`UPDATE identity.persons SET epoch = epoch + 1 WHERE uid = $1 AND deleted_at IS NULL RETURNING epoch`, p)
 }
 
-// Epoch returns a person's epoch. Errors: identity.ErrPersonNotFound.
+// Epoch returns a person's epoch.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Epoch(ctx context.Context, p id.Person) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "read epoch", identity.ErrPersonNotFound,
 		`SELECT epoch FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p)
@@ -47,7 +50,8 @@ type NewPerson struct {
 	CreatedAt     time.Time
 }
 
-// InsertPerson stores a new person. Errors: identity.ErrAddressInUse.
+// InsertPerson stores a new person.
+// Errors: identity.ErrAddressInUse.
 func (s *Store) InsertPerson(ctx context.Context, n NewPerson) error {
 	_, err := database.Exec(ctx, s.q, "insert person", `
 		WITH person AS (
@@ -83,7 +87,8 @@ type Existing struct {
 	Home
 }
 
-// Existing finds the person that can log in with an address. Errors: identity.ErrPersonNotFound.
+// Existing finds the person that can log in with an address.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Existing(ctx context.Context, address string) (Existing, error) {
 	return database.One[Existing](ctx, s.q, "look up address", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.federated_issuer, '') AS issuer, `+homeColumns+`
@@ -103,7 +108,8 @@ type Contact struct {
 	Email    string // the primary address
 }
 
-// Contact returns what a mail to a person needs. Errors: identity.ErrPersonNotFound.
+// Contact returns what a mail to a person needs.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 	return database.One[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
@@ -143,7 +149,8 @@ func (s *Store) MemberContacts(ctx context.Context, o id.Organization, after id.
 }
 
 // ErasePerson deletes everything that belongs to a person. The empty row stays, so that nothing new can be created for
-// the person. It returns the new epoch. Errors: identity.ErrPersonNotFound.
+// the person. It returns the new epoch.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (int64, error) {
 	epoch, err := database.Scalar[int64](ctx, s.q, "erase person", identity.ErrPersonNotFound, `
 		UPDATE identity.persons

@@ -38,12 +38,14 @@ func (s *Store) InvitationsFor(ctx context.Context, p id.Person, now time.Time) 
 		ORDER BY i.address IS NULL, i.created_at DESC, i.key`, now, p)
 }
 
-// Invitation returns an invitation that can still be accepted. Errors: identity.ErrInvitationNotFound.
+// Invitation returns an invitation that can still be accepted.
+// Errors: identity.ErrInvitationNotFound.
 func (s *Store) Invitation(ctx context.Context, key string, now time.Time) (identity.Invitation, error) {
 	return database.One[identity.Invitation](ctx, s.q, "read invitation", identity.ErrInvitationNotFound, invitations+` AND i.key = $2`, now, key)
 }
 
-// PublicInvitation returns an invitation that can still be accepted, with its inviter. Errors: identity.ErrInvitationNotFound.
+// PublicInvitation returns an invitation that can still be accepted, with its inviter.
+// Errors: identity.ErrInvitationNotFound.
 func (s *Store) PublicInvitation(ctx context.Context, key string, now time.Time) (identity.PublicInvitation, error) {
 	return database.One[identity.PublicInvitation](ctx, s.q, "read public invitation", identity.ErrInvitationNotFound, `
 		SELECT `+invitationColumns+`,
@@ -86,7 +88,8 @@ func (s *Store) TakeInvitation(ctx context.Context, key string, now time.Time) (
 		SELECT roles FROM taken UNION ALL SELECT roles FROM shared`, key, now)
 }
 
-// DeleteInvitation revokes an invitation of an organization. Errors: identity.ErrInvitationNotFound.
+// DeleteInvitation revokes an invitation of an organization.
+// Errors: identity.ErrInvitationNotFound.
 func (s *Store) DeleteInvitation(ctx context.Context, o id.Organization, key string, now time.Time) (address string, err error) {
 	return database.Scalar[string](ctx, s.q, "delete invitation", identity.ErrInvitationNotFound, `
 		DELETE FROM identity.invitations WHERE organization = $1 AND key = $2 AND (expires_at IS NULL OR expires_at > $3)

@@ -19,7 +19,8 @@ func (s *Store) LockBootstrap(ctx context.Context) error {
 }
 
 // FindOrganization returns the organization with this uid as text or this hostname, the free one for "free", or for an
-// address the organization of its person. Errors: identity.ErrOrganizationNotFound.
+// address the organization of its person.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Organization, error) {
 	uid, _ := id.Parse[id.Organization](reference) // the zero uid for any other reference
 	return database.Scalar[id.Organization](ctx, s.q, "find organization", identity.ErrOrganizationNotFound, `
@@ -31,7 +32,8 @@ func (s *Store) FindOrganization(ctx context.Context, reference string) (id.Orga
 		ORDER BY uid LIMIT 1`, reference, database.Null(uid))
 }
 
-// TimeZone returns an organization's time zone. Errors: identity.ErrOrganizationNotFound.
+// TimeZone returns an organization's time zone.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) TimeZone(ctx context.Context, o id.Organization) (string, error) {
 	return database.Scalar[string](ctx, s.q, "read time zone", identity.ErrOrganizationNotFound, `
 		SELECT time_zone FROM identity.organizations WHERE uid = $1`, o)
@@ -106,7 +108,8 @@ const organizationJSON = `json_build_object('UID', o.uid, 'Free', o.free, 'Name'
 		           'Locale', o.locale, 'TimeZone', o.time_zone, 'Hostname', d.host, 'GlobalSignature', o.global_signature,
 		           'LegalNoticeURL', o.legal_notice_url, 'PrivacyPolicyURL', o.privacy_policy_url, 'MFARequired', o.mfa_required)`
 
-// Organization returns everything about an organization except its members. Errors: identity.ErrOrganizationNotFound.
+// Organization returns everything about an organization except its members.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Organization(ctx context.Context, o id.Organization) (identity.OrganizationDetails, error) {
 	return database.One[identity.OrganizationDetails](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
 		SELECT o.uid, o.free, coalesce(o.external_uid, '') AS external_uid, o.mfa_required,
@@ -138,14 +141,16 @@ func (s *Store) UpdateOrganizationProfile(ctx context.Context, o id.Organization
 		database.Null(p.LegalNoticeURL), database.Null(p.PrivacyPolicyURL), p.Locale, p.TimeZone, now)
 }
 
-// SetTheme sets an organization's colors; the zero theme removes them. Errors: identity.ErrOrganizationNotFound.
+// SetTheme sets an organization's colors; the zero theme removes them.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetTheme(ctx context.Context, o id.Organization, t identity.Theme, now time.Time) error {
 	return database.Changed(ctx, s.q, "set theme", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations SET primary_color = $2, background_color = $3, updated_at = $4 WHERE uid = $1`,
 		o, database.Null(t.PrimaryColor), database.Null(t.BackgroundColor), now)
 }
 
-// SetExternalUID sets an organization's uid in an external directory. Errors: identity.ErrOrganizationNotFound.
+// SetExternalUID sets an organization's uid in an external directory.
+// Errors: identity.ErrOrganizationNotFound.
 func (s *Store) SetExternalUID(ctx context.Context, o id.Organization, external string, now time.Time) error {
 	return database.Changed(ctx, s.q, "set external uid", identity.ErrOrganizationNotFound, `
 		UPDATE identity.organizations SET external_uid = $2, updated_at = $3 WHERE uid = $1`, o, database.Null(external), now)
@@ -159,7 +164,8 @@ func (s *Store) SetMFARequired(ctx context.Context, o id.Organization, required 
 }
 
 // DeleteOrganization deletes an organization with its memberships, hostnames, invitations and all other rows that
-// belong to it. Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
+// belong to it.
+// Errors: identity.ErrOrganizationNotFound; identity.ErrFreeOrganization.
 func (s *Store) DeleteOrganization(ctx context.Context, o id.Organization) error {
 	free, err := database.Scalar[bool](ctx, s.q, "read organization", identity.ErrOrganizationNotFound, `
 		WITH deleted AS (DELETE FROM identity.organizations WHERE uid = $1 AND NOT free)

@@ -20,7 +20,8 @@ type Login struct {
 }
 
 // Login returns the person who logs in with an address: the one who has verified it, else the one who signed up with
-// it. Errors: identity.ErrPersonNotFound.
+// it.
+// Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
 		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, `+homeColumns+`,
@@ -97,7 +98,8 @@ type Begun struct {
 	FirstLogin  bool // no login came before
 }
 
-// BeginSession stores the first ID token of a session and the time of the login. Errors: identity.ErrPersonNotFound,
+// BeginSession stores the first ID token of a session and the time of the login.
+// Errors: identity.ErrPersonNotFound,
 // also when the epoch has changed.
 func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 	return database.One[Begun](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
@@ -122,7 +124,8 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 
 // Usable returns an ID token that is neither ended nor expired and was used after idleSince; its state may be graced. It
 // records the use at most once an hour, in a statement of its own: an UPDATE that matches nothing costs a third of POST
-// /auth/access. Errors: identity.ErrTokenNotFound.
+// /auth/access.
+// Errors: identity.ErrTokenNotFound.
 func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) (Issued, error) {
 	t, err := database.One[struct {
 		Issued
@@ -148,7 +151,8 @@ func (s *Store) Sessions(ctx context.Context, p id.Person, now, idleSince time.T
 		ORDER BY issued_at DESC, jti DESC`, p, now, idleSince)
 }
 
-// Owner returns the person of an ID token. Errors: identity.ErrTokenNotFound.
+// Owner returns the person of an ID token.
+// Errors: identity.ErrTokenNotFound.
 func (s *Store) Owner(ctx context.Context, jti id.Token) (p id.Person, sid id.Session, err error) {
 	row, err := database.One[struct {
 		Person id.Person
@@ -202,7 +206,8 @@ func (s *Store) InsertPending(ctx context.Context, p id.Person, epoch int64, jti
 	return err
 }
 
-// TakePending consumes an mfa token and reports whether it came from a password reset. Errors: identity.ErrMFAToken.
+// TakePending consumes an mfa token and reports whether it came from a password reset.
+// Errors: identity.ErrMFAToken.
 func (s *Store) TakePending(ctx context.Context, p id.Person, jti id.Token, now time.Time) (setPassword bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "take pending login", identity.ErrMFAToken, `
 		DELETE FROM identity.pending_logins WHERE jti = $1 AND person = $2 AND expires_at > $3 RETURNING set_password`,

@@ -194,7 +194,7 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 	if err != nil {
 		return err
 	}
-	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return err
 	}
 	if s.hooks != nil {

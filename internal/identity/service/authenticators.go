@@ -186,7 +186,7 @@ func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller 
 	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {
 		return err
 	}
-	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: caller.Person, Epoch: epoch})
+	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: caller.Person, Epoch: epoch})
 }
 
 // VerifyAuthenticator tests checked credentials against one of the caller's authenticators. For a TOTP authenticator

@@ -280,10 +280,10 @@ func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c p
 
 // endAccess writes PRIVILEGES_UPDATED into a person's feed and revokes the access tokens below an epoch.
 func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person, epoch int64) error {
-	if err := events.AppendOwn(ctx, tx.Querier(), s.now(), events.PrivilegesUpdated, []id.Person{p}); err != nil {
+	if err := events.AppendOwn(ctx, tx.Tx(), s.now(), events.PrivilegesUpdated, []id.Person{p}); err != nil {
 		return err
 	}
-	return s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch})
+	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch})
 }
 
 // ownMembershipChanged finishes the caller's own change of membership. The person is locked and its epoch is raised. The other

@@ -150,7 +150,7 @@ func New(o Options) *Service {
 
 // record appends an audit entry in tx.
 func (s *Service) record(ctx context.Context, tx *postgres.Store, e audit.Entry) error {
-	return audit.Append(ctx, tx.Querier(), s.now(), e)
+	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
 
 // idToken returns the signed ID token of a stored row.

@@ -316,7 +316,7 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	if err := tx.EndSession(ctx, caller.Person, sid, s.now()); err != nil {
 		return err
 	}
-	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Session: sid}); err != nil {
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Session: sid}); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
@@ -331,7 +331,7 @@ func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, b
 	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
 		return err
 	}
-	if err := s.revocations.Publish(ctx, tx.Querier(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: by.Person, Action: "session.end-all", Object: p.String(), Target: p, Client: by.Client})

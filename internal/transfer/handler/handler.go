@@ -172,7 +172,8 @@ func (h *Handler) location(r *http.Request, path string) string {
 	return h.hosts.URL(caller(r).Client.Host.Name, h.base+path)
 }
 
-// uidParam parses a uid of the path. Errors: transfer.ErrNotFound when it is not a uid.
+// uidParam parses a uid of the path.
+// Errors: transfer.ErrNotFound when it is not a uid.
 func uidParam[T ~struct{ uuid.UUID }](r *http.Request, name string) (T, error) {
 	uid, err := id.Parse[T](httpapi.Param(r, name))
 	if err != nil {

@@ -99,20 +99,20 @@ func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
 		VerifySender: in.VerifySender,
 	}
-	var p fault.Problems
+	var problems fault.Problems
 	if in.MaxFiles != nil {
 		if *in.MaxFiles < 1 {
-			p.Add("maxFiles", "must be at least 1")
+			problems.Add("maxFiles", "must be at least 1")
 		}
 		m.MaxFiles = int32(min(*in.MaxFiles, math.MaxInt32))
 	}
 	if in.MaxFileSizeMB != nil {
 		if *in.MaxFileSizeMB < 1 {
-			p.Add("maxFileSizeMb", "must be at least 1")
+			problems.Add("maxFileSizeMb", "must be at least 1")
 		}
 		m.MaxFileSizeMB = *in.MaxFileSizeMB
 	}
-	return m, p.Err()
+	return m, problems.Err()
 }
 
 // document returns a JSON value, nil when it is absent or null.

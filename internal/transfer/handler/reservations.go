@@ -151,17 +151,17 @@ func (in reservationRequest) domain() (service.Metadata, error) {
 	if in.Recipients == nil {
 		return m, nil
 	}
-	var p fault.Problems
+	var problems fault.Problems
 	m.Recipients = make([]transfer.Recipient, len(in.Recipients))
 	for i, b := range in.Recipients {
 		at := fmt.Sprintf("recipients[%d].", i)
 		if b.Email == nil {
-			p.Add(at+"email", "is required")
+			problems.Add(at+"email", "is required")
 		}
 		if b.DestinationType == nil {
-			p.Add(at+"destinationType", "is required")
+			problems.Add(at+"destinationType", "is required")
 		}
-		if len(p) > 0 {
+		if len(problems) > 0 {
 			continue
 		}
 		m.Recipients[i] = transfer.Recipient{Name: b.Name, Email: *b.Email, Destination: transfer.Destination(*b.DestinationType)}
@@ -169,7 +169,7 @@ func (in reservationRequest) domain() (service.Metadata, error) {
 			m.Recipients[i].Person, _ = id.Parse[id.Person](*b.UID)
 		}
 	}
-	return m, p.Err()
+	return m, problems.Err()
 }
 
 // createReservation handles POST /reservations.

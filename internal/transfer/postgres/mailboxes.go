@@ -41,7 +41,8 @@ func newOwner(a transfer.Account, t transfer.Terms, d transfer.Defaults) transfe
 	return transfer.Owner{Account: a, Terms: t}
 }
 
-// owner looks up the terms of a person's organization. Errors: transfer.ErrNotFound.
+// owner looks up the terms of a person's organization.
+// Errors: transfer.ErrNotFound.
 func (s *Store) owner(ctx context.Context, a transfer.Account, sc Scope) (transfer.Owner, error) {
 	t, err := s.terms(ctx, a.Organization, sc)
 	return newOwner(a, t, sc.Defaults), err
@@ -53,7 +54,8 @@ type ownedMailbox struct {
 	transfer.Account
 }
 
-// PublicMailbox finds a mailbox by its key among those whose home is the scope's host. Errors: transfer.ErrNotFound.
+// PublicMailbox finds a mailbox by its key among those whose home is the scope's host.
+// Errors: transfer.ErrNotFound.
 func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
 	const columns = `SELECT ` + accountColumns + `, ` + mailboxColumns
 	sql, args := columns+` FROM `+accountTables+`
@@ -78,7 +80,8 @@ func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (
 }
 
 // Owner returns a person as the owner of transfers, on the scope's host. It bypasses the microcache, since callers store what
-// follows from it. Errors: transfer.ErrNotFound.
+// follows from it.
+// Errors: transfer.ErrNotFound.
 func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owner, error) {
 	o, err := database.One[transfer.Owner](ctx, s.q, "find owner", transfer.ErrNotFound, `
 		SELECT `+accountColumns+`, `+termsColumns+` FROM `+accountTables+`, `+termsTables+`
@@ -109,7 +112,8 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now, m.VerifySender)
 }
 
-// DeleteMailbox deletes a mailbox with its places in groups, and releases its vanity link. Errors: transfer.ErrNotFound.
+// DeleteMailbox deletes a mailbox with its places in groups, and releases its vanity link.
+// Errors: transfer.ErrNotFound.
 func (s *Store) DeleteMailbox(ctx context.Context, p id.Person, now time.Time) error {
 	return database.Changed(ctx, s.q, "delete mailbox", transfer.ErrNotFound, `
 		WITH released AS (`+releaseLinks+`WHERE v.mailbox = $1)
@@ -132,7 +136,8 @@ func (s *Store) LockHomes(ctx context.Context, shared bool) error {
 	return err
 }
 
-// HomeOrganization returns the organization that owns a host. Errors: transfer.ErrNotFound.
+// HomeOrganization returns the organization that owns a host.
+// Errors: transfer.ErrNotFound.
 func (s *Store) HomeOrganization(ctx context.Context, host string) (id.Organization, error) {
 	return database.Scalar[id.Organization](ctx, s.q, "find host", transfer.ErrNotFound,
 		`SELECT organization FROM directory.hosts WHERE host = $1`, host)

@@ -135,7 +135,8 @@ func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Rea
 	return out, err
 }
 
-// Reservation returns a reservation within its 48 hours, without objects. Errors: transfer.ErrNotFound, also when the owner is
+// Reservation returns a reservation within its 48 hours, without objects.
+// Errors: transfer.ErrNotFound, also when the owner is
 // deleted or has another home host than the scope's, or when it is open and its mailbox is deleted.
 func (s *Store) Reservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
 	return s.reservation(ctx, uid, sc, "")
@@ -232,7 +233,8 @@ func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.
 		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations)
 }
 
-// LockMailboxReservation locks one open reservation on a person's mailbox. Errors: transfer.ErrNotFound.
+// LockMailboxReservation locks one open reservation on a person's mailbox.
+// Errors: transfer.ErrNotFound.
 func (s *Store) LockMailboxReservation(ctx context.Context, owner id.Person, uid id.Reservation, now time.Time) error {
 	_, err := database.Scalar[id.Reservation](ctx, s.q, "lock reservation", transfer.ErrNotFound, `
 		SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'

@@ -24,12 +24,12 @@ const firstObjects = 1000
 // transfer.ErrConfirmed with the transfer's uid.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
 // transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday.
-func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
+func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
 	var first []transfer.Object
 	var last int64
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		r, err := s.lockOpen(ctx, tx, c, uid)
+		r, err := s.lockOpen(ctx, tx, caller, uid)
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (s *Service) Confirm(ctx context.Context, c token.Caller, uid id.Reservatio
 				t.Link = s.newLink(r.Facts.Host, d.UID)
 			}
 		}
-		return s.announce(ctx, tx, c, r, t, first)
+		return s.announce(ctx, tx, caller, r, t, first)
 	})
 	if err != nil {
 		return transfer.Transfer{}, nil, err
@@ -112,7 +112,8 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	return nil
 }
 
-// countRecipients adds the recipients of a reservation to those of its owner today. Errors: transfer.ErrTooManyRecipientsToday.
+// countRecipients adds the recipients of a reservation to those of its owner today.
+// Errors: transfer.ErrTooManyRecipientsToday.
 func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
 	now, n := s.now(), len(r.Recipients)
 	limit := s.recipients.On(now, r.Facts.Account)
@@ -157,7 +158,7 @@ func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 
 // announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event.
 // The event comes last because it locks feeds.
-func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Caller, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
+func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
 	if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, c token.Call
 			return err
 		}
 	}
-	err := s.record(ctx, tx, c, audit.Entry{
+	err := s.record(ctx, tx, caller, audit.Entry{
 		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
 		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
 	})

@@ -21,20 +21,20 @@ type Reserved struct {
 // ReserveMailbox creates a reservation for the mailbox under key.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Unavailable,
 // transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
-func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string, in BasicMetadata) (Reserved, error) {
-	m, err := s.PublicMailbox(ctx, c, key)
+func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key string, in BasicMetadata) (Reserved, error) {
+	m, err := s.PublicMailbox(ctx, caller, key)
 	if err != nil {
 		return Reserved{}, err
 	}
 	r := s.mailboxReservation(m, in.Locale)
-	if c.Kind == token.KindUID || c.Kind == token.KindAccess {
-		r.Sender = c.Person
-		if r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, c.Person); err != nil {
+	if caller.Kind == token.KindUID || caller.Kind == token.KindAccess {
+		r.Sender = caller.Person
+		if r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, caller.Person); err != nil {
 			return Reserved{}, err
 		}
 	}
-	if c.Client.Address.IsValid() {
-		r.Client = ratelimit.AddressKey(c.Client.Address)
+	if caller.Client.Address.IsValid() {
+		r.Client = ratelimit.AddressKey(caller.Client.Address)
 	}
 	if err := s.mergeBasic(&r, in); err != nil {
 		return Reserved{}, err
@@ -57,9 +57,9 @@ func (s *Service) ReserveMailbox(ctx context.Context, c token.Caller, key string
 // Errors: transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
 // transfer.ErrRoleMissing, fault.ErrInvalid, transfer.ErrTooManyRecipients, transfer.ErrTTL, transfer.ErrPriority,
 // transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrNewTransfers.
-func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Metadata) (Reserved, error) {
-	sc := s.scope(c)
-	owner, err := s.store.Owner(ctx, c.Person, sc)
+func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in Metadata) (Reserved, error) {
+	sc := s.scope(caller)
+	owner, err := s.store.Owner(ctx, caller.Person, sc)
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -68,7 +68,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 	}
 	unit := owner.Adminunit
 	r := transfer.Reservation{
-		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: c.Person, Creator: c.Person, Sender: c.Person,
+		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: caller.Person, Creator: caller.Person, Sender: caller.Person,
 		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
 		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
 		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
@@ -86,7 +86,7 @@ func (s *Service) CreateReservation(ctx context.Context, c token.Caller, in Meta
 	if owner.SubscriptionVolumeExceeded() {
 		return Reserved{}, transfer.ErrSubscriptionVolume
 	}
-	returnToken, err := s.takeNewTransfer(ctx, c.Person, owner)
+	returnToken, err := s.takeNewTransfer(ctx, caller.Person, owner)
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -124,40 +124,43 @@ func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserve
 	return Reserved{Reservation: r, Token: raw}, nil
 }
 
-// Reservation returns a reservation and its objects to the holder of its token or its creator. Errors: transfer.ErrNotFound.
-func (s *Service) Reservation(ctx context.Context, c token.Caller, uid id.Reservation) (transfer.Reservation, Objects, error) {
-	r, err := s.store.Reservation(ctx, uid, s.scope(c))
+// Reservation returns a reservation and its objects to the holder of its token or its creator.
+// Errors: transfer.ErrNotFound.
+func (s *Service) Reservation(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Reservation, Objects, error) {
+	r, err := s.store.Reservation(ctx, uid, s.scope(caller))
 	if err != nil {
 		return transfer.Reservation{}, nil, err
 	}
-	if err := mayManage(c, uid, r.Creator); err != nil {
+	if err := mayManage(caller, uid, r.Creator); err != nil {
 		return transfer.Reservation{}, nil, err
 	}
 	return r.Reservation, s.attached(ctx, uid), nil
 }
 
-// mayManage allows the reservation's token and its creator. Errors: transfer.ErrNotFound for any other caller.
-func mayManage(c token.Caller, uid id.Reservation, creator id.Person) error {
+// mayManage allows the reservation's token and its creator.
+// Errors: transfer.ErrNotFound for any other caller.
+func mayManage(caller token.Caller, uid id.Reservation, creator id.Person) error {
 	switch {
-	case c.Kind == token.KindReservation && c.Reservation == uid:
+	case caller.Kind == token.KindReservation && caller.Reservation == uid:
 		return nil
-	case c.Kind == token.KindAccess && !creator.IsZero() && creator == c.Person:
+	case caller.Kind == token.KindAccess && !creator.IsZero() && creator == caller.Person:
 		return nil
 	}
 	return transfer.ErrNotFound
 }
 
 // PatchReservation merges members into an open reservation. A sender's reservation becomes p2p with recipients and drop
-// without. Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed; for a mailbox's transfer.ErrFixedMember, for
+// without.
+// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed; for a mailbox's transfer.ErrFixedMember, for
 // a sender's those of CreateReservation.
-func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
+func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // check before hashing, which is expensive; reservations of strangers have no password
-		found, err := s.store.Reservation(ctx, uid, s.scope(c))
+		found, err := s.store.Reservation(ctx, uid, s.scope(caller))
 		if err != nil {
 			return transfer.Reservation{}, nil, err
 		}
-		if err := mayManage(c, uid, found.Creator); err != nil {
+		if err := mayManage(caller, uid, found.Creator); err != nil {
 			return transfer.Reservation{}, nil, err
 		}
 		if found.Kind != transfer.KindMailbox {
@@ -168,7 +171,7 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 	}
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		var err error
-		if r, err = s.lockOpen(ctx, tx, c, uid); err != nil {
+		if r, err = s.lockOpen(ctx, tx, caller, uid); err != nil {
 			return err
 		}
 		if r.Kind == transfer.KindMailbox {
@@ -192,13 +195,14 @@ func (s *Service) PatchReservation(ctx context.Context, c token.Caller, uid id.R
 	return r.Reservation, s.attached(ctx, uid), nil
 }
 
-// lockOpen locks an open reservation that the caller may manage. Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
-func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Caller, uid id.Reservation) (postgres.HeldReservation, error) {
-	r, err := tx.LockReservation(ctx, uid, s.scope(c))
+// lockOpen locks an open reservation that the caller may manage.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
+func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, caller token.Caller, uid id.Reservation) (postgres.HeldReservation, error) {
+	r, err := tx.LockReservation(ctx, uid, s.scope(caller))
 	if err != nil {
 		return r, err
 	}
-	if err := mayManage(c, uid, r.Creator); err != nil {
+	if err := mayManage(caller, uid, r.Creator); err != nil {
 		return r, err
 	}
 	if !r.Open() {
@@ -209,17 +213,17 @@ func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, c token.Call
 
 // CancelReservation cancels an open reservation, releases its volume and purges its bytes.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
-func (s *Service) CancelReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
+func (s *Service) CancelReservation(ctx context.Context, caller token.Caller, uid id.Reservation) error {
 	var unused []postgres.UnusedReservation
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		r, err := s.lockOpen(ctx, tx, c, uid)
+		r, err := s.lockOpen(ctx, tx, caller, uid)
 		if err != nil {
 			return err
 		}
 		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
 	})
 	if err == nil {
 		s.returnStrangersTransfers(ctx, unused)
@@ -245,29 +249,29 @@ type OpenReservation = postgres.OpenReservation
 
 // OpenReservations returns the strangers' open reservations on the caller's mailbox, newest first.
 // Errors: transfer.ErrNotFound without a mailbox.
-func (s *Service) OpenReservations(ctx context.Context, c token.Caller) ([]OpenReservation, error) {
-	if _, err := s.Mailbox(ctx, c); err != nil {
+func (s *Service) OpenReservations(ctx context.Context, caller token.Caller) ([]OpenReservation, error) {
+	if _, err := s.Mailbox(ctx, caller); err != nil {
 		return nil, err
 	}
-	return s.store.OpenReservations(ctx, c.Person, s.now())
+	return s.store.OpenReservations(ctx, caller.Person, s.now())
 }
 
 // CancelMailboxReservation cancels a stranger's open reservation on the caller's mailbox, as CancelReservation does.
 // Errors: transfer.ErrNotFound.
-func (s *Service) CancelMailboxReservation(ctx context.Context, c token.Caller, uid id.Reservation) error {
-	if _, err := s.Mailbox(ctx, c); err != nil {
+func (s *Service) CancelMailboxReservation(ctx context.Context, caller token.Caller, uid id.Reservation) error {
+	if _, err := s.Mailbox(ctx, caller); err != nil {
 		return err
 	}
 	var unused []postgres.UnusedReservation
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockMailboxReservation(ctx, c.Person, uid, s.now()); err != nil {
+		if err := tx.LockMailboxReservation(ctx, caller.Person, uid, s.now()); err != nil {
 			return err
 		}
 		var err error
 		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, c, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: c.Person})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: caller.Person})
 	})
 	if err == nil {
 		s.returnStrangersTransfers(ctx, unused)

@@ -18,7 +18,7 @@ const codesPerReservation = 3
 // previous code.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrNoCode, fault.ErrInvalid, transfer.ErrSenderCodesUsed,
 // transfer.ErrTooManySenderCodes.
-func (s *Service) SendSenderCode(ctx context.Context, c token.Caller, uid id.Reservation) error {
+func (s *Service) SendSenderCode(ctx context.Context, caller token.Caller, uid id.Reservation) error {
 	code, err := newCode()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (s *Service) SendSenderCode(ctx context.Context, c token.Caller, uid id.Res
 	now := s.now()
 	today, expires := now.UTC().Truncate(day), now.Add(codeLifetime)
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		r, err := s.lockOpen(ctx, tx, c, uid)
+		r, err := s.lockOpen(ctx, tx, caller, uid)
 		switch {
 		case err != nil:
 			return err
@@ -61,12 +61,12 @@ func (s *Service) SendSenderCode(ctx context.Context, c token.Caller, uid id.Res
 
 // VerifySender verifies the address that a stranger states by the mailed code. A change of the address afterwards undoes it.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrSenderCode.
-func (s *Service) VerifySender(ctx context.Context, c token.Caller, uid id.Reservation, code string) error {
-	r, err := s.store.Reservation(ctx, uid, s.scope(c))
+func (s *Service) VerifySender(ctx context.Context, caller token.Caller, uid id.Reservation, code string) error {
+	r, err := s.store.Reservation(ctx, uid, s.scope(caller))
 	if err != nil {
 		return err
 	}
-	if err := mayManage(c, uid, r.Creator); err != nil {
+	if err := mayManage(caller, uid, r.Creator); err != nil {
 		return err
 	}
 	if !r.Open() {

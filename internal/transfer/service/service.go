@@ -131,8 +131,8 @@ func New(o Options) *Service {
 }
 
 // scope returns the scope of a caller's queries: they find nothing whose home is on another host.
-func (s *Service) scope(c token.Caller) postgres.Scope {
-	return postgres.Scope{Host: c.Client.Host.Name, HostOrganization: c.Client.Host.Organization, Now: s.now(), Defaults: s.defaults}
+func (s *Service) scope(caller token.Caller) postgres.Scope {
+	return postgres.Scope{Host: caller.Client.Host.Name, HostOrganization: caller.Client.Host.Organization, Now: s.now(), Defaults: s.defaults}
 }
 
 // anyHost returns the scope of work without a request.
@@ -141,8 +141,8 @@ func (s *Service) anyHost() postgres.Scope {
 }
 
 // record writes an audit entry in tx's transaction.
-func (s *Service) record(ctx context.Context, tx *postgres.Store, c token.Caller, e audit.Entry) error {
-	e.Actor, e.Client = c.Person, c.Client
+func (s *Service) record(ctx context.Context, tx *postgres.Store, caller token.Caller, e audit.Entry) error {
+	e.Actor, e.Client = caller.Person, caller.Client
 	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
 
