@@ -109,6 +109,32 @@ func TestUnusedReservationsReturnTheirToken(t *testing.T) {
 	got.WantError(transfer.ErrNewTransfers)
 }
 
+// crowd lets two client networks reserve twelve times each, in parallel and at the mailboxes in turn. It checks that seven
+// reservations come about, at most four of each network.
+func crowd(s *testkit.Server, mailboxes ...string) {
+	s.T.Helper()
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	made := map[string]int{}
+	for i := range 24 {
+		wait.Go(func() {
+			client := fmt.Sprintf("192.0.2.%d", i%2)
+			got := strangerAt(s, client).Post(mailboxes[i/2%len(mailboxes)], nil)
+			mu.Lock()
+			defer mu.Unlock()
+			if got.Status == http.StatusCreated {
+				made[client]++
+			} else if code := int(got.Number("error.code")); code != transfer.ErrMailboxBusy.Code && code != transfer.ErrClientBusy.Code {
+				s.T.Errorf("answered %d %d", got.Status, code)
+			}
+		})
+	}
+	wait.Wait()
+	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
+		s.T.Errorf("made %v", made)
+	}
+}
+
 // TestOpenReservationsOfStrangersAreBounded: parallel requests do not exceed the limits of open reservations of a mailbox and of a
 // client network.
 func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
@@ -116,26 +142,7 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", "4"), testkit.Env("CONSIGN_STRANGER_MAX_FILES", "2"))...)
 	public := s.Transfer + "/public/mailbox/ann"
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	made := map[string]int{}
-	for i := range 20 {
-		wait.Go(func() {
-			client := fmt.Sprintf("192.0.2.%d", i%2)
-			got := strangerAt(s, client).Post(public, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			if got.Status == http.StatusCreated {
-				made[client]++
-			} else if code := int(got.Number("error.code")); code != transfer.ErrMailboxBusy.Code && code != transfer.ErrClientBusy.Code {
-				t.Errorf("answered %d %d", got.Status, code)
-			}
-		})
-	}
-	wait.Wait()
-	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
-		t.Errorf("made %v", made)
-	}
+	crowd(s, public)
 	strangerAt(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
 	list := ann.Get(s.Transfer + "/mailbox/reservations").Want(http.StatusOK).Value("reservations").([]any)
 	ann.Delete(s.Transfer + "/mailbox/reservations/" + list[0].(map[string]any)["uid"].(string)).Want(http.StatusNoContent)
@@ -156,26 +163,7 @@ func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	t.Parallel()
 	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", "4"))...)
-	var mu sync.Mutex
-	var wait sync.WaitGroup
-	made := map[string]int{}
-	for i := range 24 {
-		wait.Go(func() {
-			client, mailbox := fmt.Sprintf("192.0.2.%d", i%2), []string{"ann", "bob"}[i/2%2]
-			got := strangerAt(s, client).Post(s.Transfer+"/public/mailbox/"+mailbox, nil)
-			mu.Lock()
-			defer mu.Unlock()
-			if got.Status == http.StatusCreated {
-				made[client]++
-			} else if code := int(got.Number("error.code")); code != transfer.ErrMailboxBusy.Code && code != transfer.ErrClientBusy.Code {
-				t.Errorf("answered %d %d", got.Status, code)
-			}
-		})
-	}
-	wait.Wait()
-	if made["192.0.2.0"] > 4 || made["192.0.2.1"] > 4 || made["192.0.2.0"]+made["192.0.2.1"] != 7 {
-		t.Errorf("made %v", made)
-	}
+	crowd(s, s.Transfer+"/public/mailbox/ann", s.Transfer+"/public/mailbox/bob")
 	eve := s.Transfer + "/public/mailbox/eve" // belongs to nobody's organization
 	for range 4 {
 		strangerAt(s, "192.0.2.5").Post(eve, nil).Want(http.StatusCreated)
