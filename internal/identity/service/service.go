@@ -148,9 +148,9 @@ func New(o Options) *Service {
 	return s
 }
 
-// record appends an audit entry in tx.
-func (s *Service) record(ctx context.Context, tx *postgres.Store, e audit.Entry) error {
-	return audit.Append(ctx, tx.Tx(), s.now(), e)
+// record appends an audit entry in the transaction of store, if it is in one.
+func (s *Service) record(ctx context.Context, store *postgres.Store, e audit.Entry) error {
+	return audit.Append(ctx, store.Querier(), s.now(), e)
 }
 
 // idToken returns the signed ID token of a stored row.
