@@ -65,15 +65,14 @@ func enqueue(t testing.TB, db *database.DB, r *jobs.Runner, name string, options
 }
 
 // receive returns the next value of a channel. It fails the test when none comes within 20 s.
-func receive[T any](t testing.TB, from <-chan T) T {
+func receive[T any](t testing.TB, from <-chan T) (value T) {
 	t.Helper()
 	select {
-	case v := <-from:
-		return v
+	case value = <-from:
 	case <-time.After(20 * time.Second):
 		t.Fatal("no value within 20 s")
-		panic("unreachable")
 	}
+	return value
 }
 
 // wantNoRun fails the test when a job runs within d.

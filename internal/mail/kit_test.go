@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -113,13 +114,11 @@ func (r *replica) get(uid id.Mail) mail.Mail {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	for _, m := range list {
-		if m.UID == uid {
-			return m
-		}
+	i := slices.IndexFunc(list, func(m mail.Mail) bool { return m.UID == uid })
+	if i < 0 {
+		r.t.Fatalf("mail %s is not listed", uid)
 	}
-	r.t.Fatalf("mail %s is not listed", uid)
-	panic("unreachable")
+	return list[i]
 }
 
 // await waits until a mail satisfies ok and returns it.
