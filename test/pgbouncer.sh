@@ -35,6 +35,7 @@ done
 
 direct="postgres://consign@/consign?host=$work/postgres"
 export CONSIGN_SECRET_KEY=$(head -c 32 /dev/urandom | base64) CONSIGN_LISTEN_DATABASE_URL=$direct
+export CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s # the sixteen strangers share one client network, which gets a quarter
 port=$(free_port) url="http://localhost:$port" data="$work/var"
 
 step "Migrations, with a direct connection"
