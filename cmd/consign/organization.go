@@ -115,7 +115,11 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 			row("unproved hostname", fmt.Sprintf("%s, until %s has a TXT record %s", o.Claim.Host, o.Claim.Record(), o.Claim.Key))
 		}
 		for _, s := range o.Subscriptions {
-			row("subscription", fmt.Sprintf("%s %s (%s) %s", s.Domain, s.ProductID, s.DisplayName, s.Status))
+			product := "without product"
+			if s.ProductID != "" {
+				product = fmt.Sprintf("%s (%s)", s.ProductID, s.DisplayName)
+			}
+			row("subscription", fmt.Sprintf("%s %s %s", s.Domain, product, s.Status))
 		}
 		showLimits(row, o.Limits)
 		for _, m := range o.Members {

@@ -29,11 +29,12 @@ func TestOrganizations(t *testing.T) {
 	do("org", "set", "ann@example.com", "city=Berlin", "mfaRequired=on", "externalUid=crm-1")
 	do("org", "limits", uid, "users=7", "transferVolumeGb=1.5", "newTransferDrainRate=1/30", "changeHostname=custom", "serviceEnabled=off")
 	do("org", "subscribe", uid, "--domain", "skp", "--product", "business")
+	do("org", "subscribe", uid, "--domain", "spaces")
 	do("person", "limits", "ann@example.com", "uploadVolumeGb=3")
 	shown := do("org", "show", "FILES.acme.test")
 	for _, want := range []string{
 		`uid +` + uid, `name +Acme Ltd\.`, `mfaRequired +true`, `externalUid +crm-1`, `hostname +files\.acme\.test`, `users +7\n`, `transferVolumeGb +1\.5\n`,
-		`serviceEnabled +false`, `storageVolumeGb +1000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`, `subscription +skp business \(business\) active`,
+		`serviceEnabled +false`, `storageVolumeGb +1000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`, `subscription +skp business \(business\) active`, `subscription +spaces without product active`,
 		`member +[0-9a-f-]{36} ann@example\.com: Organization\.Admin, Service\.Transfer\.Use`,
 	} {
 		if !regexp.MustCompile(want).MatchString(shown) {
@@ -59,7 +60,7 @@ func TestOrganizations(t *testing.T) {
 	for _, args := range [][]string{
 		{"org", "limits", uid, "users=-1"}, {"org", "limits", uid, "user=1"}, {"org", "limits", uid, "changeHostname=all"}, {"org", "limits", uid, "newTransferDrainRate=1/0"},
 		{"org", "limits", "free", "users=default"}, {"org", "set", uid, "hostname=x.test"}, {"org", "set", uid, "timeZone=Mars"}, {"org", "subscribe", uid, "--domain", "drive"},
-		{"org", "subscribe", uid, "--domain", "skp", "--status", "gone"}, {"person", "limits", "ann@example.com", "uploadVolumeGb=lots"}, {"org", "member", uid, "ann@example.com", "--roles", "Root"},
+		{"org", "subscribe", uid, "--domain", "skp", "--status", "gone"}, {"org", "subscribe", uid, "--domain", "skp", "--name", "Business"}, {"person", "limits", "ann@example.com", "uploadVolumeGb=lots"}, {"org", "member", uid, "ann@example.com", "--roles", "Root"},
 	} {
 		if _, _, err := consign(t.Context(), environ, args...); err == nil {
 			t.Errorf("consign %s succeeded", strings.Join(args, " "))

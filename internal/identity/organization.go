@@ -76,8 +76,8 @@ func SubscriptionStatuses() []string {
 	return []string{StatusActive, "cancelled", "incomplete", "past_due", "incomplete_expired", "trialing", "unpaid"}
 }
 
-// Subscription is a subscription of an organization. Without a product, Domain, ProductID, DisplayName and Status are
-// all empty.
+// Subscription is a subscription of an organization. Without a product, ProductID and DisplayName are empty, and the API shows
+// neither Domain nor Status.
 type Subscription struct {
 	Organization id.Organization
 	Domain       string

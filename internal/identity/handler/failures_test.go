@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -78,7 +79,7 @@ func TestCancelledSubscription(t *testing.T) {
 	acme := createOrganization(ann, "Acme")
 	expires := func(n service.NewSubscription) any {
 		t.Helper()
-		n.Domain = "skp"
+		n.Domain, n.Product = "skp", "team"
 		must(t, s.App.Identity.Subscribe(t.Context(), acme.uid, n))
 		return ann.Get(acme.path).Want(http.StatusOK).Value("subscriptions.0.expiresAt")
 	}
@@ -99,5 +100,42 @@ func TestCancelledSubscription(t *testing.T) {
 	}
 	if at := expires(service.NewSubscription{}); at != nil {
 		t.Errorf("subscribed again it expires at %v", at)
+	}
+}
+
+// TestSubscriptionWithoutProduct: its status, domain, productId and displayName are null, however often it is changed. It satisfies
+// the subscription that documents need.
+func TestSubscriptionWithoutProduct(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	acme := createOrganization(ann, "Acme")
+	ann.Put(acme.path+"/profile", map[string]any{"name": "Acme", "addressLine1": "Pier 1", "city": "Bremen", "country": "DE", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": []string{}}).Want(http.StatusOK)
+	document := func() int {
+		return ann.Get(acme.path + "/documents?type=dataProcessing&domain=skp").Status
+	}
+	subscribe := func(status string) {
+		must(t, s.App.Identity.Subscribe(t.Context(), acme.uid, service.NewSubscription{Domain: "skp", Status: status}))
+	}
+	subscribe("")
+	if got := document(); got != http.StatusOK {
+		t.Errorf("a document answers %d", got)
+	}
+	subscribe("cancelled")
+	got := ann.Get(acme.path).Want(http.StatusOK)
+	for _, member := range []string{"status", "domain", "productId", "displayName"} {
+		if v, has := got.Value("subscriptions.0").(map[string]any)[member]; !has || v != nil {
+			t.Errorf("%s is %v", member, v)
+		}
+	}
+	if got.Value("subscriptions.0.expiresAt") == nil || got.Value("subscriptions.1") != nil {
+		t.Errorf("after a change: %s", got.Body)
+	}
+	if got := document(); got != http.StatusForbidden {
+		t.Errorf("after the subscription was cancelled, a document answers %d", got)
+	}
+	err := s.App.Identity.Subscribe(t.Context(), acme.uid, service.NewSubscription{Domain: "skp", Name: "Team"})
+	if !errors.Is(err, fault.ErrInvalid) {
+		t.Errorf("a name without a product: %v", err)
 	}
 }

@@ -219,7 +219,10 @@ func organizationFrom(o identity.OrganizationDetails) organizationResponse {
 	for i, s := range o.Subscriptions {
 		out.Subscriptions[i] = subscriptionResponse{
 			OrgUID: s.Organization, CreatedAt: httpapi.Time(s.CreatedAt), Updated: httpapi.Time(s.UpdatedAt), ExpiresAt: httpapi.TimeOrNil(s.ExpiresAt),
-			Status: orNull(s.Status), Domain: orNull(s.Domain), ProductID: orNull(s.ProductID), DisplayName: orNull(s.DisplayName),
+		}
+		if s.ProductID != "" {
+			out.Subscriptions[i].Status, out.Subscriptions[i].Domain = orNull(s.Status), orNull(s.Domain)
+			out.Subscriptions[i].ProductID, out.Subscriptions[i].DisplayName = &s.ProductID, orNull(s.DisplayName)
 		}
 	}
 	return out

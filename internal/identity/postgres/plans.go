@@ -40,8 +40,8 @@ func (s *Store) SetLimit(ctx context.Context, o id.Organization, name string, va
 	return err
 }
 
-// PutSubscription stores a subscription, or updates the one of the same product. A cancelled one without ExpiresAt expires
-// when it was cancelled (contract 3.13).
+// PutSubscription stores a subscription, or updates the one of the same product. A domain has one without a product. A cancelled one
+// without ExpiresAt expires when it was cancelled (contract 3.13).
 func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "put subscription", `
 		INSERT INTO identity.subscriptions AS s (uid, organization, domain, product_id, display_name, status, created_at, updated_at, expires_at)
@@ -50,7 +50,7 @@ func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, no
 		ON CONFLICT ON CONSTRAINT subscriptions_product_key DO UPDATE
 		SET display_name = excluded.display_name, status = excluded.status, updated_at = excluded.updated_at,
 		    expires_at = CASE WHEN $5::text = 'cancelled' AND s.status = 'cancelled' THEN coalesce($7, s.expires_at, $6) ELSE excluded.expires_at END`,
-		b.Organization, b.Domain, b.ProductID, b.DisplayName, b.Status, now, b.ExpiresAt)
+		b.Organization, b.Domain, database.Null(b.ProductID), database.Null(b.DisplayName), b.Status, now, b.ExpiresAt)
 	return err
 }
 

@@ -109,8 +109,8 @@ func (s *Service) SetPersonLimits(ctx context.Context, person string, assignment
 // NewSubscription is a new subscription, or an update of the one of the same product.
 type NewSubscription struct {
 	Domain    string
-	Product   string     // empty: the name of Domain
-	Name      string     // empty: Product
+	Product   string     // empty: none
+	Name      string     // of Product; empty: Product
 	Status    string     // empty: active
 	ExpiresAt *time.Time // nil: now if cancelled, else never
 }
@@ -118,9 +118,11 @@ type NewSubscription struct {
 // Subscribe stores a subscription of an organization.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubscription) error {
-	n.Product, n.Status = cmp.Or(n.Product, n.Domain), cmp.Or(n.Status, identity.StatusActive)
-	n.Name = cmp.Or(n.Name, n.Product)
 	var problems fault.Problems
+	if n.Product == "" && n.Name != "" {
+		problems.Add("name", "needs a product")
+	}
+	n.Name, n.Status = cmp.Or(n.Name, n.Product), cmp.Or(n.Status, identity.StatusActive)
 	if !slices.Contains(identity.Domains(), n.Domain) {
 		problems.Add("domain", "must be one of "+strings.Join(identity.Domains(), ", "))
 	}
