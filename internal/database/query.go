@@ -22,6 +22,32 @@ func One[T any](ctx context.Context, q Querier, operation string, missing error,
 	return v, explain(q, operation, missing, err)
 }
 
+// Statement is SQL with its arguments.
+type Statement struct {
+	SQL  string
+	Args []any
+}
+
+// OneLocked runs lock, then One, in one round trip. Outside of a transaction both run in a transaction of their own. The second
+// statement sees what was committed while the first one waited for its locks.
+// Errors: those of One.
+func OneLocked[T any](ctx context.Context, q Querier, operation string, missing error, lock Statement, sql string, args ...any) (T, error) {
+	var b pgx.Batch
+	b.Queue(lock.SQL, lock.Args...)
+	b.Queue(sql, args...)
+	results := q.SendBatch(ctx, &b)
+	var v T
+	_, err := results.Exec()
+	if err == nil {
+		rows, _ := results.Query()
+		v, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	}
+	if end := results.Close(); err == nil { // the commit
+		err = end
+	}
+	return v, explain(q, operation, missing, err)
+}
+
 // All reads every row into a struct. The list may be empty.
 // Errors: the domain's error for a violated constraint (WithConstraints).
 func All[T any](ctx context.Context, q Querier, operation, sql string, args ...any) ([]T, error) {

@@ -94,7 +94,7 @@ func (m mailboxes) reserve(key *ecdsa.PrivateKey) http.Handler {
 			CreatedAt: now, ExpiresAt: now.Add(48 * time.Hour),
 		}}
 		if err = json.NewDecoder(r.Body).Decode(&out); err == nil {
-			err = m.store.InsertMailboxReservation(r.Context(), out.Reservation)
+			_, err = m.store.InsertMailboxReservation(r.Context(), out.Reservation, transfer.StrangerLimits{})
 		}
 		if err == nil && key != nil {
 			out.Token, err = claims{RegisteredClaims: jwt.RegisteredClaims{ID: out.UID.String()}}.sign(key)

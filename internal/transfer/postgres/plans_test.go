@@ -49,6 +49,13 @@ func (w *witness) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	return w.Querier.Exec(ctx, sql, args...)
 }
 
+// SendBatch implements database.Querier. It explains the last statement.
+func (w *witness) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	last := b.QueuedQueries[len(b.QueuedQueries)-1]
+	w.explain(ctx, last.SQL, last.Arguments)
+	return w.Querier.SendBatch(ctx, b)
+}
+
 func (w *witness) explain(ctx context.Context, sql string, args []any) {
 	var plan []struct{ Plan node }
 	var raw []byte
@@ -180,7 +187,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			},
 			"unconfirmed bytes": func() error { _, err := s.Unconfirmed(ctx, strangers); return err },
 			"strangers' reservations": func() error {
-				_, err := s.LockStrangers(ctx, transfer.Reservation{Owner: p, Organization: strangers.Organization, LimitsOrganization: strangers.LimitsOrganization, Client: "192.0.2.1", CreatedAt: time.Now()}, true)
+				_, err := s.InsertMailboxReservation(ctx, strange(p, sc.HostOrganization), bounds)
 				return err
 			},
 			"recipient": func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
@@ -194,6 +201,83 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// bounds are those of strangers' reservations.
+var bounds = transfer.StrangerLimits{Reservations: 50, NetworkReservations: 50, OrganizationReservations: 50, OrganizationNetworkReservations: 50}
+
+func strange(owner id.Person, organization id.Organization) transfer.Reservation {
+	return transfer.Reservation{
+		UID: id.New[id.Reservation](), Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1", TTL: 7,
+		Protection: transfer.ProtectNone, MaxFiles: 1, MaxFileSizeMB: 1, MaxRecipients: 1, CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour),
+	}
+}
+
+// TestStrangersAreCountedByIndex: a statement that was planned while the table of strangers' reservations was empty does not read all of
+// it when it has grown, and counts an organization's reservations no further than their bound.
+func TestStrangersAreCountedByIndex(t *testing.T) {
+	t.Parallel()
+	db := crowded(t)
+	ctx, s := t.Context(), New(db)
+	conn, err := db.Pool.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	s.q = conn // it keeps its plans
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var owner id.Person
+	var organization id.Organization
+	if err := conn.QueryRow(ctx, `SELECT p.uid, o.uid FROM identity.persons p, identity.organizations o WHERE p.name = '2' AND NOT o.free`).Scan(&owner.UUID, &organization.UUID); err != nil {
+		t.Fatal(err)
+	}
+	reserve := func(stored bool) {
+		t.Helper()
+		if added, err := s.InsertMailboxReservation(ctx, strange(owner, organization), bounds); err != nil || added.Stored != stored {
+			t.Fatalf("stored %v, %v", added, err)
+		}
+	}
+	unconfirmed := func() {
+		t.Helper()
+		if _, err := s.Unconfirmed(ctx, Upload{Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`DELETE FROM transfer.stranger_reservations`)
+	exec(`ALTER TABLE transfer.stranger_reservations SET (autovacuum_enabled = off)`)
+	exec(`VACUUM ANALYZE transfer.stranger_reservations`)
+	for range 10 {
+		reserve(true)
+		unconfirmed()
+	}
+	exec(`INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+		SELECT gen_random_uuid(), 'mailbox', gen_random_uuid(), $1, 7, 'none', 1, 1, 1, now(), now() + interval '1 day' FROM generate_series(1, 5000)`, organization)
+	exec(`INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
+		SELECT uid, owner, $1, $1, uid::text, expires_at FROM transfer.reservations r WHERE NOT EXISTS (SELECT FROM transfer.mailboxes m WHERE m.person = r.owner)`, organization)
+	read := func() (scans, tuples int64) {
+		t.Helper()
+		exec(`SELECT pg_stat_force_next_flush()`)
+		exec(`SELECT pg_stat_clear_snapshot()`)
+		if err := conn.QueryRow(ctx, `SELECT seq_scan, idx_tup_fetch FROM pg_stat_user_tables WHERE relid = 'transfer.stranger_reservations'::regclass`).Scan(&scans, &tuples); err != nil {
+			t.Fatal(err)
+		}
+		return scans, tuples
+	}
+	scans, tuples := read()
+	reserve(false)
+	moreScans, moreTuples := read()
+	if n := moreTuples - tuples; moreScans != scans || n > 100 {
+		t.Errorf("a reservation read the table %d times from end to end, and %d rows", moreScans-scans, n)
+	}
+	unconfirmed()
+	if n, _ := read(); n != scans {
+		t.Error("a sum of unconfirmed bytes read the table from end to end")
 	}
 }
 

@@ -53,24 +53,6 @@ func (r readReservation) held(owner transfer.Owner) HeldReservation {
 	return h
 }
 
-// InsertMailboxReservation stores a stranger's reservation, if the mailbox exists. It does not lock the mailbox, since many
-// reserve at once: a concurrent deletion of the mailbox may miss the reservation, which then cannot be found any more. The
-// caller holds LockStrangers.
-// Errors: transfer.ErrNotFound.
-func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation) error {
-	return database.Changed(ctx, s.q, "store reservation", transfer.ErrNotFound, `
-		WITH r AS (
-			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
-				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client)
-			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
-			FROM transfer.mailboxes m WHERE m.person = $2
-			RETURNING uid, owner, organization, limits_organization, client, expires_at
-		)
-		INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at) SELECT * FROM r`,
-		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
-		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client))
-}
-
 // InsertReservation stores a sender's reservation with its recipients.
 func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) error {
 	persons, names, emails, kinds := recipientColumns(r.Recipients)

@@ -15,41 +15,77 @@ type Strangers struct {
 	Organization, OrganizationClient int64
 }
 
-// LockStrangers takes the advisory locks for adding a stranger's reservation, until the transaction ends, and returns how many are
-// open. Without organizations it neither locks nor counts what concerns organizations.
-func (s *Store) LockStrangers(ctx context.Context, r transfer.Reservation, organizations bool) (Strangers, error) {
-	var keys []string // all transactions lock in this order
-	if organizations && !r.Organization.IsZero() {
+// AddedReservation tells whether a stranger's reservation was stored, and how many were open before. The numbers are counted up to
+// their bounds. Without a bound they are 0.
+type AddedReservation struct {
+	Strangers
+	Stored bool
+}
+
+// InsertMailboxReservation stores a stranger's reservation if the mailbox exists and each bound has room for it. It does not lock the
+// mailbox, since many reserve at once: a concurrent deletion of the mailbox may miss the reservation, which then cannot be found any
+// more. Advisory locks make the counts exact. Their cost is bounded, because each stops at its bound.
+func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
+	count := func(where, limit string) string {
+		return `(SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where + ` AND expires_at > $16 LIMIT ` + limit + `::bigint) x)`
+	}
+	sql := `
+		WITH open AS MATERIALIZED (
+			SELECT ` + count(`owner = $2`, `$19`) + ` AS mailbox, ` + count(`owner = $2 AND client = $18`, `$20`) + ` AS mailbox_client,
+				` + count(`organization = $3`, `$21`) + ` AS organization, ` + count(`limits_organization = $4 AND client = $18`, `$22`) + ` AS organization_client
+		), r AS (
+			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
+				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client)
+			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+			FROM transfer.mailboxes m, open
+			WHERE m.person = $2 AND ($19 = 0 OR open.mailbox < $19) AND ($20 = 0 OR open.mailbox_client < $20)
+				AND ($21 = 0 OR open.organization < $21) AND ($22 = 0 OR open.organization_client < $22)
+			RETURNING uid, owner, organization, limits_organization, client, expires_at
+		), x AS (
+			INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at) SELECT * FROM r
+		)
+		SELECT open.*, EXISTS (SELECT FROM r) AS stored FROM open`
+	args := []any{
+		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client),
+		l.Reservations, l.NetworkReservations, l.OrganizationReservations, l.OrganizationNetworkReservations,
+	}
+	const operation = "store reservation"
+	keys := strangersKeys(r, l)
+	if len(keys) == 0 {
+		return database.One[AddedReservation](ctx, s.q, operation, nil, sql, args...)
+	}
+	return database.OneLocked[AddedReservation](ctx, s.q, operation, nil, database.Statement{SQL: `
+		SELECT ` + planOnce + `, (SELECT count(pg_advisory_xact_lock(hashtextextended('transfer.strangers ' || k, 0))) FROM unnest($1::text[]) AS k)`,
+		Args: []any{keys}}, sql, args...)
+}
+
+// planOnce makes Postgres plan a statement once, for its indexes. A plan that was made while transfer.stranger_reservations was empty reads
+// all of it until the next ANALYZE, and a plan for each call takes longer than the statement.
+const planOnce = `set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
+
+// strangersKeys names the advisory locks for adding a stranger's reservation, one for each bound. All transactions lock in this order.
+func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []string) {
+	if l.OrganizationReservations > 0 && !r.Organization.IsZero() {
 		keys = append(keys, "organization "+r.Organization.String())
 	}
-	if organizations && r.Client != "" {
+	if l.OrganizationNetworkReservations > 0 && r.Client != "" {
 		keys = append(keys, "network "+r.LimitsOrganization.String()+" "+r.Client)
 	}
-	keys = append(keys, r.Owner.String())
-	_, err := database.Exec(ctx, s.q, "lock strangers",
-		`SELECT pg_advisory_xact_lock(hashtextextended('transfer.strangers ' || k, 0)) FROM unnest($1::text[]) AS k`, keys)
-	if err != nil {
-		return Strangers{}, err
+	if l.Reservations > 0 || l.NetworkReservations > 0 {
+		keys = append(keys, r.Owner.String())
 	}
-	return s.strangers(ctx, "count strangers' reservations", `count(*)`, ` AND expires_at > $6`, organizations,
-		r.Owner, r.Organization, r.LimitsOrganization, r.Client, r.CreatedAt)
+	return keys
 }
 
 // Unconfirmed returns the unconfirmed bytes of strangers. The caller has locked the volumes of the upload's owner and organization,
-// which makes the sums exact.
+// which makes the sums exact. Each sum reads an index of its own.
 func (s *Store) Unconfirmed(ctx context.Context, u Upload) (Strangers, error) {
-	return s.strangers(ctx, "sum unconfirmed bytes", `coalesce(sum(bytes), 0)::bigint`, ``, true, u.Owner, u.Organization, u.LimitsOrganization, u.Client)
-}
-
-// strangers returns an aggregate of strangers' reservations. Each part reads an index of its own.
-func (s *Store) strangers(ctx context.Context, operation, aggregate, filter string, organizations bool, owner id.Person, o, limits id.Organization, client string, more ...any) (Strangers, error) {
-	part := func(where string) string {
-		return `(SELECT ` + aggregate + ` FROM transfer.stranger_reservations WHERE ` + where + filter + `)`
-	}
-	return database.One[Strangers](ctx, s.q, operation, nil, `
-		SELECT `+part(`owner = $1`)+` AS mailbox, `+part(`owner = $1 AND client = $2`)+` AS mailbox_client,
-			`+part(`organization = $3 AND $5`)+` AS organization, `+part(`limits_organization = $4 AND client = $2 AND $5`)+` AS organization_client`,
-		append([]any{owner, database.Null(client), database.Null(o), limits, organizations}, more...)...)
+	const sum = `(SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stranger_reservations WHERE `
+	return database.OneLocked[Strangers](ctx, s.q, "sum unconfirmed bytes", nil, database.Statement{SQL: `SELECT ` + planOnce}, `
+		SELECT `+sum+`owner = $1) AS mailbox, `+sum+`owner = $1 AND client = $2) AS mailbox_client,
+			`+sum+`organization = $3) AS organization, `+sum+`limits_organization = $4 AND client = $2) AS organization_client`,
+		u.Owner, database.Null(u.Client), database.Null(u.Organization), u.LimitsOrganization)
 }
 
 // RecountStrangers corrects the bytes of up to limit strangers' reservations, beginning after the uid given. It skips locked rows. It

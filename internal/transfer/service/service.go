@@ -13,8 +13,8 @@
 //  1. The homes (LockHomes, an advisory lock): shared by writers of anything with a home host, exclusive for moves to
 //     another home host and for deletions.
 //  2. The groups of an organization (LockGroups, an advisory lock): before a group is added.
-//     Likewise the strangers of an organization, of a client network there and of a mailbox (LockStrangers, advisory locks):
-//     before a stranger's reservation is added.
+//     Likewise the strangers of an organization, of a client network there and of a mailbox (InsertMailboxReservation,
+//     advisory locks): before a stranger's reservation is added.
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).

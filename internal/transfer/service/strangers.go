@@ -101,21 +101,19 @@ func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgre
 // Errors: transfer.ErrNotFound, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) error {
 	l := s.strangers
-	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		open, err := tx.LockStrangers(ctx, r, l.OrganizationReservations > 0 || l.OrganizationNetworkReservations > 0)
-		full := func(n int64, limit int) bool { return limit > 0 && n >= int64(limit) }
-		switch {
-		case err != nil:
-			return err
-		case r.Client != "" && full(open.MailboxClient, l.NetworkReservations):
-			return transfer.ErrClientBusy
-		case r.Client != "" && full(open.OrganizationClient, l.OrganizationNetworkReservations):
-			return transfer.ErrClientBusy.With("your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
-		case full(open.Mailbox, l.Reservations):
-			return transfer.ErrMailboxBusy
-		case full(open.Organization, l.OrganizationReservations):
-			return transfer.ErrMailboxBusy.With("the mailboxes of this organization have as many unfinished transfers as they take; try again later")
-		}
-		return tx.InsertMailboxReservation(ctx, r)
-	})
+	added, err := s.store.InsertMailboxReservation(ctx, r, l)
+	full := func(n int64, limit int) bool { return limit > 0 && n >= int64(limit) }
+	switch {
+	case err != nil || added.Stored:
+		return err
+	case full(added.MailboxClient, l.NetworkReservations):
+		return transfer.ErrClientBusy
+	case full(added.OrganizationClient, l.OrganizationNetworkReservations):
+		return transfer.ErrClientBusy.With("your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
+	case full(added.Mailbox, l.Reservations):
+		return transfer.ErrMailboxBusy
+	case full(added.Organization, l.OrganizationReservations):
+		return transfer.ErrMailboxBusy.With("the mailboxes of this organization have as many unfinished transfers as they take; try again later")
+	}
+	return transfer.ErrNotFound
 }
