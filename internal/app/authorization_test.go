@@ -18,7 +18,7 @@ import (
 // authorization is the table of who may call which route. It repeats the route tables on purpose: opening a route
 // takes two edits. Each rule begins with the callers that pass; callers defines their names.
 var authorization = map[string][]string{
-	"none garbage id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
+	"none garbage id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
 		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
 		"POST /id/v3/auth/undo/{key}",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
@@ -29,10 +29,12 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",
 		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
 	},
-	"id signup": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
-	"id":        {"GET /id/v3/auth", "POST /id/v3/auth/uid", "POST /id/v3/auth/park"},
-	"pickup":    {"GET /id/v3/auth/park"},
-	"preflight": {"GET /id/v3/oidc/auth"},
+	"id signup idcookie": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
+	"id signup":          {"POST /id/v3/auth/session"},
+	"id idcookie":        {"GET /id/v3/auth", "POST /id/v3/auth/park"},
+	"id":                 {"POST /id/v3/auth/uid"},
+	"pickup":             {"GET /id/v3/auth/park"},
+	"preflight":          {"GET /id/v3/oidc/auth"},
 	"access unverified factorless": {
 		"GET /id/v3/profile", "POST /id/v3/profile/emails/{address}/verify", "POST /id/v3/confirm/{key}",
 	},
@@ -65,8 +67,8 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 	},
-	"none cookie access": {"POST /transfer/v2/public/transfers/{key}/access"},
-	"none id signup mfa access unverified factorless cookie pickup preflight uid reservation download": {
+	"none cookie idcookie crossorigin access": {"POST /transfer/v2/public/transfers/{key}/access"},
+	"none id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
 		"GET /transfer/v2/environment", "GET /transfer/v2/public/transfers/{key}",
 	},
 	"download": {
@@ -81,7 +83,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
 		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/content", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/content",
 	},
-	"none cookie uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},
+	"none cookie idcookie crossorigin uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},
 }
 
 // passers returns the callers that may call a route; false when the table has no row for it.
@@ -132,6 +134,12 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 			return token.ErrKind.Code
 		}
 	}
+	elsewhere := func(rule []string) int {
+		if slices.Contains(rule, "idcookie") {
+			return token.ErrCrossOrigin.Code
+		}
+		return token.ErrMissing.Code
+	}
 	level0 := func(c *token.Claims) { c.AuthLevel, c.EmailVerified = 0, false }
 	return []caller{
 		{"none", "", always(token.ErrMissing.Code)},
@@ -143,6 +151,8 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 		{"unverified", mint(token.KindAccess, level0), lacking("access", token.ErrUnverified.Code)}, // authLevel 0
 		{"factorless", mint(token.KindAccess, func(c *token.Claims) { c.FactorRequired = true }), lacking("access", token.ErrFactorRequired.Code)},
 		{"cookie", mint(token.KindAccess, nil), always(token.ErrMissing.Code)}, // an access token in the cookie acct
+		{"idcookie", mint(token.KindID, nil), always(token.ErrMissing.Code)},   // an ID token in the session cookie, from a page of the same origin
+		{"crossorigin", mint(token.KindID, nil), elsewhere},                    // the same from elsewhere
 		{"pickup", mint(token.KindPickup, nil), wrongKind},
 		{"preflight", mint(token.KindPreflight, nil), wrongKind},
 		{"uid", mint(token.KindUID, nil), wrongKind},
@@ -153,14 +163,19 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 
 // refusals are the codes of a refused caller. Whether the person, reservation or delivery exists is checked after
 // that.
-var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code}
+var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code}
 
 // present makes one call as one caller.
 func present(t *testing.T, s *testkit.Server, r httpapi.MountedRoute, path string, c caller) *testkit.Response {
 	t.Helper()
 	p := s.Stranger().As(c.token)
-	if c.name == "cookie" {
+	switch c.name {
+	case "cookie":
 		p = s.Stranger().With("Cookie", token.CookieName+"="+c.token)
+	case "idcookie":
+		p = s.Stranger().With("Cookie", "id="+c.token).With("Sec-Fetch-Site", "same-origin").With("Origin", s.URL)
+	case "crossorigin":
+		p = s.Stranger().With("Cookie", "id="+c.token).With("Sec-Fetch-Site", "same-site").With("Origin", s.URL)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return p.With("Accept", "application/x-nothing").Do(r.Method, path, nil)

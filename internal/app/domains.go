@@ -166,6 +166,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
+	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
 		Events: a.feed.Handler(), Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),

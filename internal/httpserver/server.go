@@ -111,6 +111,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	forwarded := s.forwarded(x, r)
 	x.client.Address = forwarded.address
 	ctx = ratelimit.WithClient(ctx, x.client.Address)
+	x.client.SameOrigin = s.sameOrigin(r, forwarded.host)
 	err := s.admit(ctx, x, r, forwarded)
 	r = r.WithContext(token.WithCaller(ctx, token.Caller{Client: x.client}))
 	if err != nil {

@@ -39,6 +39,7 @@ const (
 	unverified
 	verified
 	withoutFactor
+	sessionCookie
 
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
@@ -65,6 +66,10 @@ func (a Auth) IgnoresOthers() bool { return a&ignoreOthers != 0 }
 // WithCookie also accepts an access token in the cookie acct when there is no Authorization header.
 func (a Auth) WithCookie() Auth { return a | cookie }
 
+// WithSessionCookie also accepts an ID token in the session cookie when there is no Authorization header and a page of the
+// same origin sends the request (contract 2.9).
+func (a Auth) WithSessionCookie() Auth { return a | sessionCookie }
+
 // Unverified admits access tokens of authLevel 0 (contract 2.3).
 func (a Auth) Unverified() Auth { return a | unverified }
 
@@ -90,6 +95,9 @@ func (a Auth) IsOptional() bool { return a&anyKind == 0 || a&optional != 0 }
 // TakesCookie reports whether the cookie acct is accepted.
 func (a Auth) TakesCookie() bool { return a&cookie != 0 }
 
+// TakesSessionCookie reports whether the session cookie is accepted.
+func (a Auth) TakesSessionCookie() bool { return a&sessionCookie != 0 }
+
 // String returns the rule as the authorization table prints it: "none", "access",
 // "access or reservation, cookie, unverified".
 func (a Auth) String() string {
@@ -106,7 +114,7 @@ func (a Auth) String() string {
 	for _, m := range []struct {
 		bit  Auth
 		name string
-	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}} {
+	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}

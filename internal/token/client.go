@@ -16,6 +16,8 @@ type Client struct {
 	UserAgent string
 	Browser   bool       // it keeps our cookies: it sent one, or its browser says that a page of this host sends the request
 	Host      hosts.Host // the host the request was sent to
+
+	SameOrigin bool // its browser says that a page of the same origin sends the request (contract 2.9)
 }
 
 // callerKey is the context key of the caller, a *Caller.
@@ -52,6 +54,28 @@ func AcctCookie(raw string, expires time.Time, secure bool) *http.Cookie {
 		Secure:   secure,
 		SameSite: http.SameSiteStrictMode,
 	}
+}
+
+// staysPrefix marks the value of a session cookie that survives closing the browser. Requests do not carry its life.
+const staysPrefix = "stay~"
+
+// SessionCookieValue returns the value of the session cookie with an ID token (contract 2.9).
+func SessionCookieValue(raw string, stays bool) string {
+	if stays {
+		return staysPrefix + raw
+	}
+	return raw
+}
+
+// SessionToken returns the ID token of a request's session cookie, whose name is given, and whether the cookie survives
+// closing the browser. present is false without that cookie.
+func SessionToken(r *http.Request, name string) (raw string, stays, present bool) {
+	c, err := r.Cookie(name)
+	if err != nil {
+		return "", false, false
+	}
+	raw, stays = strings.CutPrefix(c.Value, staysPrefix)
+	return raw, stays, true
 }
 
 // Bearer returns the token of a request's Authorization header. present is false without such a header. A header of

@@ -19,6 +19,9 @@ var (
 	ErrUnverified = fault.New(403901, "verify your primary email address first")
 	// ErrFactorRequired: the member lacks the second factor that the organization requires (contract 3.2).
 	ErrFactorRequired = fault.New(403902, "your organization requires a second factor")
+	// ErrCrossOrigin: the request carries the session cookie, and its browser does not say that a page of the same origin
+	// sends it (contract 2.9).
+	ErrCrossOrigin = fault.New(403903, "Cookie: the session cookie is accepted from pages of the same origin only; send Origin and Sec-Fetch-Site, or a bearer token")
 	// ErrUnknownKey: the kid to revoke is not in the key ring.
 	ErrUnknownKey = fault.New(404901, "kid: there is no such signing key")
 )

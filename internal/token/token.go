@@ -155,6 +155,7 @@ type Caller struct {
 	Reservation    id.Reservation
 	Delivery       id.Delivery
 	Raw            string // the token, without "Bearer"; never log it
+	Cookie         bool   // the token was in the session cookie
 	Client         Client // facts of the request, set by httpserver
 }
 

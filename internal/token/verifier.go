@@ -27,6 +27,7 @@ type Verifier struct {
 	now         func() time.Time
 	parser      *jwt.Parser
 	cache       tokenCache
+	cookie      string // name of the session cookie; empty: none is accepted
 }
 
 // NewVerifier returns a Verifier of the tokens that an Issuer with the same issuerURL and namespace signs.
@@ -43,6 +44,10 @@ func NewVerifier(ring *KeyRing, issuerURL, namespace string, revocations *Revoca
 		),
 	}
 }
+
+// AcceptSessionCookie makes routes whose rule says so accept the session cookie of that name. Call it before the first
+// request.
+func (v *Verifier) AcceptSessionCookie(name string) { v.cookie = name }
 
 // Verify returns the caller of a token of any kind, without Client. It checks signature, kid, issuer, the audience of the
 // kind, times and the form of the claims. For access tokens it also checks the revocations. The domains check whether an
@@ -130,9 +135,10 @@ func sameAudience(got, want []string) bool {
 }
 
 // Authenticate returns the caller of a request under the route's rule a, with the Client of the request's context. It
-// reads the Authorization header, or the cookie acct when there is no header and the rule accepts the cookie.
+// reads the Authorization header, or a cookie when there is no header and the rule accepts the cookie: acct with an access
+// token, or the session cookie with an ID token.
 //
-// Errors: those of Verify, ErrMissing, ErrKind, ErrUnverified, ErrFactorRequired. With the last three it also returns the
+// Errors: those of Verify, ErrMissing, ErrCrossOrigin, ErrKind, ErrUnverified, ErrFactorRequired. With the last three it also returns the
 // verified caller.
 func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	anonymous := Caller{Client: CallerFrom(r.Context()).Client}
@@ -140,10 +146,18 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 		return anonymous, nil
 	}
 	raw, present := Bearer(r)
-	fromCookie := false
+	var inCookie Kind // the kind that a cookie holds
 	if !present && a.TakesCookie() {
 		if c, err := r.Cookie(CookieName); err == nil {
-			raw, present, fromCookie = c.Value, true, true
+			raw, present, inCookie = c.Value, true, KindAccess
+		}
+	}
+	if !present && a.TakesSessionCookie() && v.cookie != "" {
+		if raw, _, present = SessionToken(r, v.cookie); present {
+			inCookie = KindID
+		}
+		if present && !anonymous.Client.SameOrigin {
+			return anonymous, ErrCrossOrigin
 		}
 	}
 	if !present {
@@ -156,11 +170,11 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	if err != nil {
 		return anonymous, err
 	}
-	c.Client = anonymous.Client
+	c.Client, c.Cookie = anonymous.Client, inCookie == KindID
 	if !a.Accepts(c.Kind) && a.IgnoresOthers() {
 		return anonymous, nil
 	}
-	if !a.Accepts(c.Kind) || fromCookie && c.Kind != KindAccess {
+	if !a.Accepts(c.Kind) || inCookie != "" && c.Kind != inCookie {
 		return c, ErrKind
 	}
 	return c, a.permit(c)

@@ -162,6 +162,6 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.NoContent(w)
 }

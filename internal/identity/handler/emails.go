@@ -153,6 +153,6 @@ func (h *Handler) confirmAddress(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.NoContent(w)
 }

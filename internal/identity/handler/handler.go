@@ -48,7 +48,8 @@ type Handler struct {
 	hosts       *hosts.Directory
 	events      httpapi.HandlerFunc
 	catalog     *i18n.Catalog
-	secure      bool // cookies are Secure
+	secure      bool   // cookies are Secure
+	cookie      string // name of the session cookie
 	base        string
 	discovered  discoveryResponse
 	avatarBytes int
@@ -62,7 +63,7 @@ func New(o Options) *Handler {
 	secure := httpapi.SecureCookies(o.PublicURL)
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
-		catalog: o.Catalog, secure: secure, base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
+		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 		devices: devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
 	}
@@ -110,7 +111,7 @@ func (h *Handler) Routes() []httpapi.Route {
 
 // accountRoutes holds signup, login, tokens and sessions.
 func (h *Handler) accountRoutes() []httpapi.Route {
-	anyone, id := token.None, token.NeedID
+	anyone, id, cookie := token.None, token.NeedID, token.NeedID.WithSessionCookie()
 	access, self := token.NeedAccess, token.NeedAccess.Unverified().WithoutFactor()
 	signup, exists := httpapi.PerAddress("signup", accountLimit), httpapi.PerAddress("exists", accountLimit)
 	return []httpapi.Route{
@@ -120,13 +121,14 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/auth/keys", Auth: anyone, Handler: h.listKeys},
 		{Method: "POST", Pattern: "/auth/exists", Auth: anyone, Bucket: exists, Handler: h.findProvider},
 		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn},
-		{Method: "GET", Pattern: "/auth", Auth: id.Verified(), Handler: h.listSessions},
+		{Method: "GET", Pattern: "/auth", Auth: cookie.Verified(), Handler: h.listSessions},
 		{Method: "POST", Pattern: "/auth/uid", Auth: id.Verified(), Handler: h.createUIDToken},
-		{Method: "POST", Pattern: "/auth/upgrade", Auth: id, Handler: h.upgradeToken},
-		{Method: "POST", Pattern: "/auth/park", Auth: id.Verified(), Handler: h.parkSession},
+		{Method: "POST", Pattern: "/auth/upgrade", Auth: cookie, Handler: h.upgradeToken},
+		{Method: "POST", Pattern: "/auth/park", Auth: cookie.Verified(), Handler: h.parkSession},
 		{Method: "GET", Pattern: "/auth/park", Auth: token.NeedPickup, Handler: h.pickUpSession, Once: true},
-		{Method: "POST", Pattern: "/auth/access", Auth: id, Handler: h.createAccessToken},
-		{Method: "POST", Pattern: "/auth/logout", Auth: id, Handler: h.logOut},
+		{Method: "POST", Pattern: "/auth/access", Auth: cookie, Handler: h.createAccessToken},
+		{Method: "POST", Pattern: "/auth/session", Auth: id, Handler: h.keepSession},
+		{Method: "POST", Pattern: "/auth/logout", Auth: cookie, Handler: h.logOut},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
 		{Method: "POST", Pattern: "/auth/undo/{key}", Auth: anyone, Handler: h.undoChange},
@@ -257,18 +259,6 @@ type tokenResponse struct {
 func respondToken(w http.ResponseWriter, raw string) error {
 	httpapi.Bearer(w, raw)
 	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
-}
-
-// setRenewed sets the Authorization header to an ID token that replaces the caller's. An empty idToken replaces nothing.
-func setRenewed(w http.ResponseWriter, idToken string) {
-	if idToken != "" {
-		httpapi.Bearer(w, idToken)
-	}
-}
-
-// expireCookie makes the browser delete the cookie of the session.
-func (h *Handler) expireCookie(w http.ResponseWriter) {
-	http.SetCookie(w, token.AcctCookie("", time.Unix(1, 0), h.secure))
 }
 
 // orEmpty returns an optional string, empty when it is absent or null.

@@ -65,7 +65,7 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.NoContent(w)
 }
 

@@ -34,7 +34,7 @@ func (h *Handler) createOrganization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.Created(w, h.locationAt(r, o.Profile.Hostname, "/organizations/"+o.UID.String()), organizationFrom(o))
 }
 
@@ -57,7 +57,7 @@ func (h *Handler) leaveOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.NoContent(w)
 }
 
@@ -75,7 +75,7 @@ func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	setRenewed(w, idToken)
+	h.setRenewed(w, r, idToken)
 	return httpapi.NoContent(w)
 }
 

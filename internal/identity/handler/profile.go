@@ -46,10 +46,11 @@ func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.DeleteProfile(r.Context(), caller(r), proof); err != nil {
+	c := caller(r)
+	if err := h.service.DeleteProfile(r.Context(), c, proof); err != nil {
 		return err
 	}
-	h.expireCookie(w)
+	h.expireCookies(w, r, c)
 	return httpapi.NoContent(w)
 }
 

@@ -174,11 +174,12 @@ func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	if err := h.service.Logout(r.Context(), caller(r), orEmpty(jti)); err != nil {
+	c := caller(r)
+	if err := h.service.Logout(r.Context(), c, orEmpty(jti)); err != nil {
 		return err
 	}
-	if jti == nil || *jti == service.LogoutAll {
-		h.expireCookie(w)
+	if jti == nil || *jti == service.LogoutAll || *jti == c.JTI.String() {
+		h.expireCookies(w, r, c)
 	}
 	return httpapi.NoContent(w)
 }

@@ -20,7 +20,7 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	setRenewed(w, access.IDToken)
+	h.setRenewed(w, r, access.IDToken)
 	if cookie {
 		http.SetCookie(w, token.AcctCookie(access.Token, access.ExpiresAt, h.secure))
 	}
@@ -33,7 +33,8 @@ func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondToken(w, raw)
+	h.setRenewed(w, r, raw)
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
 }
 
 // createUIDToken handles POST /auth/uid.
@@ -66,6 +67,9 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	raw, err := h.service.ParkToken(r.Context(), c, in)
 	if err != nil {
 		return err
+	}
+	if !in.KeepSession {
+		h.expireSessionCookie(w, r, c)
 	}
 	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
 }

@@ -16,6 +16,7 @@ type Replacement struct {
 	Now           time.Time
 	IdleSince     time.Time // a token last used before this has ended
 	RaisedExpires time.Time // expiry if the authLevel rises to 1; else the old expiry stays
+	Overlap       bool      // ReplaceToken: the replaced token stands for its successor for a time, as one of the session cookie always does
 	UserAgent, IP string
 }
 
@@ -26,12 +27,12 @@ const replacement = `, c AS MATERIALIZED (
 			SELECT * FROM identity.claims WHERE person = $2
 		), t AS (
 			INSERT INTO identity.id_tokens
-			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
+			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until, in_cookie)
 			SELECT $4::uuid, old.person, old.sid,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN 1 ELSE old.auth_level END,
 			       old.auth_time, $5::timestamptz,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN $6::timestamptz ELSE old.expires_at END,
-			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until
+			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until, old.in_cookie
 			FROM old JOIN c ON c.person = old.person
 			ORDER BY old.issued_at DESC, old.jti DESC LIMIT 1
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
@@ -46,12 +47,13 @@ func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r R
 		WITH person AS (
 			SELECT uid FROM identity.persons WHERE uid = $2 AND deleted_at IS NULL FOR SHARE
 		), old AS (
-			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
+			UPDATE identity.id_tokens o
+			SET state = 'ended', ended_at = $3, successor = CASE WHEN o.in_cookie OR $10::boolean THEN $4::uuid END
 			FROM person
 			WHERE o.person = person.uid AND o.jti = $1 AND o.state <> 'ended' AND o.expires_at > $3
 			  AND coalesce(o.last_used_at, o.issued_at) > $9
 			RETURNING o.*
-		)`+replacement, jti, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, r.IdleSince)
+		)`+replacement, jti, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, r.IdleSince, r.Overlap)
 }
 
 // ReplaceSession ends every usable ID token of a session and stores one successor. Call it with the person locked.
@@ -59,10 +61,35 @@ func (s *Store) ReplaceToken(ctx context.Context, p id.Person, jti id.Token, r R
 func (s *Store) ReplaceSession(ctx context.Context, p id.Person, sid id.Session, r Replacement) (Issued, error) {
 	return database.One[Issued](ctx, s.q, "replace session's ID token", identity.ErrTokenNotFound, `
 		WITH old AS (
-			UPDATE identity.id_tokens o SET state = 'ended', ended_at = $3
+			UPDATE identity.id_tokens o
+			SET state = 'ended', ended_at = $3, successor = CASE WHEN o.in_cookie THEN $4::uuid END
 			WHERE o.sid = $1 AND o.person = $2 AND o.state <> 'ended' AND o.expires_at > $3
 			RETURNING o.*
 		)`+replacement, sid, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP)
+}
+
+// Successor returns the ID token that a replaced one stands for: the last of the tokens that replaced it one after the
+// other, if the first replacement was after since. inCookie says where the token was presented; one that was put into the
+// session cookie has a successor there only.
+// Errors: identity.ErrTokenNotFound.
+func (s *Store) Successor(ctx context.Context, p id.Person, jti id.Token, inCookie bool, since time.Time) (id.Token, error) {
+	return database.Scalar[id.Token](ctx, s.q, "find successor of ID token", identity.ErrTokenNotFound, `
+		WITH RECURSIVE chain AS (
+			SELECT successor FROM identity.id_tokens
+			WHERE jti = $1 AND person = $2 AND state = 'ended' AND ended_at > $4 AND in_cookie = $3
+			UNION
+			SELECT t.successor FROM chain JOIN identity.id_tokens t ON t.jti = chain.successor AND t.person = $2 AND t.state = 'ended'
+		)
+		SELECT t.jti FROM chain JOIN identity.id_tokens t ON t.jti = chain.successor
+		WHERE t.person = $2 AND t.state <> 'ended'`, jti, p, inCookie, since)
+}
+
+// PutInCookie records that a usable ID token goes into the session cookie.
+// Errors: identity.ErrTokenNotFound.
+func (s *Store) PutInCookie(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) error {
+	return database.Changed(ctx, s.q, "put ID token into cookie", identity.ErrTokenNotFound, `
+		UPDATE identity.id_tokens SET in_cookie = true
+		WHERE jti = $1 AND person = $2 AND state <> 'ended' AND expires_at > $3 AND coalesce(last_used_at, issued_at) > $4`, jti, p, now, idleSince)
 }
 
 // Parking is the input of Park (POST /auth/park).
@@ -109,7 +136,7 @@ func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challe
 			DELETE FROM identity.parked_tokens k USING person
 			WHERE k.jti = $1 AND k.person = person.uid AND k.expires_at > $3 AND coalesce(k.code_challenge = $9, true)
 			RETURNING k.jti, k.person, k.sid, k.auth_level, k.auth_time, k.auth_time AS issued_at, k.token_expires_at AS expires_at,
-			          k.federated, k.external_sid, k.set_password_until
+			          k.federated, k.external_sid, k.set_password_until, false AS in_cookie
 		)`+replacement, pickup, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, challenge)
 	if !errors.Is(err, identity.ErrNothingParked) {
 		return issued, err

@@ -193,12 +193,39 @@ func endedError(err error) error {
 	return err
 }
 
+// overlap is how long a replaced ID token of the session cookie stands for its successor (contract 2.9). It covers calls of
+// several tabs at the same time, and a lost answer.
+const overlap = time.Minute
+
+// usable returns the row of the caller's ID token, which may be graced. For a token of the session cookie that was just
+// replaced it returns the successor's, whose JTI is another one.
+// Errors: token.ErrEnded.
+func (s *Service) usable(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
+	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
+	if caller.Cookie && errors.Is(err, identity.ErrTokenNotFound) {
+		return s.successor(ctx, store, caller)
+	}
+	return t, endedError(err)
+}
+
+// successor returns the row of the ID token that replaced the caller's within overlap.
+// Errors: token.ErrEnded.
+func (s *Service) successor(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
+	now := s.now()
+	jti, err := store.Successor(ctx, caller.Person, caller.JTI, caller.Cookie, now.Add(-overlap))
+	if err != nil {
+		return postgres.Issued{}, endedError(err)
+	}
+	t, err := store.Usable(ctx, caller.Person, jti, now, s.idleSince())
+	return t, endedError(err)
+}
+
 // active returns the row of the caller's ID token.
 // Errors: token.ErrEnded.
 func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
-	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
+	t, err := s.usable(ctx, store, caller)
 	if err != nil {
-		return t, endedError(err)
+		return t, err
 	}
 	if t.State != "active" {
 		return t, token.ErrEnded

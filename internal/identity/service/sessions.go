@@ -264,7 +264,9 @@ func (s *Service) Sessions(ctx context.Context, caller token.Caller) ([]identity
 		return nil, err
 	}
 	if !slices.ContainsFunc(list, func(t identity.Session) bool { return t.JTI == caller.JTI }) {
-		return nil, token.ErrEnded
+		if _, err := s.active(ctx, s.store, caller); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
@@ -289,8 +291,8 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 		} else if err != nil {
 			return err
 		}
-		if _, err := tx.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince()); err != nil {
-			return endedError(err)
+		if _, err := s.usable(ctx, tx, caller); err != nil {
+			return err
 		}
 		if jti == LogoutAll {
 			return s.endAll(ctx, tx, caller.Person, caller)

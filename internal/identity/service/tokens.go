@@ -26,22 +26,19 @@ import (
 type Access struct {
 	Token     string // the access token
 	ExpiresAt time.Time
-	IDToken   string // replaces the presented one if that was blacklisted with grace; else empty
+	IDToken   string // replaces the presented one; else empty
 }
 
-// IssueAccess exchanges an ID token for an access token in one database round trip. An ID token that was blacklisted
-// with grace is accepted once and replaced (contract 2.4).
+// IssueAccess exchanges an ID token for an access token, in one database round trip unless the ID token is replaced: one that
+// was blacklisted with grace, once (contract 2.4), and one whose primary address was verified since (contract 2.2).
 // Errors: token.ErrEnded.
 func (s *Service) IssueAccess(ctx context.Context, caller token.Caller) (Access, error) {
-	t, err := s.store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
+	t, err := s.current(ctx, caller)
 	if err != nil {
-		return Access{}, endedError(err)
+		return Access{}, err
 	}
 	var a Access
-	if t.State != "active" {
-		if t, err = s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client)); err != nil {
-			return Access{}, endedError(err)
-		}
+	if t.JTI != caller.JTI {
 		if a.IDToken, err = s.idToken(ctx, t); err != nil {
 			return Access{}, err
 		}
@@ -57,15 +54,48 @@ func (s *Service) IssueAccess(ctx context.Context, caller token.Caller) (Access,
 	return a, err
 }
 
+// current returns the row of the caller's ID token, or of the one that replaces it. A call that replaced it at the same
+// time wins.
+// Errors: token.ErrEnded.
+func (s *Service) current(ctx context.Context, caller token.Caller) (postgres.Issued, error) {
+	const tries = 3 // each further try follows a parallel replacement
+	for range tries {
+		t, err := s.usable(ctx, s.store, caller)
+		if errors.Is(err, token.ErrEnded) && !caller.Cookie {
+			t, err = s.successor(ctx, s.store, caller)
+		}
+		raised := t.AuthLevel == 0 && t.EmailVerified
+		if err != nil || t.State == "active" && !raised {
+			return t, err
+		}
+		r := s.replacement(caller.Client)
+		r.Overlap = t.State == "active" // several calls may find a raised level; of calls with a graced token one succeeds
+		t, err = s.store.ReplaceToken(ctx, caller.Person, t.JTI, r)
+		if !errors.Is(err, identity.ErrTokenNotFound) {
+			return t, err
+		}
+	}
+	return postgres.Issued{}, token.ErrEnded
+}
+
 // UpgradeToken replaces the caller's ID token by one with current claims, in one database round trip. The expiry stays
-// unless authLevel rises.
+// unless authLevel rises. A token of the cookie that another call has just replaced is not replaced again.
 // Errors: token.ErrEnded.
 func (s *Service) UpgradeToken(ctx context.Context, caller token.Caller) (idToken string, err error) {
 	t, err := s.store.ReplaceToken(ctx, caller.Person, caller.JTI, s.replacement(caller.Client))
+	if caller.Cookie && errors.Is(err, identity.ErrTokenNotFound) {
+		t, err = s.successor(ctx, s.store, caller)
+	}
 	if err != nil {
 		return "", endedError(err)
 	}
 	return s.idToken(ctx, t)
+}
+
+// KeepSession records that the caller's ID token goes into the session cookie (contract 2.9).
+// Errors: token.ErrEnded.
+func (s *Service) KeepSession(ctx context.Context, caller token.Caller) error {
+	return endedError(s.store.PutInCookie(ctx, caller.Person, caller.JTI, s.now(), s.idleSince()))
 }
 
 // IssueUIDToken returns a token that identifies the caller, never expires and grants nothing.
@@ -160,7 +190,7 @@ func (s *Service) ParkToken(ctx context.Context, caller token.Caller, in Parking
 	if in.State != nil {
 		claims.Nonce = *in.State
 	}
-	if claims.Session, err = s.store.Park(ctx, caller.Person, caller.JTI, k); err != nil {
+	if claims.Session, err = s.store.Park(ctx, caller.Person, t.JTI, k); err != nil {
 		return "", s.endedOrDeleted(ctx, caller, endedError(err))
 	}
 	return s.issuer.Issue(ctx, token.KindPickup, claims)

@@ -14,6 +14,7 @@ export const TokenCode = Object.freeze({
   KIND: 401905,
   UNVERIFIED: 403901,
   FACTOR_REQUIRED: 403902,
+  CROSS_ORIGIN: 403903,
   UNKNOWN_KEY: 404901,
 });
 
@@ -135,6 +136,7 @@ export const TransferCode = Object.freeze({
 const tokenSentences = {
   [TokenCode.UNVERIFIED]: () => T("Please confirm your email address first."),
   [TokenCode.FACTOR_REQUIRED]: () => T("Your organization requires a second factor. Set one up on the account page."),
+  [TokenCode.CROSS_ORIGIN]: () => T("Your browser does not say which page sends this. Please use a current browser, and reload the page."),
 };
 
 /** Sentences for IdentityCode. @type {Record<number, () => string>} */
