@@ -37,7 +37,7 @@ func person(ctx context.Context, env environment, args []string) error {
 		case "reset-factors":
 			return a.Identity.ResetFactors(ctx, reference)
 		case "export":
-			return exportPerson(ctx, env, a, reference)
+			return a.ExportPerson(ctx, env.stdout, reference)
 		default: // delete
 			return a.Identity.DeletePerson(ctx, reference)
 		}

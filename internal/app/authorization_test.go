@@ -47,6 +47,7 @@ var authorization = map[string][]string{
 	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
 	"access": {
 		"GET /id/v3/events",
+		"GET /id/v3/profile/export", "POST /id/v3/profile/export",
 		"PUT /id/v3/profile/avatar", "DELETE /id/v3/profile/avatar",
 		"POST /id/v3/profile/emails", "DELETE /id/v3/profile/emails/{address}", "POST /id/v3/profile/emails/{address}/primary",
 		"GET /id/v3/invitations", "POST /id/v3/invitations/{key}/accept",

@@ -169,7 +169,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
-		Events: a.feed.Handler(), Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
+		Events: a.feed.Handler(), Export: a.exportZip, Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
 		AvatarBytes: c.AvatarMaxBytes, Sealer: sealer, Device: c.DeviceLifetime,
 		Installation: identityhandler.Installation{
 			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,

@@ -96,6 +96,7 @@ var compositions = map[string]func(c *composer){
 	FactorAdded:         factorAdded,
 	FactorRemoved:       factorRemoved,
 	NewDevice:           newDevice,
+	DataExported:        dataExported,
 	ChangeUndone:        changeUndone,
 	AccountDeleted:      accountDeleted,
 	MemberRemoved:       memberRemoved,

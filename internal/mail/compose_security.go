@@ -1,5 +1,7 @@
 package mail
 
+import "strconv"
+
 // changed ends the mails about changes that an attacker might have made, with the link that says so.
 func changed(c *composer) {
 	circumstances(c)
@@ -97,6 +99,12 @@ func newDevice(c *composer) {
 	changed(c)
 }
 
+func dataExported(c *composer) {
+	c.out.Subject = c.T("A copy of your data was downloaded")
+	c.say(c.F("Somebody downloaded a copy of all data of your account at %s. If it was you, there is nothing to do.", c.product))
+	changed(c)
+}
+
 func changeUndone(c *composer) {
 	c.out.Subject = c.T("A change of your account was undone")
 	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended. The change and all later ones were undone.", c.product))
@@ -109,7 +117,20 @@ func changeUndone(c *composer) {
 func accountDeleted(c *composer) {
 	c.out.Subject = c.T("Your account was deleted")
 	c.say(c.F("Your account at %s was deleted for good, with its mailbox and everything it had received. This cannot be undone.", c.product))
+	c.fact(c.T("Deleted mailbox"), c.data.line("mailbox"))
+	c.fact(c.T("Deleted transfers that you received"), c.counted("received"))
+	c.fact(c.T("Transfers that you sent; they stay with their recipients until they expire"), c.counted("sent"))
+	c.fact(c.T("Ended membership"), c.data.line("organization"))
 	circumstances(c)
+}
+
+// counted returns a number of the data, with a plus sign where the count stopped.
+func (c *composer) counted(key string) string {
+	n := c.data.number(key)
+	if most := c.data.number("mostCounted"); most > 0 && n >= most {
+		return strconv.FormatInt(n, 10) + "+"
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 func memberRemoved(c *composer) {

@@ -33,10 +33,14 @@ const (
 	// NewDevice tells of a sign-in from a device that was not used before: device (its browser and system).
 	NewDevice = "new-device"
 
+	// DataExported tells that somebody downloaded all data of the account. It has what the mails about changes have.
+	DataExported = "data-exported"
+
 	// ChangeUndone tells that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
 	// password no longer works).
 	ChangeUndone = "change-undone"
-	// AccountDeleted tells that the account was deleted: at, [clientAddress].
+	// AccountDeleted tells that the account was deleted, and what with it: at, [clientAddress], [mailbox] (its link), received and
+	// sent (transfers), mostCounted (where their count stops), [organization].
 	AccountDeleted = "account-deleted"
 	// MemberRemoved tells a person of the removal from an organization: [organization], at.
 	MemberRemoved = "member-removed"

@@ -103,6 +103,22 @@ func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	}
 }
 
+// WatchContext returns a context that is cancelled when Watch's channel is closed. The caller must call cancel.
+func (r *Revocations) WatchContext(ctx context.Context, c Caller) (context.Context, context.CancelFunc) {
+	ended, forget := r.Watch(c)
+	ctx, cancel := context.WithCancel(ctx)
+	if ended != nil {
+		go func() {
+			select {
+			case <-ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, func() { cancel(); forget() }
+}
+
 // Run checks watched sessions in the database while the listener is not confirmed, and removes expired entries from memory.
 // It returns nil when ctx ends. While the database does not answer, streams continue, because revocations cannot be stored
 // either.

@@ -1,6 +1,7 @@
 // Journeys of members and administrators that walk across several pages.
 
-import { access, api, consign, equal, idToken, page, pictures, person, settle, signedIn, test, visitor } from "./kit.mjs";
+import { execFileSync } from "node:child_process";
+import { access, api, base, consign, equal, idToken, mail, page, pictures, person, settle, signedIn, test, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
 async function office(name) {
@@ -33,6 +34,24 @@ export async function journeyTests() {
     await p.screenshot({ path: `${pictures}/journey-closed-mailbox.png` });
     const q = await page(await signedIn(member), "/mailbox");
     await q.getByText("The service is switched off for your organization. Ask your administrator.").waitFor();
+  });
+
+  await test("journey: leaving with a copy of one's data", async () => {
+    const { boss, member } = await office("leaving");
+    const p = await page(await signedIn(member, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/account");
+    const [copy] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Ihre Daten herunterladen" }).click()]);
+    equal(copy.suggestedFilename(), "export.zip", "name of the copy");
+    const listed = execFileSync("python3", ["-c", "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))", await copy.path()], { encoding: "utf8" });
+    equal(JSON.parse(listed), member.email, "address in the copy");
+    await mail(member.email, "/undo/");
+    await p.screenshot({ path: `${pictures}/journey-leaving.png`, fullPage: true });
+    await p.getByRole("button", { name: "Konto löschen" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Konto löschen" }).click();
+    await p.waitForURL(`${base}/`);
+    const { plain } = await mail(member.email, "/m/leavingmember");
+    if (!plain.includes("leaving Ltd")) throw new Error(`the mail does not name the organization: ${plain}`);
+    const q = await page(await signedIn(boss), "/organization#members");
+    await q.getByText("1 member", { exact: true }).waitFor();
   });
 
   await test("journey: an administrator's hostname, security, limits and groups", async () => {

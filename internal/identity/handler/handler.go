@@ -4,6 +4,7 @@ package handler
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,12 +23,14 @@ import (
 
 // Options holds what New needs. All fields are required.
 type Options struct {
-	Service     *service.Service
-	Keys        *token.KeyRing
-	Verify      func(ctx context.Context, raw string) (token.Caller, error) // the method of token.Verifier
-	Buckets     *httpapi.Buckets
-	Hosts       *hosts.Directory
-	Events      httpapi.HandlerFunc // GET /events
+	Service *service.Service
+	Keys    *token.KeyRing
+	Verify  func(ctx context.Context, raw string) (token.Caller, error) // the method of token.Verifier
+	Buckets *httpapi.Buckets
+	Hosts   *hosts.Directory
+	Events  httpapi.HandlerFunc // GET /events
+	// Export writes the zip of GET /profile/export.
+	Export      func(ctx context.Context, w io.Writer, r service.PersonRecord) error
 	Catalog     *i18n.Catalog
 	PublicURL   *url.URL
 	BasePath    string // of the identity API, for Location and Link headers
@@ -47,6 +50,7 @@ type Handler struct {
 	buckets     *httpapi.Buckets
 	hosts       *hosts.Directory
 	events      httpapi.HandlerFunc
+	exports     exports
 	catalog     *i18n.Catalog
 	secure      bool   // cookies are Secure
 	cookie      string // name of the session cookie
@@ -62,7 +66,7 @@ type Handler struct {
 func New(o Options) *Handler {
 	secure := httpapi.SecureCookies(o.PublicURL)
 	return &Handler{
-		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
+		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events, exports: exports{write: o.Export},
 		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 		devices: devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
@@ -82,6 +86,7 @@ func New(o Options) *Handler {
 //   - verification-mail: verification mails to one address, of all who ask for them: signups, added addresses, repeated requests.
 //   - inbox: mails of one person to one address by added address or invitation.
 //   - kept-session: sessions made from another session, because each session has its own general bucket.
+//   - export: copies of all data of one person.
 //   - credential: guesses at the caller's own authenticators.
 var (
 	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
@@ -100,6 +105,7 @@ var (
 	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	exportBucket       = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 )
@@ -148,6 +154,8 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.getProfile},
 		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
+		{Method: "GET", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.getExport, Download: true, Once: true},
+		{Method: "POST", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.createExport},
 		{Method: "GET", Pattern: avatar, Auth: readable, Produces: []string{typeJPEG}, Handler: h.getProfileAvatar},
 		{Method: "PUT", Pattern: avatar, Auth: access, Body: picture, Produces: []string{typeJPEG}, Handler: h.putProfileAvatar},
 		{Method: "DELETE", Pattern: avatar, Auth: access, Handler: h.deleteProfileAvatar},

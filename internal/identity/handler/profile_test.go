@@ -89,6 +89,24 @@ func TestDeleteProfile(t *testing.T) {
 	s.SignUpUnconfirmed("bob@example.com").Delete(s.Identity + "/profile").Want(http.StatusNoContent)
 }
 
+// TestDeletionMail: the mail about a deleted account says what was deleted, and what stays with others.
+func TestDeletionMail(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ben.Put(w.s.Transfer+"/mailbox", map[string]any{"vanityLink": "ben-files"}).Want(http.StatusCreated)
+	for range 2 {
+		send(t, w.s, w.ben, "ann@example.com", "Plans")
+	}
+	send(t, w.s, w.ann, "ben@example.com", "Answer")
+	w.ben.Delete(w.s.Identity + "/profile").Want(http.StatusNoContent)
+	m := w.s.Mail.Wait(t, "ben@example.com", "Your account was deleted", 1)
+	for _, fact := range []string{"/m/ben-files", "that you received: 1", "until they expire: 2", "Bolt"} {
+		if !strings.Contains(m.Text, fact) {
+			t.Errorf("the mail lacks %q: %s", fact, m.Text)
+		}
+	}
+}
+
 func TestDeleteProfileOfAdmin(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

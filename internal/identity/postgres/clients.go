@@ -33,3 +33,9 @@ func (s *Store) RememberClient(ctx context.Context, c KnownClient) (known bool, 
 		SELECT EXISTS (SELECT FROM identity.known_clients WHERE person = $1 AND client_hash = $2 AND device_epoch = $3 AND seen_at > $5)`,
 		c.Person, c.Hash, c.DeviceEpoch, c.Now, c.Since, identity.MaxKnownClients-1)
 }
+
+// KnownClients returns the last logins of a person's clients without cookies, latest first.
+func (s *Store) KnownClients(ctx context.Context, p id.Person) ([]time.Time, error) {
+	return database.Scalars[time.Time](ctx, s.q, "list clients",
+		`SELECT seen_at FROM identity.known_clients WHERE person = $1 ORDER BY seen_at DESC, client_hash`, p)
+}

@@ -175,7 +175,7 @@ func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string,
 			continue
 		}
 		if h.Only {
-			if err := s.erase(ctx, tx, h.Person, token.Caller{}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+			if _, err := s.erase(ctx, tx, h.Person, token.Caller{}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
 				return err
 			}
 			continue
@@ -187,22 +187,32 @@ func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string,
 	return nil
 }
 
+// belongings are what a deleted person had in other domains.
+type belongings struct {
+	mailbox        string // the last segment of its link; empty: none
+	received, sent int    // transfers, at most mostCounted of each
+}
+
+// mostCounted is where the count of a deleted person's transfers stops, so that a large inbox does not prolong the
+// transaction.
+const mostCounted = 10_000
+
 // erase deletes a person's data in this domain, revokes its tokens, and calls the hooks.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) error {
+func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) (lost belongings, err error) {
 	epoch, err := tx.ErasePerson(ctx, p, s.now())
 	if err != nil {
-		return err
+		return lost, err
 	}
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
-		return err
+		return lost, err
 	}
 	if s.hooks != nil {
-		if err := s.hooks.PersonDeleted(ctx, tx.Tx(), p); err != nil {
-			return err
+		if lost.mailbox, lost.received, lost.sent, err = s.hooks.PersonDeleted(ctx, tx.Tx(), p, mostCounted); err != nil {
+			return lost, err
 		}
 	}
-	return s.record(ctx, tx, audit.Entry{
+	return lost, s.record(ctx, tx, audit.Entry{
 		Actor: by.Person, Action: "person.delete", Object: p.String(), Target: p, Client: by.Client, Details: map[string]string{"reason": reason},
 	})
 }

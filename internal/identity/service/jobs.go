@@ -72,7 +72,8 @@ func (s *Service) removeOverdue(ctx context.Context, o postgres.Overdue) error {
 			return err
 		}
 		if o.Only {
-			return s.erase(ctx, tx, o.Person, token.Caller{}, "address never verified")
+			_, err := s.erase(ctx, tx, o.Person, token.Caller{}, "address never verified")
+			return err
 		}
 		return tx.DeleteAddress(ctx, o.Person, o.Address)
 	})

@@ -49,9 +49,9 @@ type kit struct {
 }
 
 // PersonDeleted, OrganizationDeleted and MembershipChanged implement service.IdentityHooks.
-func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person) error {
+func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person, int) (mailbox string, received, sent int, err error) {
 	k.deleted.Add(1)
-	return nil
+	return "", 0, 0, nil
 }
 func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
 func (k *kit) MembershipChanged(context.Context, database.Tx, ...id.Person) error      { return nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -167,7 +168,8 @@ type PersonRecord struct {
 	identity.Person
 	Authenticators []identity.Authenticator // only verified ones
 	Sessions       []identity.Session
-	Avatar         []byte // the largest JPEG; nil: none
+	KnownClients   []time.Time // last logins of clients without cookies
+	Avatar         []byte      // the largest JPEG; nil: none
 }
 
 // ExportPerson returns a person's data, without PersonAudit.
@@ -180,6 +182,9 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 		return r, err
 	}
 	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now(), s.idleSince()); err != nil {
+		return r, err
+	}
+	if r.KnownClients, err = s.store.KnownClients(ctx, r.UID); err != nil {
 		return r, err
 	}
 	a, err := s.avatar(ctx, postgres.AvatarOwner{Person: r.UID}, 0)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -77,6 +78,37 @@ func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof 
 	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish", use))
 }
 
+// ExportProfile returns the caller's data for an export, mails the caller and records the export.
+// Errors: identity.ErrPersonNotFound, and those of stepUp.
+func (s *Service) ExportProfile(ctx context.Context, caller token.Caller, proof Proof) (r PersonRecord, err error) {
+	use, err := s.stepUp(ctx, caller, proof)
+	if err != nil {
+		return r, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := use(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.DataExported}); err != nil {
+			return err
+		}
+		return s.recordOwn(ctx, tx, caller, "person.export", caller.Person.String(), nil)
+	})
+	if err != nil {
+		return r, describe("export profile", err)
+	}
+	return s.ExportPerson(ctx, caller.Person.String())
+}
+
+// Watch returns a context that is cancelled within a second after the caller's session has ended (contract 2.8). The caller
+// calls cancel.
+func (s *Service) Watch(ctx context.Context, caller token.Caller) (context.Context, context.CancelFunc) {
+	return s.revocations.WatchContext(ctx, caller)
+}
+
 // errMembershipChanged says that a person's organization changed before it was locked.
 var errMembershipChanged = errors.New("the person's membership has changed since it was read")
 
@@ -95,20 +127,38 @@ func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller
 					return err
 				}
 			}
-			to, err := tx.Addressee(ctx, p)
-			if err != nil {
-				return err
-			}
-			if err := s.inform(ctx, tx, to, p, by.Client, notice{template: mail.AccountDeleted}); err != nil {
-				return err
-			}
-			return s.erase(ctx, tx, p, by, reason)
+			return s.eraseAndInform(ctx, tx, p, by, reason)
 		})
 		if !errors.Is(err, errMembershipChanged) {
 			return err
 		}
 	}
 	return fault.ErrConflict.WithMessage(fault.MessageNotStored).Because(errMembershipChanged)
+}
+
+// eraseAndInform deletes a locked person and mails it what was deleted.
+// Errors: identity.ErrPersonNotFound.
+func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) error {
+	to, err := tx.Addressee(ctx, p) // erase deletes the addresses and the membership
+	if err != nil {
+		return err
+	}
+	before, err := tx.Profile(ctx, p)
+	if err != nil {
+		return err
+	}
+	lost, err := s.erase(ctx, tx, p, by, reason)
+	if err != nil {
+		return err
+	}
+	data := map[string]any{"received": lost.received, "sent": lost.sent, "mostCounted": mostCounted}
+	if lost.mailbox != "" {
+		data["mailbox"] = s.link(to.Host, "/m/"+lost.mailbox)
+	}
+	if before.Organization != nil {
+		data["organization"] = cmp.Or(before.Organization.Name, before.Organization.Hostname, before.Organization.UID.String())
+	}
+	return s.inform(ctx, tx, to, p, by.Client, notice{template: mail.AccountDeleted, data: data})
 }
 
 // lockForDeletion locks a person's organization, if any, and then the person. It refuses the last administrator of an

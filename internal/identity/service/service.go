@@ -56,7 +56,9 @@ import (
 // IdentityHooks are called inside the transaction of a change, so that other domains can react to it. The transfer
 // service implements them: it enqueues jobs in the same transaction.
 type IdentityHooks interface {
-	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error
+	// PersonDeleted returns what the person had, for a mail: the last segment of the mailbox's link (empty: none), and the
+	// number of transfers, each counted up to most.
+	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error)
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
 }

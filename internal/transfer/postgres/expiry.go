@@ -90,6 +90,24 @@ func (s *Store) Abandoned(ctx context.Context, uids []id.Transfer) ([]id.Transfe
 			AND NOT EXISTS (SELECT FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.hidden_at IS NULL)`, uids)
 }
 
+// Belongings is what a person has in this domain.
+type Belongings struct {
+	Mailbox        string // vanity link, else uid; empty: no mailbox
+	Received, Sent int
+}
+
+// Belongings returns what a person has: the mailbox, the received transfers that are not hidden, and the sent ones that have not
+// ended. Each count stops at most.
+func (s *Store) Belongings(ctx context.Context, p id.Person, most int) (Belongings, error) {
+	return database.One[Belongings](ctx, s.q, "count what a person has", nil, `
+		SELECT coalesce((SELECT coalesce(v.link, m.person::text) FROM transfer.mailboxes m LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+				WHERE m.person = $1), '') AS mailbox,
+			(SELECT count(*) FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries
+				WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2) d) AS received,
+			(SELECT count(*) FROM (SELECT FROM transfer.transfers
+				WHERE sender = $1 AND sender_managed AND state IN ('delivered', 'accessed') LIMIT $2) t) AS sent`, p, most)
+}
+
 // HideDeliveriesOf hides deliveries to a deleted person, of at most limit transfers and as bounded allows. It locks the transfers first,
 // by uid, and returns them, including those that were deleted while it waited for the locks.
 func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {

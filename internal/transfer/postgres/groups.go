@@ -43,6 +43,15 @@ func (s *Store) Groups(ctx context.Context, o id.Organization) ([]transfer.Mailb
 		LEFT JOIN transfer.vanity_links v ON v.mailbox_group = g.uid WHERE g.organization = $1 ORDER BY g.name, g.uid`, o)
 }
 
+// GroupsOf returns the groups that list a person's mailbox, by name, without their mailboxes.
+func (s *Store) GroupsOf(ctx context.Context, p id.Person) ([]transfer.MailboxGroup, error) {
+	return database.All[transfer.MailboxGroup](ctx, s.q, "list mailbox groups", `
+		SELECT `+groupColumns+` FROM transfer.mailbox_group_members x
+		JOIN transfer.mailbox_groups g ON g.uid = x.mailbox_group
+		JOIN directory.persons p ON p.person = x.mailbox AND p.organization = g.organization
+		LEFT JOIN transfer.vanity_links v ON v.mailbox_group = g.uid WHERE x.mailbox = $1 ORDER BY g.name, g.uid`, p)
+}
+
 // GroupMembers returns the mailboxes of several groups by group, in the order they were given; those of people who are
 // no longer in the group's organization are left out.
 func (s *Store) GroupMembers(ctx context.Context, groups []id.Group) (map[id.Group][]transfer.GroupMember, error) {

@@ -193,16 +193,5 @@ func recipientName(d transfer.Delivery) string {
 // Watch returns a context that is cancelled within a second after the session of the download has ended (contract 2.8).
 // The caller calls cancel.
 func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
-	ended, forget := s.revocations.Watch(d.start.caller)
-	ctx, cancel := context.WithCancel(ctx)
-	if ended != nil {
-		go func() {
-			select {
-			case <-ended:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-	}
-	return ctx, func() { cancel(); forget() }
+	return s.revocations.WatchContext(ctx, d.start.caller)
 }

@@ -80,9 +80,14 @@ func (s *Service) workMembershipChanged(ctx context.Context, a membershipChanged
 	return s.MoveMailbox(ctx, a.Person)
 }
 
-// PersonDeleted enqueues the deletion of a person's data in this domain. It joins tx.
-func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person) error {
-	return s.enqueue(ctx, tx, personDeletedJob{Person: p})
+// PersonDeleted enqueues the deletion of a person's data in this domain, and returns what there is of it: the last segment of
+// the mailbox's link, and how many transfers, each counted up to most. It joins tx.
+func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error) {
+	held, err := s.store.Within(tx).Belongings(ctx, p, most)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	return held.Mailbox, held.Received, held.Sent, s.enqueue(ctx, tx, personDeletedJob{Person: p})
 }
 
 // OrganizationDeleted enqueues the deletion of an organization's groups and settings. It joins tx.

@@ -9,7 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// The methods of this file serve `consign mailbox …` and `consign export`.
+// The methods of this file serve `consign mailbox …`, `consign person export` and GET /profile/export.
 
 // SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
 // rules are those for the owner.
@@ -30,6 +30,11 @@ func (s *Service) SetMailbox(ctx context.Context, m transfer.Mailbox) (_ transfe
 // Errors: transfer.ErrNotFound.
 func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
 	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anyHost())
+}
+
+// PersonGroups returns the groups that list a person's mailbox, by name.
+func (s *Service) PersonGroups(ctx context.Context, p id.Person) ([]transfer.MailboxGroup, error) {
+	return s.store.GroupsOf(ctx, p)
 }
 
 // MailboxPage returns the URL of the page where strangers upload to the mailbox.

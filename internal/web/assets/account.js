@@ -6,6 +6,7 @@ import {
 import { F, T, when } from "./i18n.js";
 import { call, claims, forget, idToken, identity, own } from "./api.js";
 import { members } from "./errors.js";
+import { saveBody } from "./downloads.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
@@ -26,6 +27,7 @@ showOwn(() => {
       <${Sessions} />
       <${Invitations} shared=${true} />
       <${Membership} profile=${profile} onChange=${reload} />
+      <${Copy} />
       <${Leave} />
     </div>`;
 });
@@ -124,6 +126,21 @@ function browser(agent) {
   const system = /Windows|Android|iPhone|iPad|Mac OS X|Linux/.exec(agent)?.[0] ?? "";
   const known = [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, { "Mac OS X": "macOS" }[system] ?? system].filter(Boolean);
   return known.join(", ") || agent.slice(0, 40) || T("Unknown device");
+}
+
+function Copy() {
+  const { stepUp, dialog } = useStepUp();
+  const load = useAction(async () => {
+    const { response } = await stepUp("POST", `${identity}/profile/export`, {}, "application/zip");
+    await saveBody(response, "export.zip");
+  });
+  return html`<section class="card stack"><h2>${T("Your data")}</h2>
+    <p class="dim">
+      ${T("A copy of everything that is stored about you: profile, addresses, sessions, memberships, mailbox, transfers and a record of what was done. Files are not part of it.")}</p>
+    <${Problem} error=${load.error} />
+    <div><${Button} icon="download" busy=${load.busy} onClick=${() => load.run()}>${T("Download your data")}<//></div>
+    ${dialog}
+  </section>`;
 }
 
 function Leave() {

@@ -1,4 +1,4 @@
-// Downloads by navigation, so that the browser writes files of any size straight to disk. A one-time key authorizes each.
+// Downloads. Those of files are by navigation, so that the browser writes any size straight to disk. A one-time key authorizes each.
 
 import { call, own, transfer } from "./api.js";
 
@@ -24,4 +24,11 @@ export async function downloadPublic(key, token, objectUid) {
   const at = `${transfer}/public/transfers/${encodeURIComponent(key)}`;
   const { body } = await call("POST", `${at}/otk`, { token, json: objectUid ? { objectUid } : {} });
   open(`${at}/${objectUid ? `objects/${objectUid}/content` : "archive"}?otk=${encodeURIComponent(body.key)}`);
+}
+
+/** Saves the body of an answer as a file. @param {Response} response @param {string} name */
+export async function saveBody(response, name) {
+  const url = URL.createObjectURL(await response.blob());
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

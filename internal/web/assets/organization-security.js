@@ -3,6 +3,7 @@
 import { Button, Field, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { T, when } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
+import { saveBody } from "./downloads.js";
 import { useStepUp } from "./stepup.js";
 
 /** Shows the rule of the second factor and the audit. @param {{at: string}} props URL of the organization */
@@ -54,9 +55,7 @@ function Audit({ at }) {
   });
   const table = useAction(async () => {
     const { response } = await own("GET", `${at}/audit?format=csv${action ? `&action=${action}` : ""}`, { accept: "text/csv" });
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await response.blob()), download: "audit.csv" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    await saveBody(response, "audit.csv");
   });
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")]];

@@ -3,6 +3,7 @@
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
 import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { now, own, transfer } from "./api.js";
+import { saveBody } from "./downloads.js";
 import { members } from "./errors.js";
 
 /** Edits the settings of transfers. */
@@ -99,9 +100,7 @@ export function Documents({ at }) {
   const get = useAction(async () => {
     const { response } = await own("GET", `${at}/documents?type=dataProcessing&domain=skp`, { accept: "application/pdf" });
     const name = /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "data-processing.pdf";
-    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await response.blob()), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    await saveBody(response, name);
   });
   const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;

@@ -15,19 +15,19 @@ const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICA
  */
 export function useStepUp() {
   const [asked, ask] = useState(/** @type {any} */ (null));
-  const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}) => {
+  const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}, accept = "application/json") => {
     try {
-      return await own(method, url, Object.keys(json).length > 0 ? { json } : {});
+      return await own(method, url, Object.keys(json).length > 0 ? { json, accept } : { accept });
     } catch (error) {
       if (!needsKey(error) && !needsFactor(error)) throw error;
-      return new Promise((resolve, reject) => ask({ method, url, json, refused: error, resolve, reject }));
+      return new Promise((resolve, reject) => ask({ method, url, json, accept, refused: error, resolve, reject }));
     }
   };
   return { stepUp, dialog: asked && html`<${StepUpDialog} ...${asked} onClose=${() => ask(null)} />` };
 }
 
 /** Asks for the password, the second factor or both, until the request succeeds. */
-function StepUpDialog({ method, url, json, refused, resolve, reject, onClose }) {
+function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onClose }) {
   const dialog = useRef(/** @type {any} */ (null));
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
@@ -39,7 +39,7 @@ function StepUpDialog({ method, url, json, refused, resolve, reject, onClose }) 
       ...(typed ? { authFactor: { type: /^\d{6}$/.test(typed) ? "totp" : "recovery", key: typed } } : {}),
     };
     try {
-      resolve(await own(method, url, { json: { ...json, ...proof } }));
+      resolve(await own(method, url, { json: { ...json, ...proof }, accept }));
     } catch (error) {
       if (needsKey(error)) setKey(true);
       if (needsFactor(error)) setFactor(true);

@@ -1,16 +1,17 @@
-package main
+package app
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"time"
 
-	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
@@ -31,7 +32,9 @@ type exported struct {
 	Avatar         []byte                  `json:"avatar,omitempty"` // JPEG in base64
 	Authenticators []exportedAuthenticator `json:"authenticators"`
 	Sessions       []exportedSession       `json:"sessions"`
+	KnownClients   []exportedClient        `json:"knownClients"` // programs without cookies that have logged in
 	Mailbox        *exportedMailbox        `json:"mailbox"`
+	Groups         []exportedGroup         `json:"groups"` // mailbox groups that list the mailbox
 }
 
 type exportedEmail struct {
@@ -61,6 +64,16 @@ type exportedSession struct {
 	IP        string    `json:"ip"`
 }
 
+// exportedClient has no name: only a MAC of the program and its network is stored.
+type exportedClient struct {
+	LastLoginAt time.Time `json:"lastLoginAt"`
+}
+
+type exportedGroup struct {
+	UID  string `json:"uid"`
+	Name string `json:"name"`
+}
+
 type exportedMailbox struct {
 	Name           string          `json:"name,omitempty"`
 	Email          string          `json:"email,omitempty"`
@@ -72,10 +85,14 @@ type exportedMailbox struct {
 	FieldsSchema   json.RawMessage `json:"fieldsSchema,omitempty"`
 	UISchema       json.RawMessage `json:"uiSchema,omitempty"`
 	MIMETypeFilter []string        `json:"mimeTypeFilter,omitempty"`
+	MaxFiles       int32           `json:"maxFiles,omitempty"`
+	MaxFileSizeMB  int64           `json:"maxFileSizeMb,omitempty"`
+	VerifySender   bool            `json:"verifySender"`
 }
 
 type exportedTransfer struct {
 	UID         string           `json:"uid"`
+	Sent        bool             `json:"sent"` // by the person; else received
 	Type        string           `json:"type"`
 	State       string           `json:"state"`
 	Locked      bool             `json:"locked"` // protected: its contents are not shown to the person either
@@ -104,12 +121,41 @@ type exportedAction struct {
 	Details map[string]string `json:"details,omitempty"`
 }
 
-// exportPerson prints all stored data of a person except file contents, which are downloaded through the API.
-func exportPerson(ctx context.Context, env environment, a *app.App, reference string) error {
+// ExportPerson writes all stored data of a person as JSON, except file contents, which are downloaded through the API.
+// Errors: identity.ErrPersonNotFound.
+func (a *App) ExportPerson(ctx context.Context, w io.Writer, reference string) error {
 	record, err := a.Identity.ExportPerson(ctx, reference)
 	if err != nil {
 		return err
 	}
+	return a.writeExport(ctx, w, record)
+}
+
+// exportZip writes the same as a zip: export.json, and the avatar as a file of its own. It streams: an error leaves the zip
+// without its end.
+func (a *App) exportZip(ctx context.Context, w io.Writer, record identityservice.PersonRecord) error {
+	archive := zip.NewWriter(w)
+	if record.Avatar != nil {
+		file, err := archive.CreateHeader(&zip.FileHeader{Name: "avatar.jpg", Method: zip.Store, Modified: a.now()})
+		if err != nil {
+			return err
+		}
+		if _, err := file.Write(record.Avatar); err != nil {
+			return err
+		}
+		record.Avatar = nil
+	}
+	file, err := archive.CreateHeader(&zip.FileHeader{Name: "export.json", Method: zip.Deflate, Modified: a.now()})
+	if err != nil {
+		return err
+	}
+	if err := a.writeExport(ctx, file, record); err != nil {
+		return err
+	}
+	return archive.Close()
+}
+
+func (a *App) writeExport(ctx context.Context, to io.Writer, record identityservice.PersonRecord) error {
 	out := exportedFrom(record)
 	mailbox, err := a.Transfer.PersonMailbox(ctx, record.UID)
 	switch {
@@ -117,16 +163,25 @@ func exportPerson(ctx context.Context, env environment, a *app.App, reference st
 		out.Mailbox = &exportedMailbox{
 			Name: mailbox.Name, Email: mailbox.Email, VanityLink: mailbox.VanityLink, Slogan: mailbox.Slogan, Absent: mailbox.Absent,
 			AbsenceMessage: mailbox.AbsenceMessage, Secure: mailbox.Secure, FieldsSchema: mailbox.FieldsSchema, UISchema: mailbox.UISchema,
-			MIMETypeFilter: mailbox.MIMETypeFilter,
+			MIMETypeFilter: mailbox.MIMETypeFilter, MaxFiles: mailbox.MaxFiles, MaxFileSizeMB: mailbox.MaxFileSizeMB, VerifySender: mailbox.VerifySender,
 		}
 	case !errors.Is(err, transfer.ErrNotFound):
 		return err
 	}
-	w := bufio.NewWriter(env.stdout)
+	groups, err := a.Transfer.PersonGroups(ctx, record.UID)
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		out.Groups = append(out.Groups, exportedGroup{UID: g.UID.String(), Name: g.Name})
+	}
+	w := bufio.NewWriter(to)
 	if err := writeMembers(w, out); err != nil {
 		return err
 	}
-	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), exportedTransferFrom); err != nil {
+	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), func(t transferservice.SeenTransfer) exportedTransfer {
+		return exportedTransferFrom(record.UID, t)
+	}); err != nil {
 		return err
 	}
 	action := func(e audit.Record) exportedAction { return exportedActionFrom(record.UID, e) }
@@ -180,6 +235,7 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	out := exported{
 		UID: r.UID.String(), Name: r.Name, Locale: r.Locale, TimeZone: r.TimeZone, CreatedAt: r.CreatedAt, LastLoginAt: r.LastLoginAt,
 		Emails: make([]exportedEmail, len(r.Emails)), Avatar: r.Avatar, Authenticators: []exportedAuthenticator{}, Sessions: []exportedSession{},
+		KnownClients: []exportedClient{}, Groups: []exportedGroup{},
 	}
 	for i, e := range r.Emails {
 		out.Emails[i] = exportedEmail(e)
@@ -193,6 +249,9 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	for _, s := range r.Sessions {
 		out.Sessions = append(out.Sessions, exportedSession{IssuedAt: s.IssuedAt, ExpiresAt: s.ExpiresAt, UserAgent: s.UserAgent, IP: s.IP})
 	}
+	for _, at := range r.KnownClients {
+		out.KnownClients = append(out.KnownClients, exportedClient{LastLoginAt: at})
+	}
 	return out
 }
 
@@ -205,9 +264,10 @@ func exportedActionFrom(p id.Person, e audit.Record) exportedAction {
 	return action
 }
 
-func exportedTransferFrom(t transferservice.SeenTransfer) exportedTransfer {
+// exportedTransferFrom returns a transfer as person p sees it.
+func exportedTransferFrom(p id.Person, t transferservice.SeenTransfer) exportedTransfer {
 	out := exportedTransfer{
-		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
+		UID: t.UID.String(), Sent: t.Sender.Person == p, Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
 		SenderName: t.Sender.Name, SenderEmail: t.Sender.Email, Recipients: []string{}, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 		Objects: make([]exportedObject, len(t.Objects)),
 	}

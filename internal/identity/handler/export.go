@@ -1,0 +1,71 @@
+package handler
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity/service"
+)
+
+const typeZIP = "application/zip"
+
+// exports writes the data of persons, one export of a person at a time on this replica.
+type exports struct {
+	write  func(ctx context.Context, w io.Writer, r service.PersonRecord) error
+	active sync.Map // id.Person of exports in progress
+}
+
+// errExporting is the refusal of a parallel export.
+var errExporting = fault.ErrOverloaded.With("an export of your data is in progress; wait until it has ended").WithRetryAfter(10 * time.Second)
+
+// begin reports whether no export of the person is in progress. end must be called after it.
+func (e *exports) begin(p id.Person) (end func(), ok bool) {
+	_, busy := e.active.LoadOrStore(p, true)
+	return func() { e.active.Delete(p) }, !busy
+}
+
+// getExport handles GET /profile/export. It has no body for a proof, so it needs a recent login.
+func (h *Handler) getExport(w http.ResponseWriter, r *http.Request) error {
+	return h.export(w, r, service.Proof{})
+}
+
+// createExport handles POST /profile/export.
+func (h *Handler) createExport(w http.ResponseWriter, r *http.Request) error {
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	return h.export(w, r, proof)
+}
+
+// export answers with the caller's data as a zip. It streams: an error after the first bytes cuts the connection.
+func (h *Handler) export(w http.ResponseWriter, r *http.Request, proof service.Proof) error {
+	by := caller(r)
+	end, ok := h.exports.begin(by.Person)
+	if !ok {
+		return errExporting
+	}
+	defer end()
+	var record service.PersonRecord
+	err := h.buckets.TakeFor(w, r.Context(), exportBucket, by.Person.String(), httpapi.Identity, func() (counts bool, err error) {
+		record, err = h.service.ExportProfile(r.Context(), by, proof)
+		return err == nil, err // a refused proof must not use up the person's exports
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := h.service.Watch(r.Context(), by)
+	defer cancel()
+	defer httpapi.CutWhenDone(ctx, w)()
+	header := w.Header()
+	header.Set("Content-Type", typeZIP)
+	header.Set("Content-Disposition", `attachment; filename="export.zip"`)
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	return h.exports.write(ctx, w, record)
+}
