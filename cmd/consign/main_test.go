@@ -10,35 +10,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// output is what a command prints; several goroutines may.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-// String is what was printed so far.
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // consign runs a command line and gives what it printed.
 func consign(ctx context.Context, environ []string, args ...string) (stdout, stderr string, err error) {
-	var out, diagnostics output
+	var out, diagnostics output.Buffer
 	err = run(ctx, args, environ, &out, &diagnostics)
 	return out.String(), diagnostics.String(), err
 }

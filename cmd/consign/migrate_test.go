@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestServeMigrates: with --migrate the server brings a database that is not its own to its version, and serves.
@@ -17,9 +19,9 @@ func TestServeMigrates(t *testing.T) {
 	environ := append(external(t, pgtest.EmptyURL(t)), "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	var out, log output
+	var out, log output.Buffer
 	go func() { ended <- run(ctx, []string{"serve", "--migrate"}, environ, &out, &log) }()
-	waitFor(t, "ready", func() bool { return get(t, "http://localhost:"+port+"/readyz") == http.StatusOK })
+	poll.Until(t, "ready", func() bool { return get(t, "http://localhost:"+port+"/readyz") == http.StatusOK })
 	stop()
 	if err := <-ended; err != nil {
 		t.Errorf("serve ended with %v\n%s", err, log.String())

@@ -13,10 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestOperateBesideServer starts the server on nothing, as a newcomer does, and runs operators' commands beside it: they join its
@@ -38,7 +39,7 @@ func TestOperateBesideServer(t *testing.T) {
 		t.Errorf("one of them made the data directory: %v", err)
 	}
 
-	var out, log output
+	var out, log output.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, []string{"serve", "--demo"}, environ, &out, &log) }()
@@ -48,8 +49,8 @@ func TestOperateBesideServer(t *testing.T) {
 			t.Errorf("serve ended with %v\n%s", err, log.String())
 		}
 	}()
-	waitFor(t, "ready", func() bool { return get(t, base+"/readyz") == http.StatusOK })
-	waitFor(t, "greeting", func() bool { return strings.Contains(out.String(), "/api/") })
+	poll.Until(t, "ready", func() bool { return get(t, base+"/readyz") == http.StatusOK })
+	poll.Until(t, "greeting", func() bool { return strings.Contains(out.String(), "/api/") })
 	for _, want := range []string{base + "/m/demo", "owner@example.com, password ", filepath.Join(dir, "var", "mail"), "is ready at " + base} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the greeting does not say %q:\n%s", want, out.String())
@@ -69,9 +70,9 @@ func TestOperateBesideServer(t *testing.T) {
 	}
 
 	do("maintenance", "on")
-	waitFor(t, "maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusServiceUnavailable })
+	poll.Until(t, "maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusServiceUnavailable })
 	do("maintenance", "off")
-	waitFor(t, "the end of maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusOK })
+	poll.Until(t, "the end of maintenance", func() bool { return get(t, base+"/transfer/v2/environment") == http.StatusOK })
 
 	kids := regexp.MustCompile(`(?m)^\S+ +session`)
 	before := len(kids.FindAllString(do("keys", "list"), -1))
@@ -87,17 +88,17 @@ func TestOperateBesideServer(t *testing.T) {
 	}
 	do("person", "create", "--unverified", "bob@example.com")
 	mails := regexp.MustCompile(`(?m)^([0-9a-f-]{36}) .*verify-email +bob@example.com +sent`)
-	waitFor(t, "the mail to Bob", func() bool { return mails.MatchString(do("mail", "list")) })
+	poll.Until(t, "the mail to Bob", func() bool { return mails.MatchString(do("mail", "list")) })
 	uid := mails.FindStringSubmatch(do("mail", "list"))[1]
 	if _, _, err := consign(t.Context(), environ, "mail", "retry", uid); err == nil || !strings.Contains(err.Error(), "already sent") {
 		t.Errorf("mail retry of one that was sent: %v", err)
 	}
-	waitFor(t, "the link of Bob's mail in the log", func() bool { return strings.Contains(log.String(), base+"/confirm/") })
+	poll.Until(t, "the link of Bob's mail in the log", func() bool { return strings.Contains(log.String(), base+"/confirm/") })
 
 	// Its Postgres dies: the server starts it again and goes on.
 	killPostgres(t, filepath.Join(dir, "var", "postgres", "data", "postmaster.pid"))
 	answers := map[int]bool{}
-	waitFor(t, "the mailbox again", func() bool {
+	poll.Until(t, "the mailbox again", func() bool {
 		status := get(t, base+"/transfer/v2/public/mailbox/demo")
 		answers[status] = true
 		return status == http.StatusOK && get(t, base+"/readyz") == http.StatusOK
@@ -124,11 +125,11 @@ func TestStopDuringStart(t *testing.T) {
 	dir := passableDir(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	var out, log output
+	var out, log output.Buffer
 	go func() {
 		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + testkit.FreePort(t), "CONSIGN_ADMIN_LISTEN=127.0.0.1:" + testkit.FreePort(t)}, &out, &log)
 	}()
-	waitFor(t, "initdb", func() bool {
+	poll.Until(t, "initdb", func() bool {
 		begun, err := filepath.Glob(filepath.Join(dir, "postgres", "data*"))
 		return err == nil && len(begun) > 0
 	})
@@ -155,12 +156,12 @@ func TestHangUp(t *testing.T) {
 	dir, port := passableDir(t), testkit.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
 	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
-	var log output
+	var log output.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "ready", func() bool { return get(t, "http://localhost:"+port+"/readyz") == http.StatusOK })
+	poll.Until(t, "ready", func() bool { return get(t, "http://localhost:"+port+"/readyz") == http.StatusOK })
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -218,15 +219,4 @@ func get(t *testing.T, target string) int {
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode
-}
-
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 30 s: %s", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestOvertakenUploadClosesItsConnection: an upload that a newer request cuts off is answered with 409 and Connection: close, and the
@@ -46,7 +47,7 @@ func TestOvertakenUploadClosesItsConnection(t *testing.T) {
 	}()
 	// A request that came before the older one had the lease is cut off itself, with 409. The next one overtakes the older one.
 	var got *http.Response
-	eventually(t, "the older upload is cut off", func() bool {
+	poll.Until(t, "the older upload is cut off", func() bool {
 		if put := sam.Put(content, []byte(data)); put.Status != http.StatusConflict {
 			put.Want(http.StatusOK)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -37,7 +38,7 @@ func TestStorageFloor(t *testing.T) {
 		done <- result{r, err}
 	}()
 	body.give(data[:1<<20])
-	eventually(t, "the upload is under way", func() bool { return scrape(t, s)["consign_http_request_bytes_total"] >= 1<<20 })
+	poll.Until(t, "the upload is under way", func() bool { return scrape(t, s)["consign_http_request_bytes_total"] >= 1<<20 })
 	free.Store(2*gib - 1)
 	body.give(data[1<<20:])
 	body.end()
@@ -52,7 +53,7 @@ func TestStorageFloor(t *testing.T) {
 	}
 	late, third := reserve(s.Stranger(), "dr-ann", 10)
 	checkUnavailable(t, "another upload", late.Put(third+"/objects/a/content", []byte("0123456789")))
-	eventually(t, "/readyz is degraded", func() bool {
+	poll.Until(t, "/readyz is degraded", func() bool {
 		status, text := fetch(t, s.Admin+"/readyz")
 		return status == http.StatusOK && strings.HasPrefix(text, "degraded: ") && strings.Contains(text, "CONSIGN_STORAGE_FLOOR")
 	})

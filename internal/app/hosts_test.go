@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -181,7 +182,7 @@ func TestWithoutFreeOrganization(t *testing.T) {
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `DELETE FROM identity.hosts WHERE host = 'localhost'; SELECT pg_notify('directory', '')`); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the host is nobody's", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusNotFound })
+	poll.Until(t, "the host is nobody's", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusNotFound })
 	got := s.Stranger().Get(s.Identity + "/auth/keys").WantError(identity.ErrNoHost)
 	checkError(t, "GET keys", got)
 	s.Stranger().With("Host", "acme.test").Get(s.Identity + "/auth/keys").Want(http.StatusOK)

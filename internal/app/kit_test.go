@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
@@ -118,16 +117,4 @@ func number(h http.Header, name string) int {
 		return -1
 	}
 	return n
-}
-
-// eventually polls for up to ten seconds until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 type logLine struct {
@@ -85,7 +86,7 @@ func TestAccessLines(t *testing.T) {
 		t.Fatalf("%d requests have %d identifiers", len(requests), len(ids))
 	}
 	lines := map[string]int{}
-	eventually(t, "each request has its line", func() bool { // it is written after the answer
+	poll.Until(t, "each request has its line", func() bool { // it is written after the answer
 		clear(lines)
 		for _, l := range logLines(t, s) {
 			if r, ours := ids[l.RequestID]; ours {
@@ -126,7 +127,7 @@ func TestLogLinesCannotBeForged(t *testing.T) {
 	} {
 		ids[r.Header.Get("X-Request-Id")] = true
 	}
-	eventually(t, "each request has its line", func() bool {
+	poll.Until(t, "each request has its line", func() bool {
 		found := 0
 		for _, l := range logLines(t, s) {
 			if l.Msg == "forged" {
@@ -157,10 +158,10 @@ func TestRequestOfMails(t *testing.T) {
 	signup := func(email string) string {
 		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": email, "password": testkit.Password, "name": "Ann"}).Want(http.StatusOK).Header.Get("X-Request-Id")
 	}
-	eventually(t, "the mail of a signup is sent", logged(signup("bob@example.com"), "mail sent"))
+	poll.Until(t, "the mail of a signup is sent", logged(signup("bob@example.com"), "mail sent"))
 	s.SignUp("ann@example.com")
 	reset := s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
-	eventually(t, "the mail of a reset is sent", logged(reset.Header.Get("X-Request-Id"), "mail sent"))
+	poll.Until(t, "the mail of a reset is sent", logged(reset.Header.Get("X-Request-Id"), "mail sent"))
 	s.Mail.Refuse(func(string) *smtp.SMTPError { return &smtp.SMTPError{Code: 450, Message: "later"} })
-	eventually(t, "a mail is not sent", logged(signup("carl@example.com"), "mail was not sent"))
+	poll.Until(t, "a mail is not sent", logged(signup("carl@example.com"), "mail was not sent"))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestMaintenance: once maintenance is set on one replica, every replica answers 503 within a second. Once it is
@@ -19,7 +20,7 @@ func TestMaintenance(t *testing.T) {
 		t.Helper()
 		began := time.Now()
 		for _, s := range []*testkit.Server{first, second} {
-			eventually(t, what, func() bool { return holds(s) })
+			poll.Until(t, what, func() bool { return holds(s) })
 		}
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("%s after %v, want a second at most", what, took)

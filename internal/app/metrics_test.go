@@ -20,6 +20,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
@@ -140,8 +141,8 @@ func TestMetricsOfTransfers(t *testing.T) {
 		uploaded <- err
 	}()
 	body.give(data[:400_000])
-	eventually(t, "an upload is in flight", func() bool { return flight("uploads_in_flight") == 1 })
-	eventually(t, "its bytes are counted", func() bool {
+	poll.Until(t, "an upload is in flight", func() bool { return flight("uploads_in_flight") == 1 })
+	poll.Until(t, "its bytes are counted", func() bool {
 		return flight("http_request_bytes_total")-before["consign_http_request_bytes_total"] >= 400_000
 	})
 	body.give(data[400_000:])
@@ -149,15 +150,15 @@ func TestMetricsOfTransfers(t *testing.T) {
 	if err := <-uploaded; err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "no upload is in flight", func() bool { return flight("uploads_in_flight") == 0 })
+	poll.Until(t, "no upload is in flight", func() bool { return flight("uploads_in_flight") == 0 })
 
 	stream, err := ann.Open(t.Context(), http.MethodGet, s.Identity+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a stream is open", func() bool { return flight("event_streams_open") == 1 })
+	poll.Until(t, "a stream is open", func() bool { return flight("event_streams_open") == 1 })
 	_ = stream.Body.Close()
-	eventually(t, "no stream is open", func() bool { return flight("event_streams_open") == 0 })
+	poll.Until(t, "no stream is open", func() bool { return flight("event_streams_open") == 0 })
 
 	sent := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 	object := ann.Get(s.Transfer + "/transfers/" + sent).Want(http.StatusOK).String("objects.0.uid")
@@ -165,12 +166,12 @@ func TestMetricsOfTransfers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a download is in flight", func() bool { return flight("downloads_in_flight") == 1 })
+	poll.Until(t, "a download is in flight", func() bool { return flight("downloads_in_flight") == 1 })
 	if n, err := io.Copy(io.Discard, download.Body); n != int64(len(data)) || err != nil {
 		t.Fatalf("%d bytes came down: %v", n, err)
 	}
 	_ = download.Body.Close()
-	eventually(t, "no download is in flight", func() bool { return flight("downloads_in_flight") == 0 })
+	poll.Until(t, "no download is in flight", func() bool { return flight("downloads_in_flight") == 0 })
 	if got := flight("http_response_bytes_total") - before["consign_http_response_bytes_total"]; got < float64(len(data)) {
 		t.Errorf("%v bytes were answered, a file of %d was downloaded", got, len(data))
 	}
@@ -190,7 +191,7 @@ func TestMetricsOfMails(t *testing.T) {
 	})
 	refuse = smtp.SMTPError{Code: 450, Message: "later"}
 	s.SignUpUnconfirmed("busy@example.com")
-	eventually(t, "a mail is postponed", func() bool {
+	poll.Until(t, "a mail is postponed", func() bool {
 		got := scrape(t, s)
 		return got[`consign_mail_attempts_total{outcome="postponed"}`] == 1 && got[`consign_mails_waiting`] == 1 &&
 			got[`consign_jobs{queue="mail",state="scheduled"}`] == 1
@@ -213,7 +214,7 @@ func TestMetricsOfMails(t *testing.T) {
 	}
 	refuse = smtp.SMTPError{Code: 550, Message: "no such user"}
 	s.SignUpUnconfirmed("gone@example.com")
-	eventually(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] == 1 })
+	poll.Until(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] == 1 })
 }
 
 // TestMetricsOfRevocations: each replica measures the delay of revocations and the age of its last confirmed
@@ -227,13 +228,13 @@ func TestMetricsOfRevocations(t *testing.T) {
 	before := scrape(t, second)["consign_revocation_lag_seconds_count"]
 	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil)
 	for _, s := range []*testkit.Server{first, second} {
-		eventually(t, "the revocation is measured", func() bool { return scrape(t, s)["consign_revocation_lag_seconds_count"] > before })
+		poll.Until(t, "the revocation is measured", func() bool { return scrape(t, s)["consign_revocation_lag_seconds_count"] > before })
 		if sum := scrape(t, s)["consign_revocation_lag_seconds_sum"]; sum <= 0 || sum > 10 {
 			t.Errorf("lags of %v s", sum)
 		}
 	}
 	hop.Down()
-	eventually(t, "the silence shows", func() bool {
+	poll.Until(t, "the silence shows", func() bool {
 		got := scrape(t, second)
 		return got["consign_listen_confirmed_age_seconds"] > 1 && got["consign_listen_confirmed"] == 0
 	})
@@ -243,7 +244,7 @@ func TestMetricsOfRevocations(t *testing.T) {
 		t.Error("without the database the scrape still has consign_mails_waiting")
 	}
 	hop.Up()
-	eventually(t, "it listens again", func() bool {
+	poll.Until(t, "it listens again", func() bool {
 		got := scrape(t, second)
 		return got["consign_listen_confirmed"] == 1 && got["consign_database_up"] == 1 && got["consign_listen_confirmed_age_seconds"] < 2
 	})

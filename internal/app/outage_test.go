@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
@@ -98,7 +99,7 @@ func outage(t *testing.T, silent bool) {
 	s.Stranger().Get(s.Identity + "/auth/keys").Want(http.StatusOK) // nothing of it is in the database
 
 	hop.Up()
-	eventually(t, "the server is ready again", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
+	poll.Until(t, "the server is ready again", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 	finish(t, sam, reservation, data)
 	if strings.Contains(s.Log(), `"status":500`) {

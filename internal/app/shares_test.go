@@ -4,9 +4,10 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestOneClientLeavesConnections: sixty changes of one reservation wait for its row lock, each with a database
@@ -40,12 +41,7 @@ func TestOneClientLeavesConnections(t *testing.T) {
 			}
 		})
 	}
-	for deadline, waiting := time.Now().Add(10*time.Second), 0; waiting < 12 && time.Now().Before(deadline); {
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&waiting); err != nil {
-			t.Fatal(err)
-		}
-	}
+	poll.Until(t, "twelve changes wait", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) >= 12 })
 	for range 20 {
 		ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 	}

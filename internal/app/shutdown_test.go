@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -67,7 +68,7 @@ func TestStopUnderUploads(t *testing.T) {
 			first.Clock.Advance(time.Hour) // the mailbox's bucket has 20 tokens and drains one a minute
 		}
 	}
-	eventually(t, "all uploads are under way", func() bool { return scrape(t, first)["consign_uploads_in_flight"] == uploadsAtOnce })
+	poll.Until(t, "all uploads are under way", func() bool { return scrape(t, first)["consign_uploads_in_flight"] == uploadsAtOnce })
 
 	var finishing sync.WaitGroup
 	for _, f := range uploads[:uploadsAtOnce/2] {
@@ -127,7 +128,7 @@ func TestShutdownDelay(t *testing.T) {
 		defer close(stopped)
 		s.Stop()
 	}()
-	eventually(t, "the server is not ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusServiceUnavailable })
+	poll.Until(t, "the server is not ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusServiceUnavailable })
 	if took := time.Since(began); took > delay {
 		t.Fatalf("it took %v until the server was not ready", took)
 	}
@@ -147,11 +148,11 @@ func TestMaintenanceSparesUploads(t *testing.T) {
 	s := testkit.New(t)
 	mailboxOwner(s)
 	f := beginUpload(t, s, 1)
-	eventually(t, "the upload is under way", func() bool { return scrape(t, s)["consign_uploads_in_flight"] == 1 })
+	poll.Until(t, "the upload is under way", func() bool { return scrape(t, s)["consign_uploads_in_flight"] == 1 })
 	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "maintenance begins", func() bool { return f.sam.Head(f.content).Status == http.StatusServiceUnavailable })
+	poll.Until(t, "maintenance begins", func() bool { return f.sam.Head(f.content).Status == http.StatusServiceUnavailable })
 	f.finish()
 	if got := <-f.answer; got == nil || got.Status != http.StatusOK {
 		t.Fatalf("the upload ended with %+v", got)
@@ -160,6 +161,6 @@ func TestMaintenanceSparesUploads(t *testing.T) {
 	if err := s.App.SetMaintenance(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "maintenance ends", func() bool { return f.sam.Head(f.content).Status == http.StatusOK })
+	poll.Until(t, "maintenance ends", func() bool { return f.sam.Head(f.content).Status == http.StatusOK })
 	f.sam.Post(f.reservation+"/confirm", nil).Want(http.StatusOK)
 }

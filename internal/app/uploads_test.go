@@ -17,6 +17,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob/powercut"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
@@ -111,7 +112,7 @@ func TestStopDuringUpload(t *testing.T) {
 	body.drained()
 	// Bytes are sent until the server reports a checkpoint.
 	acknowledged, next := 0, 500_000
-	eventually(t, "a part of the upload is held", func() bool {
+	poll.Until(t, "a part of the upload is held", func() bool {
 		body.give(data[next : next+1])
 		next++
 		acknowledged = number(sam.Head(content).Header, "Content-Length")
@@ -159,7 +160,7 @@ func TestClientVanishes(t *testing.T) {
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what arrived is held", func() bool { return number(sam.Head(content).Header, "Content-Length") == 400_000 })
+	poll.Until(t, "what arrived is held", func() bool { return number(sam.Head(content).Header, "Content-Length") == 400_000 })
 	finish(t, sam, reservation, data)
 	if strings.Contains(s.Log(), `"status":500`) || strings.Contains(s.Log(), `"level":"ERROR"`) {
 		t.Error("a client that leaves is logged as an error of ours")
@@ -220,7 +221,7 @@ func TestDiskFull(t *testing.T) {
 	big.Get(other).Want(http.StatusOK) // what needs no room goes on
 
 	big.Delete(other).Want(http.StatusNoContent)
-	eventually(t, "there is room again", func() bool {
+	poll.Until(t, "there is room again", func() bool {
 		if err := s.App.Jobs.RunOnce(t.Context(), content.PurgeBytesJob); err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
@@ -144,7 +145,7 @@ func TestInTxSurvivesRealDeadlock(t *testing.T) {
 				if first {
 					first = false
 					reached <- true
-					eventually(t, "both hold a row", func() bool { return len(reached) == 2 })
+					poll.Until(t, "both hold a row", func() bool { return len(reached) == 2 })
 				}
 				_, err := tx.Exec(t.Context(), lock, order[1])
 				return err
@@ -258,7 +259,7 @@ func TestPoolSurvivesCuts(t *testing.T) {
 	if got := database.Classify(err); !errors.Is(got, fault.ErrUnavailable) {
 		t.Errorf("a cut in a transaction is %v", got)
 	}
-	eventually(t, "works again", func() bool { return db.Pool.Ping(t.Context()) == nil })
+	poll.Until(t, "works again", func() bool { return db.Pool.Ping(t.Context()) == nil })
 	if n := count(t, db.Pool); n != 1 {
 		t.Errorf("%d rows, want 1", n)
 	}
@@ -272,7 +273,7 @@ func TestPoolSurvivesCuts(t *testing.T) {
 	}
 	hop.Cut()
 	hop.Up()
-	eventually(t, "works again", func() bool { return db.Pool.Ping(t.Context()) == nil })
+	poll.Until(t, "works again", func() bool { return db.Pool.Ping(t.Context()) == nil })
 }
 
 func TestOpenRefuses(t *testing.T) {

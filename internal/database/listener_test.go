@@ -11,19 +11,9 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
-
-// eventually waits until a condition that another goroutine establishes is true.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
 
 func run(t *testing.T, l *database.Listener) {
 	t.Helper()
@@ -53,19 +43,19 @@ func TestListenerConnectsEarly(t *testing.T) {
 	}
 	l := database.NewListener(url, discard(), time.Now)
 	l.Connect(t.Context())
-	eventually(t, "connected", func() bool { return len(listeners()) == 1 })
+	poll.Until(t, "connected", func() bool { return len(listeners()) == 1 })
 	before := listeners()
 	run(t, l)
-	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 	if now := listeners(); !slices.Equal(now, before) {
 		t.Errorf("connections %v, want %v", now, before)
 	}
 
 	unused := database.NewListener(url, discard(), time.Now)
 	unused.Connect(t.Context())
-	eventually(t, "connected", func() bool { return len(listeners()) == 2 })
+	poll.Until(t, "connected", func() bool { return len(listeners()) == 2 })
 	unused.Close()
-	eventually(t, "closed", func() bool { return slices.Equal(listeners(), before) })
+	poll.Until(t, "closed", func() bool { return slices.Equal(listeners(), before) })
 }
 
 // TestListenerAcceptsPoolParameters: parameters of the pool in the URL are not sent to Postgres, which would reject them.
@@ -73,7 +63,7 @@ func TestListenerAcceptsPoolParameters(t *testing.T) {
 	t.Parallel()
 	l := database.NewListener(pgtest.EmptyURL(t)+"&default_query_exec_mode=cache_describe&pool_max_conns=4", discard(), time.Now)
 	run(t, l)
-	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 }
 
 // TestListenerOfAnotherDatabase: a connection to another database receives no notifications. It is never confirmed, and Trouble says why.
@@ -90,8 +80,8 @@ func TestListenerOfAnotherDatabase(t *testing.T) {
 		l.SelfTest(db.Pool)
 		run(t, l)
 	}
-	eventually(t, "confirmed", func() bool { return right.ConfirmedWithin(time.Second) })
-	eventually(t, "refused", func() bool { return strings.Contains(wrong.Trouble().Error(), "another database") })
+	poll.Until(t, "confirmed", func() bool { return right.ConfirmedWithin(time.Second) })
+	poll.Until(t, "refused", func() bool { return strings.Contains(wrong.Trouble().Error(), "another database") })
 	if wrong.ConfirmedWithin(time.Hour) {
 		t.Error("a listener of another database counts as listening")
 	}
@@ -110,7 +100,7 @@ func TestListenerDelivers(t *testing.T) {
 		t.Error("confirmed before it ran")
 	}
 	run(t, l)
-	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 	if n := loads.Load(); n != 1 {
 		t.Errorf("onConnect ran %d times before the first confirmation", n)
 	}
@@ -135,11 +125,11 @@ func TestListenerNoticesSilentCut(t *testing.T) {
 	got := make(chan string, 10)
 	l.Handle("c", func(p string) { got <- p }, func(context.Context) error { loads.Add(1); return nil })
 	run(t, l)
-	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 
 	hop.Freeze()
 	frozen := time.Now()
-	eventually(t, "unconfirmed", func() bool { return !l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "unconfirmed", func() bool { return !l.ConfirmedWithin(time.Second) })
 	if d := time.Since(frozen); d > 1500*time.Millisecond {
 		t.Errorf("noticed a silent cut after %v", d)
 	}
@@ -150,7 +140,7 @@ func TestListenerNoticesSilentCut(t *testing.T) {
 	before := loads.Load()
 	hop.Cut()
 	hop.Up()
-	eventually(t, "confirmed again", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed again", func() bool { return l.ConfirmedWithin(time.Second) })
 	if loads.Load() == before {
 		t.Error("confirmed again without loading what was missed")
 	}
@@ -164,7 +154,7 @@ func TestListenerReconnects(t *testing.T) {
 	l.Handle("c", nil, func(context.Context) error { loads.Add(1); return nil })
 	run(t, l)
 	for want := int32(1); want <= 3; want++ {
-		eventually(t, "connected", func() bool { return loads.Load() >= want && l.ConfirmedWithin(time.Second) })
+		poll.Until(t, "connected", func() bool { return loads.Load() >= want && l.ConfirmedWithin(time.Second) })
 		hop.Cut()
 	}
 }
@@ -183,7 +173,7 @@ func TestListenerIsNotConfirmedBeforeEverythingIsLoaded(t *testing.T) {
 		return nil
 	})
 	run(t, l)
-	eventually(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
+	poll.Until(t, "confirmed", func() bool { return l.ConfirmedWithin(time.Second) })
 	if n := attempts.Load(); n != 3 {
 		t.Errorf("onConnect ran %d times, want 3", n)
 	}

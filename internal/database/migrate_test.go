@@ -15,6 +15,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/migrations"
 )
 
@@ -137,16 +138,14 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	}
 	migrated := make(chan error, 1)
 	go func() { migrated <- database.Migrate(t.Context(), url, discard()) }()
-	reader, waits := pgtest.Connect(t, url), false
-	for deadline := time.Now().Add(10 * time.Second); !waits && time.Now().Before(deadline); {
+	reader := pgtest.Connect(t, url)
+	poll.Until(t, "the migration waits for the backup", func() (waits bool) {
 		if err := reader.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
 			WHERE d.datname = current_database() AND l.mode = 'AccessExclusiveLock' AND NOT l.granted)`).Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if !waits {
-		t.Fatal("the migration did not wait for the backup")
-	}
+		return waits
+	})
 	short, cancel := context.WithTimeout(t.Context(), 8*time.Second) // less than the timeout of a server's statements
 	defer cancel()
 	if _, err := reader.Exec(short, `SELECT FROM transfer.transfers`); err != nil {

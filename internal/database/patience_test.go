@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
@@ -55,7 +56,7 @@ func TestPatience(t *testing.T) {
 		t.Errorf("it took %v to find out", took)
 	}
 	hop.Up()
-	eventually(t, "Postgres answers again", func() bool {
+	poll.Until(t, "Postgres answers again", func() bool {
 		_, err := db.Pool.Exec(t.Context(), "SELECT 1")
 		return err == nil
 	})

@@ -15,6 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 func open(t *testing.T) (*database.DB, *clock.Manual) {
@@ -46,14 +48,7 @@ func TestEventsOfPersonCommitInOrder(t *testing.T) {
 	}
 	quick := make(chan error, 1)
 	go func() { quick <- Append(ctx, db.Pool, c.Now(), event("quick", ann)) }()
-	eventually(t, "waiting append", func() bool {
-		var n int
-		if err := db.Pool.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n == 1
-	})
+	poll.Until(t, "the append waits", func() bool { return pgtest.Waiting(t, db.Pool) == 1 })
 	if err := Append(ctx, db.Pool, c.Now(), event("other feed", bob)); err != nil { // does not wait
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -73,7 +74,7 @@ func newReplica(t *testing.T, url string, c *clock.Manual, pollOnly bool) *repli
 		}
 	})
 	if !pollOnly {
-		eventually(t, "a confirmed listener", func() bool { return listener.ConfirmedWithin(time.Second) })
+		poll.Until(t, "a confirmed listener", func() bool { return listener.ConfirmedWithin(time.Second) })
 	}
 	return rep
 }
@@ -215,21 +216,6 @@ func (c *client) wantEnd() {
 		}
 	case <-time.After(patience):
 		c.t.Fatal("the stream goes on")
-	}
-}
-
-// eventually polls until ok returns true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline:
-			t.Fatalf("no %s after %s", what, patience)
-		case <-tick.C:
-		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -235,7 +236,7 @@ func TestStalledClientIsCutOff(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: x\r\nTest-Person: %s\r\nTest-Session: %s\r\n\r\n", ann, session)
-	eventually(t, "stream", func() bool {
+	poll.Until(t, "stream", func() bool {
 		rep.feed.mu.Lock()
 		defer rep.feed.mu.Unlock()
 		return rep.feed.persons[ann] != nil

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 func TestCommitAndRollback(t *testing.T) {
@@ -100,7 +101,7 @@ func TestFailureIsRetried(t *testing.T) {
 			t.Fatalf("run %d, want %d", got, want)
 		}
 	}
-	waitFor(t, "the job to be cancelled after GiveUp", func() bool { return count(t, db, "cancelled") == 1 })
+	poll.Until(t, "the job to be cancelled after GiveUp", func() bool { return count(t, db, "cancelled") == 1 })
 }
 
 func TestUnique(t *testing.T) {
@@ -120,7 +121,7 @@ func TestUnique(t *testing.T) {
 	for range 3 {
 		receive(t, ran)
 	}
-	waitFor(t, "all to be finished", func() bool { return count(t, db, "completed") == 3 })
+	poll.Until(t, "all to be finished", func() bool { return count(t, db, "completed") == 3 })
 	enqueue(t, db, r, "ann", jobs.Unique()) // a finished job does not count
 	receive(t, ran)
 }

@@ -105,13 +105,3 @@ func count(t testing.TB, db *database.DB, state string) int {
 	}
 	return n
 }
-
-// waitFor polls until ok returns true.
-func waitFor(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 20 s for %s", what)
-		}
-	}
-}

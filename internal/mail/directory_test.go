@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "var", "mail")
-	var log safeBuffer
+	var log output.Buffer
 	transport, err := mail.NewDirectory(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package mail_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/output"
 )
 
 // replica is one server process that sends mail.
@@ -23,27 +23,8 @@ type replica struct {
 	db     *database.DB
 	runner *jobs.Runner
 	mailer *mail.Mailer
-	log    *safeBuffer
+	log    *output.Buffer
 	clock  *clock.Manual
-}
-
-// safeBuffer is a log that is safe for concurrent use.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func newReplica(t testing.TB, url string, transport mail.Transport, o mail.Options) *replica {
@@ -54,7 +35,7 @@ func newReplica(t testing.TB, url string, transport mail.Transport, o mail.Optio
 	}
 	t.Cleanup(db.Close)
 	sealer, catalog := mail.Parts(t)
-	r := &replica{t: t, db: db, log: &safeBuffer{}, clock: clock.New()}
+	r := &replica{t: t, db: db, log: &output.Buffer{}, clock: clock.New()}
 	log := slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	r.runner = jobs.New(db, jobs.Options{
 		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 100 * time.Millisecond, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,

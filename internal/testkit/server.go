@@ -26,6 +26,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
@@ -44,7 +45,7 @@ type Server struct {
 	Mail        *Sink
 
 	client  *http.Client
-	log     *logBuffer
+	log     *output.Buffer
 	secrets *secrets
 	stop    context.CancelCauseFunc
 	done    chan error
@@ -153,7 +154,7 @@ func loopback(t testing.TB) net.Listener {
 
 func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listener) *Server {
 	t.Helper()
-	log := &logBuffer{}
+	log := &output.Buffer{}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	scheme := "http"
 	if cfg.TLSCert != "" {
@@ -263,24 +264,6 @@ func (s *Server) grepLog() {
 		}, s.T.Name())
 		_ = os.WriteFile(filepath.Join(dir, name+".log"), []byte(text), 0o600)
 	}
-}
-
-// logBuffer collects log output from many goroutines.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // secrets are the tokens and keys that answers and mails have carried.

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 const (
@@ -77,7 +78,7 @@ func newReplica(t testing.TB, url string, o replicaOptions) *replica {
 	if r.listener != nil {
 		r.ring.Listen(r.listener)
 		start(t, r.listener.Run)
-		eventually(t, 10*time.Second, func() bool { return r.listener.ConfirmedWithin(time.Second) })
+		poll.Until(t, "the listener is confirmed", func() bool { return r.listener.ConfirmedWithin(time.Second) })
 	}
 	if err := r.ring.Ensure(ctx); err != nil {
 		t.Fatal(err)
@@ -98,22 +99,6 @@ func start(t testing.TB, run func(context.Context) error) {
 		cancel()
 		<-done
 	})
-}
-
-// eventually polls until ok returns true. It returns the time that took.
-func eventually(t testing.TB, limit time.Duration, ok func() bool) time.Duration {
-	t.Helper()
-	began := time.Now()
-	for tick := time.NewTicker(2 * time.Millisecond); ; {
-		if ok() {
-			tick.Stop()
-			return time.Since(began)
-		}
-		if time.Since(began) > limit {
-			t.Fatalf("did not happen within %s", limit)
-		}
-		<-tick.C
-	}
 }
 
 func (r *replica) issue(t testing.TB, k Kind, c Claims) string {

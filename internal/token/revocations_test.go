@@ -11,15 +11,16 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
-// untilEnded waits until the replica refuses raw with ErrEnded. It returns the time that took.
-func untilEnded(t *testing.T, r *replica, raw string) time.Duration {
+// untilRefused waits until the replica refuses raw with the given error. It returns the time that took.
+func untilRefused(t *testing.T, r *replica, raw string, want error) time.Duration {
 	t.Helper()
-	return eventually(t, 5*time.Second, func() bool {
+	return poll.Until(t, "the token is refused", func() bool {
 		_, err := r.verifier.Verify(t.Context(), raw)
-		return errors.Is(err, ErrEnded)
+		return errors.Is(err, want)
 	})
 }
 
@@ -46,7 +47,7 @@ func TestRevocationReachesReplicas(t *testing.T) {
 
 	a.publish(t, Revocation{Session: c.Session})
 	for name, r := range map[string]*replica{"the other replica": b, "the publishing replica": a} {
-		if took := untilEnded(t, r, raw); took > 500*time.Millisecond {
+		if took := untilRefused(t, r, raw, ErrEnded); took > 500*time.Millisecond {
 			t.Errorf("%s needed %s", name, took)
 		}
 		r.accepts(t, other)
@@ -66,14 +67,14 @@ func TestEpoch(t *testing.T) {
 	}
 	older, old, current := issue(3), issue(4), issue(5)
 	r.publish(t, Revocation{Person: c.Person, Epoch: 5})
-	untilEnded(t, r, old)
-	untilEnded(t, r, older)
+	untilRefused(t, r, old, ErrEnded)
+	untilRefused(t, r, older, ErrEnded)
 	r.accepts(t, current)
 	r.publish(t, Revocation{Person: c.Person, Epoch: 4}) // published late: the lowest valid epoch never falls
 	marker := claimsOf(KindAccess)
 	r.publish(t, Revocation{Session: marker.Session})
-	untilEnded(t, r, r.issue(t, KindAccess, marker)) // notifications keep their order, so the earlier one has arrived
-	untilEnded(t, r, old)
+	untilRefused(t, r, r.issue(t, KindAccess, marker), ErrEnded) // notifications keep their order, so the earlier one has arrived
+	untilRefused(t, r, old, ErrEnded)
 	r.accepts(t, current)
 }
 
@@ -95,7 +96,7 @@ func TestRevocationJoinsTheTransaction(t *testing.T) {
 	}
 	marker := claimsOf(KindAccess)
 	r.publish(t, Revocation{Session: marker.Session})
-	untilEnded(t, r, r.issue(t, KindAccess, marker))
+	untilRefused(t, r, r.issue(t, KindAccess, marker), ErrEnded)
 	r.accepts(t, raw)
 }
 
@@ -108,7 +109,7 @@ func TestPublishMany(t *testing.T) {
 		entries = append(entries, Revocation{Person: id.New[id.Person](), Epoch: 1 << 60}, Revocation{Session: id.New[id.Session]()})
 	}
 	r.publish(t, entries...)
-	eventually(t, 5*time.Second, func() bool {
+	poll.Until(t, "all revocations are loaded", func() bool {
 		r.revocations.mu.RLock()
 		defer r.revocations.mu.RUnlock()
 		return len(r.revocations.persons) == 1000 && len(r.revocations.sessions) == 1000
@@ -166,8 +167,8 @@ func TestRevocationWithoutListener(t *testing.T) {
 			cut(hop)
 			began := time.Now()
 			a.publish(t, Revocation{Session: session.Session}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
-			untilEnded(t, b, raws[0])
-			untilEnded(t, b, raws[1])
+			untilRefused(t, b, raws[0], ErrEnded)
+			untilRefused(t, b, raws[1], ErrEnded)
 			within(t, ended)
 			took := time.Since(began)
 			t.Logf("revocation reached the replica in %s", took)
@@ -177,7 +178,7 @@ func TestRevocationWithoutListener(t *testing.T) {
 			b.accepts(t, raws[2])
 
 			hop.Up()
-			eventually(t, 10*time.Second, func() bool { return b.listener.ConfirmedWithin(confirmLimit) })
+			poll.Until(t, "the listener is confirmed again", func() bool { return b.listener.ConfirmedWithin(confirmLimit) })
 			if _, err := b.verifier.Verify(t.Context(), raws[0]); !errors.Is(err, ErrEnded) {
 				t.Errorf("after the connection came back: %v", err)
 			}
@@ -279,7 +280,7 @@ func TestCleanRevocations(t *testing.T) {
 		defer r.revocations.mu.RUnlock()
 		return fmt.Sprint(rows, len(r.revocations.sessions), len(r.revocations.persons))
 	}
-	eventually(t, time.Second, func() bool { return left() == "2 1 1" })
+	poll.Until(t, "the revocations are in the table and in memory", func() bool { return left() == "2 1 1" })
 	clk.Advance(revocationLeeway + 2*time.Second) // times in memory are rounded to seconds
 	if got := left(); got != "1 0 1" {
 		t.Errorf("rows, sessions, persons after the first expired: %s", got)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/redistest"
 )
 
@@ -49,12 +50,10 @@ func TestReplicas(t *testing.T) {
 
 	server.Start()
 	for _, s := range []*testkit.Server{a, b} {
-		for deadline := time.Now().Add(10 * time.Second); s.App.SharedLimits.Stats().Away; time.Sleep(50 * time.Millisecond) {
+		poll.Until(t, "the server uses Redis again", func() bool {
 			ann.At(s).Get(s.Identity + "/profile")
-			if time.Now().After(deadline) {
-				t.Fatal("Redis is not found again within 10 s")
-			}
-		}
+			return !s.App.SharedLimits.Stats().Away
+		})
 	}
 	if got := flood(t, ann, a, b); got[http.StatusOK] != 60 || got[509] != 140 {
 		t.Errorf("after the restart of Redis, which starts empty: %v", got)

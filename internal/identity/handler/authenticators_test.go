@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -96,7 +97,7 @@ func TestRegisterTOTP(t *testing.T) {
 		t.Errorf("from %v to %v", before, after)
 	}
 	for _, p := range []*testkit.Person{ann, other} {
-		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	other.Refresh() // its session goes on
@@ -270,7 +271,7 @@ func TestRecoveryCodes(t *testing.T) {
 		t.Errorf("registered %s", first.Body)
 	}
 	s.Mail.Wait(t, "ann@example.com", "New recovery codes", 1)
-	eventually(t, "the end of access", func() bool { return ann.Get(all).Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return ann.Get(all).Status == http.StatusUnauthorized })
 	ann.Refresh()
 	// Recovery codes alone ask for no second factor.
 	if c := claimsOf(t, ann.Login().ID); c["authLevel"] != 1.0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -310,7 +311,7 @@ func TestAddressGoesToVerifier(t *testing.T) {
 	theirs := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1).Key(t, "/confirm/")
 	mine := addEmail(t, ann, "ann@example.org")
 	confirm(ann, mine).Want(http.StatusNoContent)
-	eventually(t, "the end of who had not proved it", func() bool { return mallory.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of who had not proved it", func() bool { return mallory.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	mallory.As(mallory.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 	confirm(ann, theirs).WantError(identity.ErrKeyNotFound)
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)

@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 func TestEnvironment(t *testing.T) {
@@ -50,7 +51,7 @@ func TestEnvironment(t *testing.T) {
 	s.Stranger().With("Accept", "text/html").Get(s.Identity + "/environment").WantError(fault.ErrNotAcceptable)
 	s.Stranger().As("nonsense").Get(s.Identity + "/environment").Want(http.StatusOK)
 
-	eventually(t, "the host's environment", func() bool {
+	poll.Until(t, "the host's environment", func() bool {
 		return s.Stranger().With("Host", "files.acme.test").Get(s.Identity+"/environment").String("organizationProfile.uid") == acme.uid
 	})
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // federatedServer is a server with an external provider that is configured in it.
@@ -133,7 +134,7 @@ func TestFederatedLoginTakesUnverifiedAddress(t *testing.T) {
 	if uid(t, eva.ID) == uid(t, squatter.ID) {
 		t.Fatal("the squatter's account was taken over")
 	}
-	eventually(t, "the end of the squatter's access", func() bool {
+	poll.Until(t, "the end of the squatter's access", func() bool {
 		return squatter.Get(a.Identity+"/profile").Status == http.StatusUnauthorized
 	})
 	squatter.As(squatter.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
@@ -315,7 +316,7 @@ func TestExternalLogout(t *testing.T) {
 	a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=at+the+provider+1").Want(http.StatusOK)
 	for _, p := range []*testkit.Person{here, there} {
 		for _, s := range []*testkit.Server{a.Server, second} {
-			eventually(t, "the end of access", func() bool {
+			poll.Until(t, "the end of access", func() bool {
 				return p.At(s).Get(s.Identity+"/profile").Status == http.StatusUnauthorized &&
 					p.At(s).Get(s.Transfer+"/mailbox").Status == http.StatusUnauthorized
 			})

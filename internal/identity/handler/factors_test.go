@@ -9,6 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -23,7 +25,7 @@ func TestDeleteFactor(t *testing.T) {
 		t.Errorf("access is %v", claimsOf(t, ann.Access))
 	}
 	ann.Delete(totp).Want(http.StatusNoContent)
-	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	ann.Refresh()
 	if claimsOf(t, ann.Access)["authLevel"] != 1.0 {
 		t.Errorf("without the factor access is %v", claimsOf(t, ann.Access))
@@ -74,7 +76,7 @@ func TestFactorRegisteredMeanwhile(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
 	verification := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
 	answer := start(t, eve, "POST", all, map[string]any{"type": "recovery"})
-	eventually(t, "the registration waits", func() bool { return waiting(t, s) })
+	poll.Until(t, "the registration waits", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) == 1 })
 	if _, err := verification.Exec(t.Context(), `UPDATE identity.authenticators SET verified = true`); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // zone is a DNS resolver whose TXT records a test sets.
@@ -69,7 +70,7 @@ func TestHostnames(t *testing.T) {
 	if first.String("hostname") != "acme.base.test" || first.Header.Get("Link") != "" {
 		t.Errorf("the profile is %s", first.Body)
 	}
-	eventually(t, "the host", func() bool {
+	poll.Until(t, "the host", func() bool {
 		return w.s.Stranger().With("Host", "acme.base.test").Get(w.s.Identity+"/environment").String("organizationProfile.uid") == w.acme.uid
 	})
 	second := put(profileWith("new.base.test")).Want(http.StatusOK)
@@ -203,7 +204,7 @@ func TestMembersMoveToTheirHost(t *testing.T) {
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
 	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "files.acme.test"))
 	at := w.s.Stranger().With("Host", "files.acme.test")
-	eventually(t, "the move", func() bool { return at.Get(w.s.Transfer+"/public/mailbox/dr-ann").Status == http.StatusOK })
+	poll.Until(t, "the move", func() bool { return at.Get(w.s.Transfer+"/public/mailbox/dr-ann").Status == http.StatusOK })
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusNotFound)
 	wrong := w.s.Stranger().Post(w.s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
 	if !strings.Contains(wrong.Header.Get("Link"), "//files.acme.test") {

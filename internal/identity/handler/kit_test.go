@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity/credential"
@@ -62,15 +61,4 @@ func withTOTP(t testing.TB, s *testkit.Server, p *testkit.Person) (code func() s
 		t.Fatal(err)
 	}
 	return func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }
-}
-
-// eventually polls until ok returns true, for changes that reach a replica through the database.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for start := time.Now(); time.Since(start) < 10*time.Second; time.Sleep(time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("%s did not happen", what)
 }

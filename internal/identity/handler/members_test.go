@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -29,7 +30,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("the member is %s", changed.Body)
 	}
 	w.ann.Put(amy, map[string]any{"roles": []string{"Contract.Read"}, "externalUid": "hr-17"}).WantError(fault.ErrForbidden)
-	eventually(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
 	graced := w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).Want(http.StatusOK)
 	w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	useTokens(w.amy, graced)
@@ -85,7 +86,7 @@ func TestRemoveMember(t *testing.T) {
 	w.ann.Delete(w.acme.member(w.amy)).WantError(identity.ErrMemberNotFound)
 	w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	for _, s := range []*testkit.Server{w.s, second} {
-		eventually(t, "the end of access", func() bool { return w.amy.At(s).Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return w.amy.At(s).Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	amy := w.amy.Login()
 	amy.Get(w.acme.path).WantError(identity.ErrNotMember)

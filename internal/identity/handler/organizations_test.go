@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -28,7 +29,7 @@ func TestCreateOrganization(t *testing.T) {
 	for _, p := range []*testkit.Person{ann, other} {
 		p.As(p.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 		p.As(p.ID).Post(s.Identity+"/auth/upgrade", nil).WantError(token.ErrEnded)
-		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	old := claimsOf(t, ann.ID)
 	useTokens(ann, resp)
@@ -94,7 +95,7 @@ func TestDeleteOrganization(t *testing.T) {
 	w.amy.Delete(w.acme.path).WantError(identity.ErrRoleMissing)
 	resp := w.ann.Delete(w.acme.path).Want(http.StatusNoContent)
 	w.amy.As(w.amy.ID).Post(w.s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
-	eventually(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return w.amy.Get(w.s.Identity+"/profile").Status == http.StatusUnauthorized })
 	useTokens(w.ann, resp)
 	if got := w.ann.Get(w.s.Identity + "/profile").Want(http.StatusOK).Value("membership"); got != nil {
 		t.Errorf("membership is %v", got)
@@ -250,7 +251,7 @@ func TestSecondFactorRequired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	must(t, w.s.App.Identity.SetOrganization(t.Context(), w.acme.uid, []string{"mfaRequired=on"}))
-	eventually(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
 	w.amy.Refresh()
 	for _, path := range []string{w.acme.path, w.acme.path + "/profile", w.s.Identity + "/invitations", w.s.Transfer + "/mailbox"} {
 		w.amy.Get(path).WantError(token.ErrFactorRequired)

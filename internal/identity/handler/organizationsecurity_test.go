@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -55,7 +56,7 @@ func TestAdministratorRequiresSecondFactor(t *testing.T) {
 			t.Errorf("the mail to %s is %s", p.Email, m.Text)
 		}
 	}
-	eventually(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
 	w.amy.Refresh()
 	w.amy.Get(w.acme.path).WantError(token.ErrFactorRequired)
 	w.ann.Refresh()

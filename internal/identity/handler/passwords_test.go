@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -36,7 +37,7 @@ func TestChangePassword(t *testing.T) {
 		t.Errorf("from %s to %s", before.Body, after.Body)
 	}
 	for _, p := range []*testkit.Person{ann, other} {
-		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	other.As(other.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	ann.Refresh()

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestPictureWithoutTempDir: a picture is refused while the temporary directory is missing, and accepted once it exists. make
@@ -29,7 +30,7 @@ func refusePictures(t *testing.T, w world, dir, cause string) {
 			if got.Header.Get("Retry-After") != "30" {
 				t.Errorf("%s: Retry-After %q", path, got.Header.Get("Retry-After"))
 			}
-			eventually(t, "the log line", func() bool { return strings.Count(w.s.Log(), cause) == before+1 })
+			poll.Until(t, "the log line", func() bool { return strings.Count(w.s.Log(), cause) == before+1 })
 		}
 	})
 	w.ann.With("Content-Type", "image/png").Put(w.s.Identity+"/profile/avatar", file).Want(http.StatusOK)

@@ -19,6 +19,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -75,10 +76,10 @@ func TestDeleteProfile(t *testing.T) {
 	}
 	for _, p := range []*testkit.Person{ann, other} {
 		p.As(p.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
-		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
-	eventually(t, "the end of the mailbox", func() bool {
+	poll.Until(t, "the end of the mailbox", func() bool {
 		return s.Stranger().Get(s.Transfer+"/public/mailbox/ann-files").Status == http.StatusNotFound
 	})
 	s.Mail.Wait(t, "ann@example.com", "/confirm/", 1)

@@ -11,6 +11,8 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -37,7 +39,7 @@ func TestReset(t *testing.T) {
 	}
 	s.Stranger().Post(reset+"/"+key, nil).WantError(identity.ErrKeyNotFound)
 	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
-	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	again := s.Stranger().As(resp.String("token"))
 	again.ID = again.Access
 	again.Refresh()
@@ -66,7 +68,7 @@ func TestResetLocksThePersonFirst(t *testing.T) {
 	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
 	change := begin(t, s, `SELECT FROM identity.persons FOR NO KEY UPDATE`)
 	answer := start(t, s.Stranger(), "POST", s.Identity+"/auth/reset/"+key, nil)
-	eventually(t, "the reset waits", func() bool { return waiting(t, s) })
+	poll.Until(t, "the reset waits", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) == 1 })
 	if _, err := change.Exec(t.Context(), `SELECT FROM identity.reset_keys FOR UPDATE NOWAIT`); err != nil {
 		t.Errorf("the reset holds its key while it waits for the person: %v", err)
 	}
@@ -91,7 +93,7 @@ func TestResetOfRemovedAddress(t *testing.T) {
 		}
 	}
 	answer := start(t, s.Stranger(), "POST", s.Identity+"/auth/reset", map[string]any{"address": "old@example.com"})
-	eventually(t, "the request waits, or is answered", func() bool { return waiting(t, s) || len(answer) == 1 })
+	poll.Until(t, "the request waits, or is answered", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) == 1 || len(answer) == 1 })
 	if err := removal.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -124,17 +126,6 @@ func start(t *testing.T, p *testkit.Person, method, path string, body any) <-cha
 		answer <- r
 	}()
 	return answer
-}
-
-// waiting reports whether a request waits for a lock in the database.
-func waiting(t *testing.T, s *testkit.Server) bool {
-	t.Helper()
-	var is bool
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-		WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&is); err != nil {
-		t.Fatal(err)
-	}
-	return is
 }
 
 func TestResetBucket(t *testing.T) {

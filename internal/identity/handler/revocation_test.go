@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
@@ -32,7 +33,7 @@ func TestRevocationReachesReplicas(t *testing.T) {
 	out := time.Now()
 	ann.As(ann.ID).Post(first.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
 	for name, s := range map[string]*testkit.Server{"the first": first, "the second": second, "the one cut off": third} {
-		eventually(t, name+" ending access", func() bool {
+		poll.Until(t, name+" ending access", func() bool {
 			return ann.At(s).Get(s.Identity+"/profile").Status == http.StatusUnauthorized &&
 				ann.At(s).Get(s.Transfer+"/mailbox").Status == http.StatusUnauthorized
 		})

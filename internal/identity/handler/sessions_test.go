@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -212,7 +213,7 @@ func TestSessions(t *testing.T) {
 	ann.As(ann.ID).Post(logout+"?jti="+jti, nil).Want(http.StatusNoContent)
 	ann.As(ann.ID).Post(logout+"?jti="+jti, nil).Want(http.StatusNoContent)
 	laptop.As(laptop.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
-	eventually(t, "the end of the laptop's access", func() bool {
+	poll.Until(t, "the end of the laptop's access", func() bool {
 		return laptop.Get(s.Identity+"/profile").Status == http.StatusUnauthorized
 	})
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
@@ -234,7 +235,7 @@ func TestLogoutAll(t *testing.T) {
 	ann.As(ann.ID).Post(s.Identity+"/auth/logout?jti=all", nil).Want(http.StatusNoContent)
 	for _, p := range []*testkit.Person{ann, other} {
 		p.As(p.ID).Post(s.Identity+"/auth/upgrade", nil).WantError(token.ErrEnded)
-		eventually(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+		poll.Until(t, "the end of access", func() bool { return p.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	}
 	ann.Login().Get(s.Identity + "/profile").Want(http.StatusOK)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -69,7 +70,7 @@ func TestRolesReachTheToken(t *testing.T) {
 	if err := s.App.Identity.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	ann.As(ann.ID).Get(s.Identity + "/auth").WantError(token.ErrEnded)
 	resp := ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
 	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)

@@ -1,7 +1,6 @@
 package oidc_test
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/testkit/clock"
+	"github.com/consign-dev/consign/internal/testkit/output"
 )
 
 const (
@@ -201,13 +201,13 @@ type lab struct {
 	*idp
 	*oidc.Providers
 	clock *clock.Manual
-	log   *safeBuffer
+	log   *output.Buffer
 }
 
 // newLab returns a lab with one Keycloak client. change changes the options first.
 func newLab(t testing.TB, p *idp, change func(o *oidc.Options)) lab {
 	t.Helper()
-	l := lab{idp: p, clock: clock.New(), log: &safeBuffer{}}
+	l := lab{idp: p, clock: clock.New(), log: &output.Buffer{}}
 	o := oidc.Options{
 		Clients: []oidc.Client{{Type: oidc.Keycloak, Issuer: p.issuer, ClientID: clientID, ClientSecret: secret}},
 		Now:     l.clock.Now,
@@ -240,20 +240,3 @@ func want(t testing.TB, err, reason error) {
 }
 
 func nonce(n string) oidc.Expectation { return oidc.Expectation{Nonce: n, MaxAge: 10 * time.Minute} }
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}

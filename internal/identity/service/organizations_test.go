@@ -7,6 +7,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // TestFeedsOfADeletedOrganization: deleting an organization locks its members' feeds in the same order as other events
@@ -38,10 +40,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID, service.Proof{})
 		deleted <- err
 	}()
-	for n := 0; n == 0; {
-		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n))
-	}
+	poll.Until(t, "the deletion waits", func() bool { return pgtest.Waiting(t, k.db.Pool) == 1 })
 	_, err = tx.Exec(t.Context(), `SET LOCAL lock_timeout = '100ms'`)
 	must(t, err)
 	if err := tell(bob.Person); err != nil {

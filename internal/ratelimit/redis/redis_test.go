@@ -3,7 +3,6 @@
 package redis_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,30 +19,14 @@ import (
 
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/testkit/output"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/redistest"
 )
 
-// logs collects what a store logs.
-type logs struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logs) count(sentence string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.b.String(), sentence)
-}
-
-func open(t testing.TB, url string, now func() time.Time) (*redis.Store, *logs) {
+func open(t testing.TB, url string, now func() time.Time) (*redis.Store, *output.Buffer) {
 	t.Helper()
-	l := &logs{}
+	l := &output.Buffer{}
 	s, err := redis.New(context.Background(), url, redis.Options{Now: now, Log: slog.New(slog.NewTextHandler(l, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -92,17 +75,6 @@ func take(t *testing.T, s *redis.Store, key string, l ratelimit.Limit) ratelimit
 		t.Fatal(err)
 	}
 	return r
-}
-
-// until polls for 10 s until ok returns true.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not within 10 s: %s", what)
 }
 
 func TestTwoReplicasShareTheCapacity(t *testing.T) {
@@ -177,7 +149,7 @@ func TestRedisClock(t *testing.T) {
 	if r.Allowed || r.RetryAfter <= 0 || r.RetryAfter > 50*time.Millisecond {
 		t.Fatalf("a full bucket: %+v", r)
 	}
-	until(t, "the token drains", func() bool { return take(t, s, "x", l).Allowed })
+	poll.Until(t, "the token drains", func() bool { return take(t, s, "x", l).Allowed })
 }
 
 // TestKeysAreHashedAndExpire: keys in Redis contain no address, and every key has a TTL.
@@ -262,11 +234,11 @@ func TestFallback(t *testing.T) {
 				t.Errorf("takes still wait for Redis: %s", took)
 			}
 			stats := a.Stats()
-			if !stats.Away || stats.Failures != 1 || stats.Fallbacks < 40 || logA.count("level=WARN") != 1 {
-				t.Errorf("%+v, logged %d times", stats, logA.count("level=WARN"))
+			if !stats.Away || stats.Failures != 1 || stats.Fallbacks < 40 || strings.Count(logA.String(), "level=WARN") != 1 {
+				t.Errorf("%+v, logged %d times", stats, strings.Count(logA.String(), "level=WARN"))
 			}
 			test.mend(server)
-			until(t, "both replicas use Redis again", func() bool {
+			poll.Until(t, "both replicas use Redis again", func() bool {
 				take(t, a, "probe", slow(1))
 				take(t, b, "probe", slow(1))
 				return !a.Stats().Away && !b.Stats().Away
@@ -277,8 +249,8 @@ func TestFallback(t *testing.T) {
 			if test.keepsLevels && take(t, b, "before", slow(10)).Allowed {
 				t.Error("the level of a bucket from before the failure is lost, though Redis kept it")
 			}
-			if logA.count("level=INFO") != 1 || a.Stats().Failures != 1 {
-				t.Errorf("the recovery was logged %d times, %+v", logA.count("level=INFO"), a.Stats())
+			if strings.Count(logA.String(), "level=INFO") != 1 || a.Stats().Failures != 1 {
+				t.Errorf("the recovery was logged %d times, %+v", strings.Count(logA.String(), "level=INFO"), a.Stats())
 			}
 		})
 	}
@@ -289,11 +261,11 @@ func TestStartsWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	server.Kill()
 	s, log := open(t, server.URL, nil)
-	if n := admitted(t, "x", slow(5), 20, s); n != 5 || !s.Stats().Away || log.count("level=WARN") != 1 {
+	if n := admitted(t, "x", slow(5), 20, s); n != 5 || !s.Stats().Away || strings.Count(log.String(), "level=WARN") != 1 {
 		t.Errorf("%d admitted, %+v", n, s.Stats())
 	}
 	server.Start()
-	until(t, "the store uses Redis", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
+	poll.Until(t, "the store uses Redis", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
 }
 
 // TestReadOnlyRedis: a Redis that answers but refuses writes counts as away.
@@ -312,7 +284,7 @@ func TestReadOnlyRedis(t *testing.T) {
 		t.Errorf("%d admitted, %+v", n, s.Stats())
 	}
 	set("0")
-	until(t, "Redis accepts writes again", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
+	poll.Until(t, "Redis accepts writes again", func() bool { take(t, s, "probe", slow(1)); return !s.Stats().Away })
 }
 
 func BenchmarkTake(b *testing.B) {

@@ -77,6 +77,17 @@ var (
 	counter atomic.Int64
 )
 
+// Waiting counts the connections to pool's database that wait for a lock.
+func Waiting(t testing.TB, pool *pgxpool.Pool) int {
+	t.Helper()
+	var n int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func create(t testing.TB, migrated bool) string {
 	t.Helper()
 	once.Do(func() { common, failure = open(context.Background()) })

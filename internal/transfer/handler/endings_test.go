@@ -17,6 +17,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -87,7 +88,7 @@ func TestRevoking(t *testing.T) {
 	if !hasEvent(t, ann, "TRANSFER_ACCESSED", x.uid) {
 		t.Error("ann did not hear of the access")
 	}
-	until(t, func() bool {
+	poll.Until(t, "the mail to Cid was tried", func() bool {
 		return count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'cid@example.org' AND attempts > 0 AND state = 'queued'`) == 1
 	})
 	ann.Delete(x.path).Want(http.StatusNoContent)
@@ -105,7 +106,7 @@ func TestRevoking(t *testing.T) {
 			t.Errorf("%s did not hear of the end", p.Email)
 		}
 	}
-	until(t, func() bool { return stored(t, s) == 0 })
+	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	for _, p := range []*testkit.Person{ann, bob} {
 		left := p.Get(x.path).Want(http.StatusOK)
 		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0.name") != nil || left.Value("objects.0.sha256") != nil || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
@@ -182,7 +183,7 @@ func TestLastPartyErasesAtOnce(t *testing.T) {
 	d.send("a", []byte("hello"))
 	path := s.Transfer + "/transfers/" + d.confirm()
 	ann.Delete(path).Want(http.StatusNoContent)
-	until(t, func() bool { return stored(t, s) == 0 })
+	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	if n := count(t, s, `SELECT count(*) FROM transfer.transfers WHERE state = 'revoked' AND search IS NULL`); n != 1 {
 		t.Error("not erased")
 	}
@@ -196,7 +197,7 @@ func TestTransferIsLockedBeforeItsDeliveries(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	s.Mail.Wait(t, "bob@example.com", "/t/", 1)
-	until(t, func() bool {
+	poll.Until(t, "the mail to Bob is sent", func() bool {
 		return count(t, s, `SELECT count(*) FROM mails WHERE template = 'transfer-delivered' AND state = 'sent'`) == 1
 	})
 	exec(t, s, `UPDATE mails SET state = 'failed' WHERE template = 'transfer-delivered'`)
@@ -290,7 +291,7 @@ func TestExpiryWarnings(t *testing.T) {
 	s.Clock.Advance(time.Second)
 	s.Stranger().Get(link).WantError(transfer.ErrNotFound) // before any job ran
 	run(t, s, service.ExpireTransfersJob)
-	until(t, func() bool { return stored(t, s) == 0 })
+	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	ann = ann.Login()
 	if left := ann.Get(open.path).Want(http.StatusOK); left.String("state") != "expired" || left.Value("subject") != nil {
 		t.Errorf("%s", left.Body)
@@ -321,7 +322,7 @@ func TestDeletingAPerson(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann").WantError(transfer.ErrNotFound) // at once
 	open.Get(open.path).WantError(transfer.ErrNotFound)
 	own.Get(own.path).WantError(transfer.ErrNotFound)
-	until(t, func() bool { // transfers to Cid, to Bob and by Bob stay; the purge waits for the lease of the last writer
+	poll.Until(t, "only three blobs are left", func() bool { // transfers to Cid, to Bob and by Bob stay; the purge waits for the lease of the last writer
 		run(t, s, content.PurgeBytesJob)
 		return stored(t, s) == 3
 	})
@@ -343,5 +344,5 @@ func TestDeletingAPerson(t *testing.T) {
 	bob.Delete(toBob.path).Want(http.StatusNoContent)
 	s.Clock.Advance(7 * 24 * time.Hour)
 	run(t, s, service.ExpireTransfersJob)
-	until(t, func() bool { return stored(t, s) == 0 })
+	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 }

@@ -9,11 +9,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -149,9 +150,7 @@ func TestMailboxGroupsRefuse(t *testing.T) {
 // waiting waits until a request waits for a lock in the database.
 func waiting(t *testing.T, s *testkit.Server) {
 	t.Helper()
-	until(t, func() bool {
-		return count(t, s, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
-	})
+	poll.Until(t, "a request waits for a lock", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) > 0 })
 }
 
 // TestGroupOfRemovedMailbox removes Bob's mailbox while Ann puts it into a group.
@@ -261,12 +260,9 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	}
 	there := s.Stranger().With("Host", "files.acme.test")
 	public := s.Transfer + "/public/mailboxgroup/office"
-	deadline := time.Now().Add(20 * time.Second) // jobs move the links
-	for there.Get(public).Status != http.StatusOK || there.Get(s.Transfer+"/public/mailbox/bob").Status != http.StatusOK {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s", there.Get(public).Body)
-		}
-	}
+	poll.Until(t, "jobs have moved the links", func() bool {
+		return there.Get(public).Status == http.StatusOK && there.Get(s.Transfer+"/public/mailbox/bob").Status == http.StatusOK
+	})
 	s.Stranger().Get(public).WantError(transfer.ErrNotFound)
 	s.Stranger().Get(s.Transfer + "/public/mailbox/bob").WantError(transfer.ErrNotFound)
 	ann.Get(s.Transfer + "/mailboxgroups").WantError(transfer.ErrNotFound)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -39,7 +40,7 @@ func TestAttackReleasedLink(t *testing.T) {
 			eve := s.SignUp("eve@example.com")
 			claim(eve, "ann").WantError(transfer.ErrVanityLink)
 			release(ann)
-			until(t, func() bool { // a job deletes the mailbox of a deleted account
+			poll.Until(t, "the link is in quarantine", func() bool { // a job deletes the mailbox of a deleted account
 				return int(claim(eve, "ann").Number("error.code")) == transfer.ErrLinkQuarantined.Code
 			})
 			for _, spelling := range []string{"ann", "ANN"} {

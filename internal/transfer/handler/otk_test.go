@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -104,7 +105,7 @@ func TestOneTimeKeyExpires(t *testing.T) {
 	// It ends with the session that asked for it.
 	ended := oneTime(ann, s.Transfer+"/auth/otk", object{"transferUid": uid})
 	ann.As(ann.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
-	until(t, func() bool { return s.Stranger().Get(path+"/archive"+ended).Status == http.StatusUnauthorized })
+	poll.Until(t, "the key is refused", func() bool { return s.Stranger().Get(path+"/archive"+ended).Status == http.StatusUnauthorized })
 }
 
 func TestOneTimeKeyOfALink(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -150,7 +151,7 @@ func TestInterruptedDownloadIsNotCharged(t *testing.T) {
 		if header != "" {
 			browser = browser.With("Range", header)
 		}
-		until(t, func() bool { // an earlier answer may still be on its way to the row
+		poll.Until(t, "the interrupted download begins again", func() bool { // an earlier answer may still be on its way to the row
 			answer, err := browser.Open(t.Context(), "GET", file, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -161,7 +162,7 @@ func TestInterruptedDownloadIsNotCharged(t *testing.T) {
 		})
 	}
 	var last *testkit.Response
-	until(t, func() bool {
+	poll.Until(t, "the rest is served", func() bool {
 		last = s.Stranger().With("Range", "bytes=800-").Get(file)
 		return last.Status == http.StatusPartialContent
 	})

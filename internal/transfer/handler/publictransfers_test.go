@@ -12,6 +12,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -372,7 +373,7 @@ func TestLinksBelongToHosts(t *testing.T) {
 	exec(t, s, `SELECT pg_notify('directory', '')`)
 	link := linkTo(s, "bob@example.org")
 	elsewhere := s.Stranger().With("Host", "other.test")
-	until(t, func() bool { return elsewhere.Get(link).Status == http.StatusNotFound })
+	poll.Until(t, "the link is unknown on another host", func() bool { return elsewhere.Get(link).Status == http.StatusNotFound })
 	elsewhere.Post(link+"/access", nil).WantError(transfer.ErrNotFound)
 	reader := openLink(s, link, nil)
 	reader.With("Host", "other.test").Get(link + "/archive").WantError(transfer.ErrNotFound)
@@ -381,7 +382,7 @@ func TestLinksBelongToHosts(t *testing.T) {
 	if err := s.App.Identity.DeletePerson(t.Context(), "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return count(t, s, `SELECT count(*) FROM transfer.transfers WHERE sender IS NULL`) == 1 })
+	poll.Until(t, "the deleted sender's transfer names nobody", func() bool { return count(t, s, `SELECT count(*) FROM transfer.transfers WHERE sender IS NULL`) == 1 })
 	got := s.Stranger().Get(link).Want(http.StatusOK)
 	if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil {
 		t.Errorf("%s", got.Body)

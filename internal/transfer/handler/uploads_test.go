@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -164,18 +164,6 @@ func (b *cutBody) Read(p []byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// until polls until done returns true.
-func until(t *testing.T, done func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing happened for 10 s")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
 func TestInterruptedUploadResumes(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
@@ -188,7 +176,7 @@ func TestInterruptedUploadResumes(t *testing.T) {
 		t.Fatal("the cut upload succeeded")
 	}
 	var held int
-	until(t, func() bool {
+	poll.Until(t, "a part of the upload is held", func() bool {
 		held, _ = strconv.Atoi(d.Head(content).Header.Get("Content-Length"))
 		return held > 0
 	})
@@ -251,7 +239,7 @@ func TestNewerUploadCutsOffOlder(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	until(t, func() bool {
+	poll.Until(t, "the writer has its lease", func() bool {
 		var writing bool
 		if err := db.Pool.QueryRow(t.Context(), `SELECT writer_epoch = 1 FROM transfer.objects`).Scan(&writing); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -56,14 +58,7 @@ func TestGroupIsStoredWhileAMailboxOfItGoes(t *testing.T) {
 	}
 	blocked := func(want int) {
 		t.Helper()
-		for end, n := time.Now().Add(10*time.Second), 0; n != want; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d wait, want %d", n, want)
-			}
-			if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-		}
+		poll.Until(t, fmt.Sprint(want, " transactions wait"), func() bool { return pgtest.Waiting(t, db.Pool) == want })
 	}
 	hold, err := db.Pool.Begin(t.Context())
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -38,7 +40,7 @@ func TestPersonDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.until(func() bool {
+	poll.Until(w.t, "all bytes are purged", func() bool {
 		if err := w.content.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +76,7 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- w.DeletePersonData(t.Context(), ann.Person) }()
-	w.until(func() bool { return w.blocked() == 1 })
+	w.waiting(1)
 	if err := purge.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -200,10 +202,10 @@ func TestLastMoveWins(t *testing.T) {
 	moved := make(chan error, 2)
 	move := func() { moved <- w.MoveMailbox(t.Context(), ann.Person) }
 	go move()
-	w.until(func() bool { return w.blocked() == 1 })
+	w.waiting(1)
 	w.exec(`DELETE FROM identity.memberships WHERE person = $1`, ann.Person)
 	go move()
-	w.until(func() bool { return w.blocked() == 2 || len(moved) == 1 })
+	poll.Until(w.t, "the second move waits or ends", func() bool { return pgtest.Waiting(t, w.db.Pool) == 2 || len(moved) == 1 })
 	release()
 	for range 2 {
 		if err := <-moved; err != nil {
@@ -227,10 +229,10 @@ func TestMailboxPutWhileItMoves(t *testing.T) {
 		_, _, err := w.PutMailbox(t.Context(), ann, transfer.Mailbox{VanityLink: "ann"})
 		put <- err
 	}()
-	w.until(func() bool { return w.blocked() == 1 })
+	w.waiting(1)
 	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, ann.Person, org)
 	go func() { moved <- w.MoveMailbox(t.Context(), ann.Person) }()
-	w.until(func() bool { return w.blocked() == 2 || len(moved) == 1 })
+	poll.Until(w.t, "the move waits or ends", func() bool { return pgtest.Waiting(t, w.db.Pool) == 2 || len(moved) == 1 })
 	release()
 	if err := errors.Join(<-put, <-moved); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -156,7 +157,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
 	run(w.ExpireTransfers)
-	w.until(func() bool { run(w.content.PurgeBytes); return w.blobsLeft() == 0 })
+	poll.Until(w.t, "all bytes are purged", func() bool { run(w.content.PurgeBytes); return w.blobsLeft() == 0 })
 	left, err := w.seen(owner, done.UID)
 	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
@@ -203,7 +204,7 @@ func TestDeletingATransfer(t *testing.T) {
 	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
-	w.until(func() bool {
+	poll.Until(w.t, "all bytes are purged", func() bool {
 		if err := w.content.PurgeBytes(t.Context()); err != nil {
 			t.Fatal(err)
 		}

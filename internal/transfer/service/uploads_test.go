@@ -7,11 +7,11 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
@@ -255,7 +255,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 		_, err := other.Upload(t.Context(), c, r, "a", whole(data))
 		overtaking <- err
 	}()
-	w.until(func() bool { return w.count(`SELECT max(writer_epoch) FROM transfer.objects`) == 2 })
+	poll.Until(w.t, "the second writer has the lease", func() bool { return w.count(`SELECT max(writer_epoch) FROM transfer.objects`) == 2 })
 	b.next <- io.ErrUnexpectedEOF // the first writer flushes and learns that its lease is lost
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
 		t.Errorf("the first writer got %v", err)
@@ -265,18 +265,6 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 	}
 	if held := w.held(c, r); held != 1000 {
 		t.Errorf("%d bytes held", held)
-	}
-}
-
-// until polls for an effect of another goroutine.
-func (w *world) until(done func() bool) {
-	w.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			w.t.Fatal("nothing happened for 10 s")
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 			release := w.hold(removal.hold)
 			done := make(chan error, 1)
 			go func() { done <- removal.run(w, stranger, r) }()
-			w.until(func() bool { return w.blocked() == 1 })
+			w.waiting(1)
 
 			bob, other := w.reserve()
 			w.attach(bob, other, "a", 3)

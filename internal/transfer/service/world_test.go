@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"log/slog"
@@ -27,6 +28,7 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
@@ -220,10 +222,10 @@ func (w *world) hold(sql string, args ...any) (release func()) {
 	return release
 }
 
-// blocked returns how many connections wait for a lock.
-func (w *world) blocked() int64 {
+// waiting waits until n requests wait for locks in the database.
+func (w *world) waiting(n int) {
 	w.t.Helper()
-	return w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`)
+	poll.Until(w.t, fmt.Sprint(n, " requests wait"), func() bool { return pgtest.Waiting(w.t, w.db.Pool) == n })
 }
 
 func (w *world) at(caller token.Caller) token.Caller {

@@ -85,19 +85,6 @@ func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	}
 }
 
-// waiting waits until n requests wait for locks in the database.
-func (w *world) waiting(n int64) {
-	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if w.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) >= n {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("%d requests never waited", n)
-		}
-	}
-}
-
 // TestLeasesUseTheDatabaseClock: replicas with different clocks agree on the end of a lease, because Postgres's clock decides.
 // Here it is an hour behind this machine's.
 func TestLeasesUseTheDatabaseClock(t *testing.T) {
