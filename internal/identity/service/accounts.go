@@ -130,7 +130,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 		err = identity.ErrSignupAddressInUse.Because(err)
 	}
 	if err != nil {
-		return SignedIn{}, describe("sign up", err)
+		return SignedIn{}, err
 	}
 	return s.signedIn(ctx, session)
 }

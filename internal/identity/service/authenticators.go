@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	} else {
 		r, err = s.registerRecovery(ctx, caller, n.Name)
 	}
-	return r, describe("register authenticator", err)
+	return r, err
 }
 
 // checkRegistration decides who may register an authenticator of a type (contract 3.4).
@@ -212,13 +213,13 @@ func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, 
 	if secret.Type == credential.TypeTOTP && !secret.Verified {
 		return s.verifyTOTP(ctx, caller, a, secret.Secret, in.Key)
 	}
-	return "", describe("verify authenticator", s.testAuthenticator(ctx, caller, a, secret, in.Key))
+	return "", s.testAuthenticator(ctx, caller, a, secret, in.Key)
 }
 
 func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte, code string) (idToken string, err error) {
 	secret, err := s.secrets.Open(sealed, a.UUID[:])
 	if err != nil {
-		return "", describe("open TOTP secret", err)
+		return "", fmt.Errorf("open TOTP secret: %w", err)
 	}
 	step, ok := credential.TOTPStep(secret, code, s.now())
 	if !ok {
@@ -248,7 +249,7 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 		return s.factorChanged(ctx, tx, caller, "factor.add", verified)
 	})
 	if err != nil {
-		return "", describe("verify authenticator", err)
+		return "", err
 	}
 	return s.signRenewed(ctx, issued)
 }
@@ -332,7 +333,7 @@ func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a i
 			return err
 		})
 	}
-	return after, describe("update authenticator", err)
+	return after, err
 }
 
 // rename sets the name of an authenticator unless name is nil, and returns the authenticator.
@@ -353,7 +354,7 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 // Otherwise a session that began with the password alone could remove the second factor.
 // Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
 func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err
 		}
@@ -385,5 +386,4 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 		}
 		return s.factorChanged(ctx, tx, caller, "factor.remove", removed)
 	})
-	return describe("delete authenticator", err)
 }

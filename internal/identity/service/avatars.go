@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -51,13 +52,13 @@ func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller
 		}
 		return s.avatarChanged(ctx, tx, caller, o)
 	})
-	return sizes[0], describe("put organization's avatar", err)
+	return sizes[0], err
 }
 
 // DeleteOrganizationAvatar deletes an organization's avatar.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, identity.ErrAvatarNotFound.
 func (s *Service) DeleteOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization) error {
-	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+	return s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		existed, err := tx.DeleteAvatar(ctx, postgres.AvatarOwner{Organization: o})
 		if err != nil {
 			return err
@@ -67,7 +68,6 @@ func (s *Service) DeleteOrganizationAvatar(ctx context.Context, caller token.Cal
 		}
 		return s.avatarChanged(ctx, tx, caller, o)
 	})
-	return describe("delete organization's avatar", err)
 }
 
 func (s *Service) avatarChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) error {
@@ -96,7 +96,7 @@ func (s *Service) avatarSizes(ctx context.Context, picture io.ReadSeeker) ([]ide
 		return nil, fault.ErrInvalid.With("body: " + refusal.Sentence).Because(err)
 	}
 	if err != nil {
-		return nil, describe("make avatar", err)
+		return nil, fmt.Errorf("make avatar: %w", err)
 	}
 	sizes := make([]identity.Avatar, len(made))
 	for i, a := range made {

@@ -24,7 +24,7 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 	host := hosts.Normalize(s.settings.PublicURL.Host)
 	var last string
 	if known, err := database.Setting(ctx, s.store.Querier(), publicHostSetting, &last); err != nil || known && last == host {
-		return describe("bootstrap", err) // the usual case needs no transaction and no lock
+		return err // the usual case needs no transaction and no lock
 	}
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockBootstrap(ctx); err != nil {
@@ -56,7 +56,7 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 	if errors.Is(err, identity.ErrHostInUse) {
 		return fmt.Errorf("CONSIGN_PUBLIC_URL: %s is a hostname of another organization: %w", host, err)
 	}
-	return describe("bootstrap", err)
+	return err
 }
 
 // BootstrapOnce calls Bootstrap unless there is a free organization. Commands use it: their environment may lack the
@@ -66,7 +66,7 @@ func (s *Service) BootstrapOnce(ctx context.Context) error {
 	if errors.Is(err, identity.ErrOrganizationNotFound) {
 		return s.Bootstrap(ctx)
 	}
-	return describe("look for the free organization", err)
+	return err
 }
 
 // createFree stores the free organization with its plan.

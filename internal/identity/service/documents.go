@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -77,5 +78,8 @@ func (s *Service) render(ctx context.Context, facts agreement.Facts) ([]byte, er
 	if errors.As(err, &glyphs) {
 		return nil, identity.ErrProfileIncomplete.With("the organization's profile has characters that no document can show: " + string(glyphs.Runes)).Because(err)
 	}
-	return file, describe("render document", err)
+	if err != nil {
+		return nil, fmt.Errorf("render document: %w", err)
+	}
+	return file, nil
 }

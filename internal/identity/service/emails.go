@@ -58,7 +58,7 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
 	})
 	if err != nil {
-		return identity.Address{}, describe("add address", err)
+		return identity.Address{}, err
 	}
 	return identity.Address{Address: address, RemoveAt: &removeAt}, nil
 }
@@ -113,7 +113,7 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 		}
 		return s.recordOwn(ctx, tx, caller, "email.remove", a.Address, nil)
 	})
-	return describe("remove address", err)
+	return err
 }
 
 // MakePrimaryEmail makes one of the caller's verified addresses the primary one.
@@ -142,7 +142,7 @@ func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, add
 		}
 		return s.recordOwn(ctx, tx, caller, "email.primary", a.Address, nil)
 	})
-	return describe("make address primary", err)
+	return err
 }
 
 // changeEmail calls change with one of the caller's addresses. The caller is locked. With CONSIGN_ENUMERATION=strict it
@@ -202,7 +202,7 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 		}
 		return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "email.verification", Object: address, Target: caller.Person, Client: caller.Client})
 	})
-	return describe("request verification", err)
+	return err
 }
 
 // verification is the input of a mail with a verification key.
@@ -271,7 +271,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 	case errors.Is(err, identity.ErrAddressInUse), errors.Is(err, identity.ErrPersonNotFound):
 		return "", identity.ErrKeyNotFound
 	case err != nil:
-		return "", describe("confirm address", err)
+		return "", err
 	case issued == nil:
 		return "", nil
 	}

@@ -95,7 +95,7 @@ func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Ide
 		return err
 	})
 	if err != nil {
-		return SignedIn{}, describe("log in at external provider", retryIfDeleted(err))
+		return SignedIn{}, retryIfDeleted(err)
 	}
 	return s.signedIn(ctx, session)
 }
@@ -242,7 +242,7 @@ func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost)
 		}
 	}
 	if err != nil {
-		return "", describe("store external login", retryIfDeleted(err))
+		return "", retryIfDeleted(err)
 	}
 	if claim != "" {
 		return withParameter(location, "claim", claim)
@@ -290,7 +290,7 @@ var errorWords = []struct {
 func withParameter(location, name, value string) (string, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return "", describe("read registered redirect", err)
+		return "", err
 	}
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
@@ -319,7 +319,7 @@ func (s *Service) ClaimExternal(ctx context.Context, from External, state, claim
 		err = identity.ErrExternalPending.Because(err)
 	}
 	if err != nil {
-		return SignedIn{}, describe("claim external login", err)
+		return SignedIn{}, err
 	}
 	return s.signedIn(ctx, session)
 }
@@ -338,7 +338,7 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockExternalSessions(ctx, externalSID, issuer); err != nil {
 			return err
 		}
@@ -362,5 +362,4 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 		}
 		return nil
 	})
-	return describe("log out by external provider", err)
 }

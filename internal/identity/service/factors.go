@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,7 +97,7 @@ func (s *Service) compareCode(ctx context.Context, factor postgres.Factor, t fac
 	}
 	secret, err := s.secrets.Open(factor.Secret, factor.UID.UUID[:])
 	if err != nil {
-		return nil, describe("open TOTP secret", err)
+		return nil, fmt.Errorf("open TOTP secret: %w", err)
 	}
 	step, ok := credential.TOTPStep(secret, t.code, s.now())
 	if !ok {
@@ -108,7 +109,7 @@ func (s *Service) compareCode(ctx context.Context, factor postgres.Factor, t fac
 // warnOfGuesses tells the person of wrong codes.
 func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 	by := token.Caller{Person: t.by.Person, Client: t.client}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		to, err := tx.Addressee(ctx, by.Person)
 		if err != nil {
 			return err
@@ -118,5 +119,4 @@ func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 		}
 		return s.recordOwn(ctx, tx, by, "factor.guesses", by.Person.String(), nil)
 	})
-	return describe("warn of wrong second factors", err)
 }

@@ -251,7 +251,7 @@ func (s *Service) VerifyHostnames(ctx context.Context) error {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return describe("verify hostnames", failed)
+	return failed
 }
 
 // setHostname calls change with the hostnames and the organization locked, and announces the change to the members.

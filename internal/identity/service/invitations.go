@@ -99,7 +99,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 		return err
 	})
 	if err != nil {
-		return "", describe("accept invitation", err)
+		return "", err
 	}
 	return s.signRenewed(ctx, issued)
 }
@@ -192,7 +192,7 @@ func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o i
 		invitation, err = s.invite(ctx, tx, caller, o, in)
 		return err
 	})
-	return invitation, describe("invite", err)
+	return invitation, err
 }
 
 func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, in NewInvitation) (identity.Invitation, error) {
@@ -247,7 +247,7 @@ func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i iden
 // RevokeInvitation revokes an invitation.
 // Errors: those of Invitations, identity.ErrInvitationNotFound.
 func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o id.Organization, key string) error {
-	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+	return s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if !isKey(key) {
 			return identity.ErrInvitationNotFound
 		}
@@ -257,7 +257,6 @@ func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o i
 		}
 		return s.recordInvitation(ctx, tx, caller, o, "invitation.revoke", address, nil)
 	})
-	return describe("revoke invitation", err)
 }
 
 // recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants

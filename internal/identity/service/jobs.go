@@ -58,7 +58,7 @@ func (s *Service) RemoveAddresses(ctx context.Context) error {
 }
 
 func (s *Service) removeOverdue(ctx context.Context, o postgres.Overdue) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockAddress(ctx, o.Address); err != nil {
 			return err
 		}
@@ -77,5 +77,4 @@ func (s *Service) removeOverdue(ctx context.Context, o postgres.Overdue) error {
 		}
 		return tx.DeleteAddress(ctx, o.Person, o.Address)
 	})
-	return describe("remove address", err)
 }

@@ -172,7 +172,7 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 		after, err = tx.Member(ctx, o, in.UID)
 		return err
 	})
-	return after, describe("update member", err)
+	return after, err
 }
 
 // setRoles stores a member with changed roles and revokes its access tokens.
@@ -197,7 +197,7 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 // RemoveMember ends a member's membership and sessions.
 // Errors: those of Member, identity.ErrSelfRemoval, identity.ErrLastAdmin.
 func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) error {
-	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+	return s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if p == caller.Person { // so the caller stays administrator, and the removed member was not the last one
 			if other, err := tx.OtherAdmin(ctx, o, p); err != nil {
 				return err
@@ -211,7 +211,6 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 		}
 		return s.endMembership(ctx, tx, caller, o, p)
 	})
-	return describe("remove member", err)
 }
 
 // endMembership deletes an existing membership, ends the member's sessions, and mails the member.

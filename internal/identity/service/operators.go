@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func (s *Service) CreatePerson(ctx context.Context, a NewAccount, verified bool)
 		return s.record(ctx, tx, audit.Entry{Action: "person.create", Object: person.String(), Target: person})
 	})
 	if err != nil {
-		return identity.Person{}, describe("create person", err)
+		return identity.Person{}, err
 	}
 	return s.store.Profile(ctx, person)
 }
@@ -101,7 +102,7 @@ func (s *Service) VerifyPerson(ctx context.Context, reference string) error {
 		}
 		return s.record(ctx, tx, audit.Entry{Action: "person.verify", Object: person.UID.String(), Target: person.UID})
 	})
-	return describe("verify person", err)
+	return err
 }
 
 // PersonSessions lists a person's usable ID tokens.
@@ -122,7 +123,7 @@ func (s *Service) EndPersonSessions(ctx context.Context, reference string) error
 		return err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.endAll(ctx, tx, p, token.Caller{}) })
-	return describe("end sessions", err)
+	return err
 }
 
 // ResetFactors deletes the second factors of a person who has lost them, and ends the person's sessions.
@@ -150,7 +151,7 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 		}
 		return s.record(ctx, tx, audit.Entry{Action: "factor.reset", Object: p.String(), Target: p})
 	})
-	return describe("reset factors", err)
+	return err
 }
 
 // DeletePerson deletes a person for good, like DeleteProfile.
@@ -160,7 +161,7 @@ func (s *Service) DeletePerson(ctx context.Context, reference string) error {
 	if err != nil {
 		return err
 	}
-	return describe("delete person", s.deletePerson(ctx, p, token.Caller{}, "by operator", nil))
+	return s.deletePerson(ctx, p, token.Caller{}, "by operator", nil)
 }
 
 // PersonRecord is all data of a person in this domain except secrets.
@@ -247,7 +248,7 @@ func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 			}
 			plain, err := s.secrets.Open(b.Secret, b.UID.UUID[:])
 			if err != nil {
-				return resealed, describe("open TOTP secret "+b.UID.String(), err)
+				return resealed, fmt.Errorf("open TOTP secret %s: %w", b.UID, err)
 			}
 			if err := s.store.ReplaceSealed(ctx, b, s.secrets.Seal(plain, b.UID.UUID[:])); err != nil {
 				return resealed, err

@@ -48,7 +48,7 @@ func (s *Service) CreateEmptyOrganization(ctx context.Context, in NewOrganizatio
 		}
 		return s.recordOf(ctx, tx, token.Caller{}, uid, "organization.create", nil)
 	})
-	return o, describe("create organization", err)
+	return o, err
 }
 
 // OrganizationReport is all that an operator can see of an organization.
@@ -92,7 +92,7 @@ func (s *Service) ShowOrganization(ctx context.Context, organization string) (r 
 // externalUid or mfaRequired.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetOrganization(ctx context.Context, organization string, assignments []string) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		uid, err := tx.FindOrganization(ctx, organization)
 		if err != nil {
 			return err
@@ -131,7 +131,6 @@ func (s *Service) SetOrganization(ctx context.Context, organization string, assi
 		}
 		return s.announceToMembers(ctx, tx, uid, profileUpdated)
 	})
-	return describe("set organization", err)
 }
 
 // assign applies assignments name=value to an organization.
@@ -204,12 +203,12 @@ func (s *Service) SetHostname(ctx context.Context, organization, hostname string
 	if err != nil {
 		return err
 	}
-	return describe("set hostname", s.setHostname(ctx, o, func(tx *postgres.Store, o identity.OrganizationDetails) error {
+	return s.setHostname(ctx, o, func(tx *postgres.Store, o identity.OrganizationDetails) error {
 		if reason := s.reservedReason(o, host); reason != "" {
 			return identity.ErrHostnameRefused.With("hostname: " + reason)
 		}
 		return s.activate(ctx, tx, o, host)
-	}))
+	})
 }
 
 // SetMember makes a person a member of an organization with exactly these roles, or replaces the roles of a member. The
@@ -222,7 +221,7 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	err := s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
+	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
 		if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
 			if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
 				return err
@@ -247,20 +246,18 @@ func (s *Service) SetMember(ctx context.Context, organization, person string, ro
 			organization: o, person: p, epoch: epoch, action: "member.set", roles: roles, grace: true, membership: joined,
 		})
 	})
-	return describe("set member", err)
 }
 
 // UnsetMember ends a membership and the member's sessions.
 // Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound,
 // identity.ErrLastAdmin.
 func (s *Service) UnsetMember(ctx context.Context, organization, person string) error {
-	err := s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
+	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
 		if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
 			return err
 		}
 		return s.endMembership(ctx, tx, token.Caller{}, o, p)
 	})
-	return describe("remove member", err)
 }
 
 // withMember resolves the references of a command and calls change with the organization locked. before is the roles that
@@ -298,5 +295,5 @@ func (s *Service) CreateSharedInvitation(ctx context.Context, organization strin
 		invitation, err = s.invite(ctx, tx, token.Caller{}, o, in)
 		return err
 	})
-	return invitation, describe("invite", err)
+	return invitation, err
 }

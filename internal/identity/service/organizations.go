@@ -67,7 +67,7 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 		err = identity.ErrStillMember.Because(err)
 	}
 	if err != nil {
-		return o, "", describe("create organization", err)
+		return o, "", err
 	}
 	idToken, err = s.signRenewed(ctx, issued)
 	return o, idToken, err
@@ -170,7 +170,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 		}
 		return s.announceToMembers(ctx, tx, o, profileUpdated)
 	})
-	return after, claim, describe("update organization", err)
+	return after, claim, err
 }
 
 // checkOrganization validates a profile and normalizes its hostnames.
@@ -230,7 +230,7 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 		return err
 	})
 	if err != nil {
-		return "", describe("leave organization", err)
+		return "", err
 	}
 	return s.signRenewed(ctx, issued)
 }
@@ -258,7 +258,7 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 		return use(ctx, tx) // last: the members are locked in order
 	})
 	if err != nil {
-		return "", describe("delete organization", err)
+		return "", err
 	}
 	return s.signRenewed(ctx, issued)
 }
@@ -350,7 +350,7 @@ func (s *Service) PutTheme(ctx context.Context, caller token.Caller, o id.Organi
 		}
 		return s.announceToMembers(ctx, tx, o, profileUpdated)
 	})
-	return t, describe("set theme", err)
+	return t, err
 }
 
 // profileUpdated and avatarUpdated are the events about an organization that its members get.

@@ -59,7 +59,7 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 		}
 		return use(ctx, tx) // last: the members are locked in order
 	})
-	return describe("set security", err)
+	return err
 }
 
 // checkOwnFactor checks that the caller's session meets the rule: it has two factors, or is of an external provider.

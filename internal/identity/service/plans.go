@@ -24,7 +24,7 @@ const planDefault = "default"
 // The value default resets a limit to the free organization's plan. Every replica applies the new limits at once.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetLimits(ctx context.Context, organization string, assignments []string) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)
 		if err != nil {
 			return err
@@ -56,7 +56,6 @@ func (s *Service) SetLimits(ctx context.Context, organization string, assignment
 		}
 		return s.recordOf(ctx, tx, token.Caller{}, o, "organization.limits", map[string]string{"limits": strings.Join(assignments, " ")})
 	})
-	return describe("set limits", err)
 }
 
 // SetPersonLimits sets a person's own limits. Assignments are name=value; the only name is uploadVolumeGb, the volume
@@ -103,7 +102,7 @@ func (s *Service) SetPersonLimits(ctx context.Context, person string, assignment
 			Action: "person.limits", Object: p.String(), Target: p, Details: map[string]string{"limits": strings.Join(assignments, " ")},
 		})
 	})
-	return describe("set person's limits", err)
+	return err
 }
 
 // NewSubscription is a new subscription, or an update of the one of the same product.
@@ -137,7 +136,7 @@ func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubsc
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)
 		if err != nil {
 			return err
@@ -149,7 +148,6 @@ func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubsc
 		}
 		return s.recordOf(ctx, tx, token.Caller{}, o, "organization.subscribe", map[string]string{"domain": n.Domain, "status": n.Status})
 	})
-	return describe("subscribe", err)
 }
 
 // limitKinds is the kind of value of each limit.

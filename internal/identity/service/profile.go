@@ -65,7 +65,7 @@ func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c Profile
 		after, err = tx.Profile(ctx, caller.Person)
 		return err
 	})
-	return after, describe("update profile", err)
+	return after, err
 }
 
 // DeleteProfile deletes the caller for good and ends all sessions. The hooks delete the data of other domains.
@@ -75,7 +75,7 @@ func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof 
 	if err != nil {
 		return err
 	}
-	return describe("delete profile", s.deletePerson(ctx, caller.Person, caller, "own wish", use))
+	return s.deletePerson(ctx, caller.Person, caller, "own wish", use)
 }
 
 // ExportProfile returns the caller's data for an export, mails the caller and records the export.
@@ -212,13 +212,13 @@ func (s *Service) PutProfileAvatar(ctx context.Context, caller token.Caller, pic
 		}
 		return s.profileAvatarChanged(ctx, tx, caller)
 	})
-	return sizes[0], describe("put avatar", err)
+	return sizes[0], err
 }
 
 // DeleteProfileAvatar deletes the caller's avatar.
 // Errors: identity.ErrAvatarNotFound, identity.ErrPersonNotFound.
 func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err
 		}
@@ -231,7 +231,6 @@ func (s *Service) DeleteProfileAvatar(ctx context.Context, caller token.Caller) 
 		}
 		return s.profileAvatarChanged(ctx, tx, caller)
 	})
-	return describe("delete avatar", err)
 }
 
 // profileAvatarChanged writes the event for the person and the members of its organization, and the audit entry.

@@ -29,7 +29,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, addr
 			})
 		})
 	}
-	return describe("request reset", s.reset(ctx, c, address))
+	return s.reset(ctx, c, address)
 }
 
 // resetJob is the job that handles a request for a reset.
@@ -142,7 +142,7 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 		return SignedIn{}, identity.ErrKeyNotFound
 	}
 	if err != nil || session == nil {
-		return SignedIn{Token: raw}, describe("reset password", err)
+		return SignedIn{Token: raw}, err
 	}
 	return s.signedIn(ctx, *session)
 }

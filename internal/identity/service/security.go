@@ -139,7 +139,7 @@ func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone 
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		err = identity.ErrKeyNotFound
 	}
-	return change.Undoes, describe("undo change", err)
+	return change.Undoes, err
 }
 
 // undo restores the state before a change whose key was taken. The addresses of that time and the person are locked.

@@ -27,7 +27,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -266,12 +265,4 @@ func (s *Service) link(host, path string) string {
 		host = s.settings.PublicURL.Hostname()
 	}
 	return s.hosts.URL(host, path)
-}
-
-// describe wraps an error with the operation that failed. It returns nil for nil.
-func describe(operation string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", operation, err)
 }

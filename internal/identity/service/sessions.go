@@ -91,7 +91,7 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (Si
 		if err == nil && s.hasher.Outdated(login.Hash) {
 			s.rehash(ctx, login, in.Key)
 		}
-		return signedIn, describe("log in", err)
+		return signedIn, err
 	}
 	return SignedIn{}, identity.ErrCredentials
 }
@@ -194,7 +194,7 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 		return s.recordLogin(ctx, tx, c, session, in.Type)
 	})
 	if err != nil {
-		return SignedIn{}, describe("log in with second factor", err)
+		return SignedIn{}, err
 	}
 	return s.signedIn(ctx, session)
 }
@@ -285,7 +285,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 			return fault.ErrInvalid.With("jti: " + err.Error() + ", nor the word all")
 		}
 	}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); errors.Is(err, identity.ErrPersonNotFound) {
 			return token.ErrEnded
 		} else if err != nil {
@@ -310,7 +310,6 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 		}
 		return s.endSession(ctx, tx, caller, sid)
 	})
-	return describe("log out", err)
 }
 
 // endSession ends one session of the caller and revokes its access tokens. The person is locked.
