@@ -121,6 +121,15 @@ func (r *replica) awaitState(uid id.Mail, state string) mail.Mail {
 	return r.await(uid, state, func(m mail.Mail) bool { return m.State == state })
 }
 
+func (r *replica) exec(statements ...string) {
+	r.t.Helper()
+	for _, sql := range statements {
+		if _, err := r.db.Pool.Exec(r.t.Context(), sql); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 // contents returns the data and the secret in the row of a mail.
 func (r *replica) contents(uid id.Mail) (data string, sealed bool) {
 	r.t.Helper()

@@ -1,10 +1,7 @@
 package mail_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +10,6 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
@@ -59,128 +55,6 @@ func TestQueuedMailIsSent(t *testing.T) {
 	}
 	if strings.Contains(r.log.String(), "K3y") || strings.Contains(r.log.String(), "ann@") {
 		t.Errorf("the log contains the key or the address:\n%s", r.log)
-	}
-}
-
-// The mail server stores the mail but answers with an error, twice. Before the third attempt the Consign process is
-// restarted with another configuration. All attempts send the same bytes.
-func TestAttemptsSendTheSameMail(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, serverOptions{})
-	s.answer(nil, func(try int) error {
-		if try <= 2 {
-			return refuse(451, fmt.Sprintf("later, %d", try))(try)
-		}
-		return nil
-	})
-	url := pgtest.URL(t)
-	first := newReplica(t, url, smtpTo(t, s), mail.Options{ProductName: "Before", SupportContact: "help@example.org"})
-	stop := first.run()
-	uid := first.queue(verify("ann@example.org"))[0]
-	m := first.await(uid, "tried once", func(m mail.Mail) bool { return m.Attempts >= 1 && m.LastAnswer != "" })
-	if m.State != mail.Queued || !strings.Contains(m.LastAnswer, "451 4.1.1 later") || m.NextAttemptAt == nil {
-		t.Errorf("listed as %+v", m)
-	}
-	stop()
-	second := newReplica(t, url, smtpTo(t, s), mail.Options{ProductName: "After", From: "other@example.com"})
-	second.clock.Advance(time.Hour)
-	second.run()
-	m = second.awaitState(uid, mail.Sent)
-	got := s.mails()
-	if len(got) != 3 || m.Attempts != 3 {
-		t.Fatalf("%d mails, %d attempts, want 3", len(got), m.Attempts)
-	}
-	for _, again := range got[1:] {
-		if again != got[0] {
-			t.Errorf("not the same:\n%s", cmp.Diff(got[0].raw, again.raw))
-		}
-	}
-	if header(got[0].raw, "From") != `"Before" <no-reply@example.org>` {
-		t.Errorf("From %q", header(got[0].raw, "From"))
-	}
-}
-
-func TestPermanentRefusal(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, serverOptions{})
-	s.answer(refuse(550, "no such user"), nil)
-	var reported []mail.Mail
-	fail := true
-	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{
-		OnFailed: func(ctx context.Context, tx database.Tx, m mail.Mail) error {
-			if fail { // the first call rolls the transaction back, so the mail is not marked
-				fail = false
-				return errors.New("no connection")
-			}
-			reported = append(reported, m)
-			_, err := tx.Exec(ctx, `INSERT INTO settings (name, value, updated_at) VALUES ('reported', '1', now())`)
-			return err
-		},
-	})
-	r.run()
-	uid := r.queue(verify("nobody@example.org"))[0]
-	m := r.awaitState(uid, mail.Failed)
-	if !strings.Contains(m.LastAnswer, "550 5.1.1 no such user") || m.FinishedAt == nil || m.NextAttemptAt != nil || m.Attempts != 2 {
-		t.Errorf("listed as %+v", m)
-	}
-	if len(reported) != 1 || reported[0].UID != uid || reported[0].Reference != "ref-nobody@example.org" || reported[0].To != "nobody@example.org" || reported[0].State != mail.Failed {
-		t.Errorf("OnFailed got %+v", reported)
-	}
-	if data, sealed := r.contents(uid); sealed || data != "{}" {
-		t.Errorf("a mail that cannot be sent again without its link keeps data %s, link %t", data, sealed)
-	}
-	if err := r.mailer.Retry(t.Context(), uid); !errors.Is(err, mail.ErrNoSecret) {
-		t.Errorf("Retry = %v", err)
-	}
-}
-
-// A temporary failure becomes final when the mail is older than GiveUpAfter.
-func TestGiveUp(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, serverOptions{})
-	s.answer(refuse(450, "busy"), nil)
-	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{GiveUpAfter: time.Hour})
-	r.run()
-	notice := mail.Message{To: "ann@example.org", Template: mail.PasswordChanged, Data: map[string]any{"at": r.clock.Now()}}
-	uid := r.queue(notice)[0]
-	r.await(uid, "tried twice", func(m mail.Mail) bool { return m.Attempts >= 2 })
-	r.clock.Advance(time.Hour)
-	m := r.awaitState(uid, mail.Failed)
-	if !strings.Contains(m.LastAnswer, "450 4.1.1 busy") {
-		t.Errorf("listed as %+v", m)
-	}
-	// The operator repairs the server and retries the mail. The mail had no link, so its data was kept.
-	s.answer(nil, nil)
-	if err := r.mailer.Retry(t.Context(), uid); err != nil {
-		t.Fatal(err)
-	}
-	r.awaitState(uid, mail.Sent)
-	if err := r.mailer.Retry(t.Context(), uid); !errors.Is(err, mail.ErrFinished) {
-		t.Errorf("Retry = %v", err)
-	}
-	if err := r.mailer.Retry(t.Context(), id.New[id.Mail]()); !errors.Is(err, mail.ErrNotFound) {
-		t.Errorf("Retry = %v", err)
-	}
-}
-
-// A mail with many jobs on two servers is sent once.
-func TestOneMailPerRow(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, serverOptions{})
-	url := pgtest.URL(t)
-	a, b := newReplica(t, url, smtpTo(t, s), mail.Options{}), newReplica(t, url, smtpTo(t, s), mail.Options{})
-	uid := a.queue(verify("ann@example.org"))[0]
-	for range 10 {
-		if err := a.mailer.Retry(t.Context(), uid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.run()
-	b.run()
-	a.awaitState(uid, mail.Sent)
-	a.idle()
-	if got := s.mails(); len(got) != 1 {
-		t.Errorf("%d mails were sent", len(got))
 	}
 }
 
@@ -248,14 +122,10 @@ func TestRequeue(t *testing.T) {
 	s := newServer(t, serverOptions{})
 	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
 	uids := r.queue(verify("ann@example.org"), verify("bob@example.org"))
-	for _, sql := range []string{
+	r.exec(
 		`DELETE FROM river_job`,
 		`UPDATE mails SET next_attempt_at = now() - interval '11 minutes' WHERE recipient LIKE 'ann%'`,
-	} {
-		if _, err := r.db.Pool.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	for range 2 {
 		if err := r.runner.RunOnce(t.Context(), mail.RequeueJob); err != nil {
 			t.Fatal(err)
@@ -278,15 +148,11 @@ func TestInterruptedMail(t *testing.T) {
 	s := newServer(t, serverOptions{})
 	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
 	uids := r.queue(verify("ann@example.org"), verify("bob@example.org"))
-	for _, sql := range []string{ // what kill -9 leaves: Ann's server is dead, Bob's is alive
+	r.exec( // what kill -9 leaves: Ann's server is dead, Bob's is alive
 		`UPDATE river_job SET state = 'running', attempt = 1, attempted_at = now() WHERE kind = 'mail'`,
 		`UPDATE mails SET attempts = 1, busy_until = now() - interval '1 second' WHERE recipient LIKE 'ann%'`,
 		`UPDATE mails SET attempts = 1, busy_until = now() + interval '1 hour' WHERE recipient LIKE 'bob%'`,
-	} {
-		if _, err := r.db.Pool.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	r.run()
 	for range 2 {
 		if err := r.runner.RunOnce(t.Context(), mail.ResumeJob); err != nil {
@@ -300,38 +166,6 @@ func TestInterruptedMail(t *testing.T) {
 	if n := len(s.mails()); n != 1 {
 		t.Errorf("%d mails were sent", n)
 	}
-}
-
-// An attempt that takes longer than the lease keeps it: no other server sends the mail meanwhile.
-func TestLeaseIsRenewed(t *testing.T) {
-	t.Parallel()
-	slow := make(slowTransport)
-	url := pgtest.URL(t)
-	a := newReplica(t, url, slow, mail.Options{Lease: 400 * time.Millisecond})
-	uid := a.queue(verify("ann@example.org"))[0]
-	a.run()
-	<-slow // the attempt has begun
-	b := newReplica(t, url, slow, mail.Options{})
-	for range 12 { // three times the lease
-		time.Sleep(100 * time.Millisecond)
-		if err := b.runner.RunOnce(t.Context(), mail.ResumeJob); err != nil {
-			t.Fatal(err)
-		}
-	}
-	slow <- struct{}{}
-	if m := a.awaitState(uid, mail.Sent); m.Attempts != 1 {
-		t.Errorf("%d attempts", m.Attempts)
-	}
-}
-
-// slowTransport says that a mail is being sent, and has sent it when told so.
-type slowTransport chan struct{}
-
-// Send implements mail.Transport.
-func (c slowTransport) Send(context.Context, mail.Envelope) (string, error) {
-	c <- struct{}{}
-	<-c
-	return "250 ok", nil
 }
 
 func TestListAndClean(t *testing.T) {
@@ -374,35 +208,5 @@ func TestListAndClean(t *testing.T) {
 	}
 	if list, err := r.mailer.List(t.Context(), mail.Filter{}); err != nil || len(list) != 1 || list[0].UID != waiting {
 		t.Errorf("after cleaning: %+v, %v", list, err)
-	}
-}
-
-func TestTestMail(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, serverOptions{})
-	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
-	answer, err := r.mailer.Test(t.Context(), "ann@example.org", "ja_JP")
-	if err != nil || !strings.HasPrefix(answer, "250 ") {
-		t.Fatalf("%q, %v", answer, err)
-	}
-	if got := s.mails(); len(got) != 1 || got[0].to != "ann@example.org" || header(got[0].raw, "Content-Language") != "ja-JP" {
-		t.Errorf("the server got %+v", got)
-	}
-	s.answer(refuse(550, "no"), nil)
-	if _, err := r.mailer.Test(t.Context(), "ann@example.org", ""); !errors.Is(err, mail.ErrPermanent) {
-		t.Errorf("Test = %v", err)
-	}
-	if _, err := r.mailer.Test(t.Context(), "nonsense", ""); err == nil {
-		t.Error("a test mail to an invalid address succeeded")
-	}
-}
-
-func TestNewRefusesInvalidSender(t *testing.T) {
-	t.Parallel()
-	sealer, catalog := mail.Parts(t)
-	db := &database.DB{}
-	_, err := mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
-	if err == nil {
-		t.Error("a sender without an address was accepted")
 	}
 }
