@@ -87,6 +87,14 @@ func mailboxOwner(s *testkit.Server) *testkit.Person {
 	return ann
 }
 
+// begin reserves an upload of data to dr-ann and sends the first n bytes. content is the path of the object's bytes.
+func begin(s *testkit.Server, data []byte, n int) (sam *testkit.Person, reservation, content string) {
+	sam, reservation = reserve(s.Stranger(), "dr-ann", len(data))
+	content = reservation + "/objects/a/content"
+	sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", n-1, len(data))).Put(content, data[:n]).Want(http.StatusOK)
+	return sam, reservation, content
+}
+
 // TestStopDuringUpload: a server that is told to stop answers an upload in flight with 503 at once and keeps the
 // acknowledged bytes. A server started on the same data continues the upload.
 func TestStopDuringUpload(t *testing.T) {
@@ -94,9 +102,7 @@ func TestStopDuringUpload(t *testing.T) {
 	first := testkit.New(t)
 	mailboxOwner(first)
 	data := bytes.Repeat([]byte("consign "), 100_000)
-	sam, reservation := reserve(first.Stranger(), "dr-ann", len(data))
-	content := reservation + "/objects/a/content"
-	sam.With("Content-Range", fmt.Sprintf("bytes 0-299999/%d", len(data))).Put(content, data[:300_000]).Want(http.StatusOK)
+	sam, reservation, content := begin(first, data, 300_000)
 
 	body := newTap()
 	uploaded := make(chan *testkit.Response, 1)
@@ -174,9 +180,7 @@ func TestDiskAway(t *testing.T) {
 	s := testkit.New(t)
 	mailboxOwner(s)
 	data := bytes.Repeat([]byte("consign "), 1000)
-	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
-	content := reservation + "/objects/a/content"
-	sam.With("Content-Range", fmt.Sprintf("bytes 0-2999/%d", len(data))).Put(content, data[:3000]).Want(http.StatusOK)
+	sam, reservation, content := begin(s, data, 3000)
 	late, other := reserve(s.Stranger(), "dr-ann", 1000)
 
 	dir := filepath.Join(s.DataDir, "objects")
@@ -207,9 +211,7 @@ func TestDiskFull(t *testing.T) {
 	big.Put(other+"/objects/a/content", bytes.Repeat([]byte("x"), 600_000)).Want(http.StatusOK)
 
 	data := bytes.Repeat([]byte("consign "), 100_000)
-	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
-	path := reservation + "/objects/a/content"
-	sam.With("Content-Range", fmt.Sprintf("bytes 0-299999/%d", len(data))).Put(path, data[:300_000]).Want(http.StatusOK)
+	sam, reservation, path := begin(s, data, 300_000)
 	full := sam.With("Content-Range", contentRange(300_000, len(data))).Put(path, data[300_000:]).WantError(transfer.ErrStorageFull)
 	checkUnavailable(t, "the upload", full)
 	held := number(sam.Head(path).Want(http.StatusOK).Header, "Content-Length")

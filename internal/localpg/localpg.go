@@ -138,13 +138,11 @@ func (c *Cluster) Bin() string { return c.bin }
 
 // Run restarts the cluster when it has died, until ctx ends. Close stops it.
 func (c *Cluster) Run(ctx context.Context) error {
-	tick := time.NewTicker(superviseEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(superviseEvery):
 		}
 		if err := c.runOnce(ctx); err != nil && ctx.Err() == nil {
 			c.options.Log.Error("private Postgres is down and cannot be started", "error", err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/testkit/reply"
 )
 
 // Password is what every person of the test kit signs up with.
@@ -133,12 +134,7 @@ func (p *Person) Do(method, path string, body any) *Response {
 
 // Try is Do for requests that may fail on the way, and for goroutines, where a test must not be ended.
 func (p *Person) Try(ctx context.Context, method, path string, body any) (*Response, error) {
-	resp, err := p.Open(ctx, method, path, body)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
+	resp, raw, err := reply.Read(p.Open(ctx, method, path, body))
 	if err != nil {
 		return nil, err
 	}
@@ -283,19 +279,20 @@ func (r *Response) Value(path string) any {
 // String is the string at a dotted path; anything else fails the test.
 func (r *Response) String(path string) string {
 	r.t.Helper()
-	s, ok := r.Value(path).(string)
-	if !ok {
-		r.t.Fatalf("%s answered %s, which has no string %s", r.what, r.Body, path)
-	}
-	return s
+	return valueOf[string](r, path)
 }
 
 // Number is the number at a dotted path; anything else fails the test.
 func (r *Response) Number(path string) float64 {
 	r.t.Helper()
-	n, ok := r.Value(path).(float64)
+	return valueOf[float64](r, path)
+}
+
+func valueOf[T any](r *Response, path string) T {
+	r.t.Helper()
+	v, ok := r.Value(path).(T)
 	if !ok {
-		r.t.Fatalf("%s answered %s, which has no number %s", r.what, r.Body, path)
+		r.t.Fatalf("%s answered %s, which has no %T %s", r.what, r.Body, v, path)
 	}
-	return n
+	return v
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/consign-dev/consign/internal/localpg"
+	"github.com/consign-dev/consign/internal/testkit/reply"
 )
 
 const (
@@ -142,12 +143,7 @@ func (b *bench) call(ctx context.Context, p *process, method, path, token string
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
+	resp, raw, err := reply.Read(http.DefaultClient.Do(r))
 	if err != nil {
 		return nil, err
 	}

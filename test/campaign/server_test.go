@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/reply"
 )
 
 // server is a consign process on a data directory of its own.
@@ -166,12 +167,7 @@ func (c client) call(method, path string, in, dst any) (http.Header, error) {
 		}
 		body = bytes.NewReader(raw)
 	}
-	resp, err := c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}})
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
+	resp, raw, err := reply.Read(c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}}))
 	if err != nil {
 		return nil, err
 	}

@@ -195,10 +195,16 @@ func TestPasswordProtection(t *testing.T) {
 
 var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
 
-// code returns the n-th code mailed to an address.
+// code returns the access code in the n-th mail with one to an address.
 func code(s *testkit.Server, address string, n int) string {
 	s.T.Helper()
-	found := sixDigits.FindString(s.Mail.Wait(s.T, address, "access code", n).Text)
+	return mailedCode(s, address, "access code", n)
+}
+
+// mailedCode returns the code in the n-th mail with text to an address.
+func mailedCode(s *testkit.Server, address, text string, n int) string {
+	s.T.Helper()
+	found := sixDigits.FindString(s.Mail.Wait(s.T, address, text, n).Text)
 	if found == "" {
 		s.T.Fatal("no code in the mail")
 	}

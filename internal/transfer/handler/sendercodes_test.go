@@ -26,14 +26,10 @@ func careful(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit
 	return s, ann
 }
 
-// senderCode is the code in the n-th mail with one to an address.
+// senderCode returns the code for a sender in the n-th mail with one to an address.
 func senderCode(s *testkit.Server, address string, n int) string {
 	s.T.Helper()
-	found := sixDigits.FindString(s.Mail.Wait(s.T, address, "Your code for a delivery", n).Text)
-	if found == "" {
-		s.T.Fatal("no code in the mail")
-	}
-	return found
+	return mailedCode(s, address, "Your code for a delivery", n)
 }
 
 // wrongCode is a code other than the right one.

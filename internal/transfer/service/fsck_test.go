@@ -323,7 +323,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 				t.Fatalf("going on: %v, want to be told to start over", err)
 			}
 			if n := w.count(`SELECT held + reserved FROM transfer.objects WHERE reservation = $1`, r); n != 0 {
-				t.Errorf("%d bytes held or set aside", n)
+				t.Errorf("%d bytes held or reserved", n)
 			}
 			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volumes`); n != 0 {
 				t.Errorf("%d bytes of volume not given back", n)

@@ -159,9 +159,7 @@ func TestUploadDigest(t *testing.T) {
 	rest := part([]byte("56789"), 5, 10)
 	rest.ContentDigest, rest.ReprDigest = sum("56789"), sum("0123456789")
 	mustUpload(w, c, r, "a", rest)
-	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
-		t.Errorf("%d bytes of volume are still set aside", n)
-	}
+	w.nothingReserved()
 }
 
 func TestVanishingClientKeepsWhatArrived(t *testing.T) {
@@ -231,9 +229,7 @@ func TestSecondWriterWins(t *testing.T) {
 	if !bytes.Equal(w.download(owner, done.UID, done.Objects[0].UID), second) {
 		t.Error("the object is not the second writer's")
 	}
-	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
-		t.Errorf("%d bytes of volume are still set aside", n)
-	}
+	w.nothingReserved()
 	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != 50_000 {
 		t.Errorf("%d bytes are charged", n)
 	}

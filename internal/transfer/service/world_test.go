@@ -222,6 +222,14 @@ func (w *world) hold(sql string, args ...any) (release func()) {
 	return release
 }
 
+// nothingReserved checks that no bytes of volume are reserved.
+func (w *world) nothingReserved() {
+	w.t.Helper()
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+		w.t.Errorf("%d bytes of volume are reserved", n)
+	}
+}
+
 // waiting waits until n requests wait for locks in the database.
 func (w *world) waiting(n int) {
 	w.t.Helper()

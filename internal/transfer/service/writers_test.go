@@ -52,9 +52,7 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
 		t.Fatalf("the first writer got %v", err)
 	}
-	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
-		t.Errorf("%d bytes of volume are still set aside", n)
-	}
+	w.nothingReserved()
 }
 
 // TestDeletingAnObjectWhileBytesBecomeHeld deletes an object while its writer, which has locked the row first, saves its
@@ -121,7 +119,7 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := w.count(`SELECT reserved FROM transfer.objects`); got != want {
-			t.Errorf("%d bytes are set aside, want %d", got, want)
+			t.Errorf("%d bytes are reserved, want %d", got, want)
 		}
 		w.exec(`UPDATE transfer.objects SET lease_until = clock_timestamp() - interval '61 s'`)
 	}
@@ -173,7 +171,7 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 		t.Errorf("%d bytes are held, %d are charged", held+1, charged)
 	}
 	if left := w.count(`SELECT sum(reserved) FROM transfer.volumes`); left != 0 {
-		t.Errorf("%d bytes stay set aside", left)
+		t.Errorf("%d bytes stay reserved", left)
 	}
 }
 
