@@ -14,7 +14,7 @@ const seen = 280; // pixels on the page
 export function Picture({ url, name, has, label, onChange = () => {} }) {
   const [image, setImage] = useState(/** @type {ImageBitmap | null} */ (null));
   const [unreadable, setUnreadable] = useState(false);
-  const input = useRef(/** @type {any} */ (null));
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const current = useLoaded(async () => {
     if (!has) return "";
     const response = await fetch(`${url}?height=240`, { headers: { Authorization: `Bearer ${await accessToken()}` } });
@@ -37,7 +37,7 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
     ${image ? html`<${Crop} image=${image} busy=${change.busy} onDone=${change.run} onCancel=${() => setImage(null)} />` : html`<div class="row">
       <span class="large"><${Avatar} src=${current.value ?? ""} name=${name} /></span>
       <div class="stack tight"><span>${label}</span><div class="row">
-        <${Button} onClick=${() => input.current.click()}>${T("Choose a picture")}<//>
+        <${Button} onClick=${() => input.current?.click()}>${T("Choose a picture")}<//>
         ${current.value && html`<${Button} kind="quiet" busy=${change.busy} onClick=${() => change.run(null)}>${T("Remove")}<//>`}
       </div></div>
     </div>`}
@@ -48,12 +48,12 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
 
 /** @param {{image: ImageBitmap, busy: boolean, onDone: (picture: Blob | null) => void, onCancel: () => void}} props */
 function Crop({ image, busy, onDone, onCancel }) {
-  const canvas = useRef(/** @type {any} */ (null));
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const [zoom, setZoom] = useState(1);
   const [at, setAt] = useState({ x: 0.5, y: 0.5 }); // position of the square: 0 is left or top, 1 is right or bottom
   const side = Math.min(image.width, image.height) / zoom;
   const left = (image.width - side) * at.x, top = (image.height - side) * at.y;
-  useEffect(() => { canvas.current.getContext("2d").drawImage(image, left, top, side, side, 0, 0, edge, edge); }, [image, left, top, side]);
+  useEffect(() => { canvas.current?.getContext("2d")?.drawImage(image, left, top, side, side, 0, 0, edge, edge); }, [image, left, top, side]);
   const clamp = (v) => Math.min(1, Math.max(0, v));
   const drag = (/** @type {PointerEvent} */ event) => {
     if (!event.buttons) return;
@@ -70,7 +70,7 @@ function Crop({ image, busy, onDone, onCancel }) {
     const context = /** @type {CanvasRenderingContext2D} */ (flat.getContext("2d"));
     context.fillStyle = "#fff";
     context.fillRect(0, 0, edge, edge);
-    context.drawImage(canvas.current, 0, 0);
+    if (canvas.current) context.drawImage(canvas.current, 0, 0);
     flat.toBlob((blob) => onDone(blob), "image/jpeg", 0.92);
   };
   return html`<div class="crop">

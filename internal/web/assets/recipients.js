@@ -13,11 +13,11 @@ export function Recipients({ value, onValue }) {
   const [kind, setKind] = useState("to");
   const [wrong, setWrong] = useState("");
   const id = useId();
-  const input = useRef(/** @type {any} */ (null));
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   /** Shows an error and blocks the form, so that no recipient is lost. "" clears it. @param {string} message */
   const judge = (message) => {
     setWrong(message);
-    input.current.setCustomValidity(message);
+    input.current?.setCustomValidity(message);
   };
   /** Adds the addresses in a text. Words that are no address stay in the input. @param {string} written */
   const take = (written) => {

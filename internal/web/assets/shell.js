@@ -41,7 +41,7 @@ export async function signOut() {
 
 function Navigation() {
   const [open, setOpen] = useState(false);
-  const menu = useRef(/** @type {any} */ (null));
+  const menu = useRef(/** @type {HTMLButtonElement | null} */ (null));
   if (!signedIn()) {
     const [path, name] = location.pathname === "/login" ? ["/signup", T("Create an account")] : ["/login", T("Sign in")];
     return html`<nav aria-label=${T("Pages")}><a href=${path}>${name}</a></nav>`;
@@ -49,7 +49,7 @@ function Navigation() {
   const escape = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !open) return;
     setOpen(false);
-    menu.current.focus();
+    menu.current?.focus();
   };
   const isMember = Object.entries(claims(idToken())).some(([name, value]) => name.endsWith("/org_id") && value);
   const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/mailbox", T("Mailbox")], ["/account", T("Account")]];

@@ -28,10 +28,10 @@ export function useStepUp() {
 
 /** Asks for the password, the second factor or both, until the request succeeds. */
 function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onClose }) {
-  const dialog = useRef(/** @type {any} */ (null));
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
-  useEffect(() => dialog.current.showModal(), []);
+  useEffect(() => dialog.current?.showModal(), []);
   const send = useAction(async ({ password, code = "" }) => {
     const typed = code.replace(/[\s-]/g, "").toUpperCase();
     const proof = {
@@ -46,7 +46,7 @@ function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onC
       if (needsKey(error) || needsFactor(error)) throw error;
       reject(error);
     }
-    dialog.current.close();
+    dialog.current?.close();
   });
   const close = () => {
     reject(refused); // does nothing after a success
@@ -61,7 +61,7 @@ function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onC
         autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" focus=${!key} />`}
       ${!first && html`<${Problem} error=${send.error} />`}
       <div class="row end">
-        <${Button} onClick=${() => dialog.current.close()}>${T("Cancel")}<//>
+        <${Button} onClick=${() => dialog.current?.close()}>${T("Cancel")}<//>
         <${Button} type="submit" kind="primary" busy=${send.busy}>${T("Continue")}<//>
       </div>
     <//>

@@ -217,13 +217,13 @@ export function Avatar({ src = "", name = "" }) {
  * @param {{question: string, yes: string, onYes: () => void, onClose: () => void}} props `yes` is the text of the button
  */
 export function Ask({ question, yes, onYes, onClose }) {
-  const dialog = useRef(/** @type {any} */ (null));
-  useEffect(() => dialog.current.showModal(), []);
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => dialog.current?.showModal(), []);
   return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${question}>
     <p>${question}</p>
     <div class="row end">
-      <${Button} onClick=${() => dialog.current.close()}>${T("Cancel")}<//>
-      <${Button} kind="danger" onClick=${() => { dialog.current.close(); onYes(); }}>${yes}<//>
+      <${Button} onClick=${() => dialog.current?.close()}>${T("Cancel")}<//>
+      <${Button} kind="danger" onClick=${() => { dialog.current?.close(); onYes(); }}>${yes}<//>
     </div>
   </dialog>`;
 }

@@ -9,7 +9,7 @@ import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from ".
  * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, disabled?: boolean}} props
  */
 export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
-  const files = useRef(/** @type {any} */ (null)), folder = useRef(/** @type {any} */ (null));
+  const files = useRef(/** @type {HTMLInputElement | null} */ (null)), folder = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [over, setOver] = useState(false);
   const [lost, setLost] = useState(/** @type {string[]} */ ([]));
   /** @param {(lost: string[]) => Promise<import("../files.js").Chosen[]>} read */
@@ -38,14 +38,14 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     onFiles(fromInput(event.target.files));
     event.target.value = "";
   };
-  const choose = () => (hasPicker ? take(fromPicker) : files.current.click());
+  const choose = () => (hasPicker ? take(fromPicker) : files.current?.click());
   return html`<div class=${`chooser${over ? " over" : ""}${small ? " small" : ""}`}>
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
     <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
     <div class="row center">
       <${Button} kind=${small ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose}>
         ${small ? T("Add files") : T("Choose files")}<//>
-      <${Button} icon="folder" disabled=${disabled} onClick=${() => folder.current.click()}>${T("Choose a folder")}<//>
+      <${Button} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
     </div>
     <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
     <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
