@@ -3,12 +3,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/consign-dev/consign/internal/localpg"
-	"github.com/consign-dev/consign/internal/testkit/reply"
+	"github.com/consign-dev/consign/internal/testkit/wire"
 )
 
 const (
@@ -124,13 +122,9 @@ func (b *bench) logIn(ctx context.Context) error {
 
 // call makes one request that is not measured. in and out may be nil.
 func (b *bench) call(ctx context.Context, p *process, method, path, token string, in, out any) (http.Header, error) {
-	var body io.Reader
-	if in != nil {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(raw)
+	body, err := wire.Body(in)
+	if err != nil {
+		return nil, err
 	}
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.addr+path, body)
 	if err != nil {
@@ -143,7 +137,7 @@ func (b *bench) call(ctx context.Context, p *process, method, path, token string
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, raw, err := reply.Read(http.DefaultClient.Do(r))
+	resp, raw, err := wire.Read(http.DefaultClient.Do(r))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@
 package campaign
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,7 +20,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
-	"github.com/consign-dev/consign/internal/testkit/reply"
+	"github.com/consign-dev/consign/internal/testkit/wire"
 )
 
 // server is a consign process on a data directory of its own.
@@ -159,15 +158,11 @@ type client struct {
 
 // call makes a JSON request; dst may be nil.
 func (c client) call(method, path string, in, dst any) (http.Header, error) {
-	var body io.Reader
-	if in != nil {
-		raw, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
-		}
-		body = bytes.NewReader(raw)
+	body, err := wire.Body(in)
+	if err != nil {
+		return nil, err
 	}
-	resp, raw, err := reply.Read(c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}}))
+	resp, raw, err := wire.Read(c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}}))
 	if err != nil {
 		return nil, err
 	}

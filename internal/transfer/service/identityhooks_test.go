@@ -244,9 +244,7 @@ func TestMailboxPutWhileItMoves(t *testing.T) {
 
 func TestTenThousandObjects(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	for batch := range 10 {
 		var files []service.Attachment
 		for i := range 1000 {

@@ -19,9 +19,7 @@ import (
 
 func TestParallelConfirmsMakeOneTransfer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 3)
 	mustUpload(w, c, r, "a", whole([]byte("abc")))
 	var wg sync.WaitGroup
@@ -301,9 +299,7 @@ func TestTransferEndsWhileItsObjectsAreRead(t *testing.T) {
 // TestEndErasesFailedMails: the content of undeliverable mails about a transfer is erased with the transfer (contract 4.9).
 func TestEndErasesFailedMails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "plans", 3)
 	mustUpload(w, c, r, "plans", whole([]byte("abc")))
 	if _, err := w.Confirm(t.Context(), c, r); err != nil {

@@ -63,9 +63,7 @@ func (w *world) download(caller token.Caller, t id.Transfer, o id.Object) []byte
 
 func TestUploadRanges(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 10)
 	data := []byte("0123456789")
 	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
@@ -99,9 +97,7 @@ func mustUpload(w *world, caller token.Caller, r id.Reservation, clientID string
 
 func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 10)
 	short := whole([]byte("0123"))
 	if _, err := w.Upload(t.Context(), c, r, "a", short); !errors.Is(err, transfer.ErrBodyLength) {
@@ -132,9 +128,7 @@ func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 
 func TestUploadDigest(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 10)
 	sum := func(s string) []byte { b := sha256.Sum256([]byte(s)); return b[:] }
 	bad := part([]byte("01234"), 0, 10)
@@ -164,9 +158,7 @@ func TestUploadDigest(t *testing.T) {
 
 func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	data := random(100_000)
 	w.attach(c, r, "a", int64(len(data)))
 	in, b := slowly(data[:60_000], data)
@@ -187,9 +179,7 @@ func TestVanishingClientKeepsWhatArrived(t *testing.T) {
 
 func TestShutdownKeepsWhatArrived(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 100)
 	ctx, stop := context.WithCancelCause(t.Context())
 	in, b := slowly(random(40), random(100))
@@ -311,9 +301,7 @@ func TestFullDiskKeepsWhatFits(t *testing.T) {
 
 func TestRemovedObjectStopsItsWriter(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 1000)
 	in, b := slowly(random(300), random(1000))
 	failed := w.upload(c, r, in)

@@ -262,6 +262,15 @@ func (w *world) reserve() (token.Caller, id.Reservation) {
 	return w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID}), made.Reservation.UID
 }
 
+// newReservation returns a world in which a stranger has opened a reservation on Ann's mailbox.
+func newReservation(t *testing.T) (*world, token.Caller, id.Reservation) {
+	t.Helper()
+	w := newWorld(t)
+	w.mailbox()
+	c, r := w.reserve()
+	return w, c, r
+}
+
 func (w *world) attach(caller token.Caller, r id.Reservation, clientID string, size int64) {
 	w.t.Helper()
 	if _, _, err := w.Attach(w.t.Context(), caller, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {

@@ -59,9 +59,7 @@ func TestSecondWriterWinsAtOnce(t *testing.T) {
 // progress. The volume of these bytes is released, too.
 func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "a", 1000)
 	in, b := slowly(random(300), random(1000))
 	cut, removed := w.upload(c, r, in), make(chan error, 1)
@@ -129,9 +127,7 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 // again when it ends, and the bytes are charged once.
 func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	c, r := w.reserve()
+	w, c, r := newReservation(t)
 	w.attach(c, r, "first", 1)
 	const size = 65 << 20 // more than one checkpoint
 	w.attach(c, r, "a", size)

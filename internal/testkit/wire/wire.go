@@ -1,0 +1,28 @@
+// Package wire encodes requests and reads answers of tests. It has no dependencies, so tests of the binary and benchmarks can import it.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+)
+
+// Body returns the JSON of v as a request body, and no body for nil.
+func Body(v any) (io.Reader, error) {
+	if v == nil {
+		return http.NoBody, nil
+	}
+	raw, err := json.Marshal(v)
+	return bytes.NewReader(raw), err
+}
+
+// Read reads the whole body of an answer and closes it. It takes the results of an http.Client's Do.
+func Read(resp *http.Response, err error) (*http.Response, []byte, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	return resp, raw, err
+}
