@@ -27,10 +27,10 @@ const (
 	connections     = 16 // of a load of requests
 )
 
-// bench is a running Consign with what the rows need to know of it.
+// bench is a running Consign and the state that the rows share.
 type bench struct {
 	options         options
-	dir             string // everything of this run
+	dir             string // holds all files of this run
 	binary          string
 	version         string
 	postgresVersion string
@@ -70,7 +70,7 @@ func newBench(ctx context.Context, o options) (_ *bench, err error) {
 	if b.consign, err = b.startConsign(ctx, b.dataDir(), nil, "--demo"); err != nil {
 		return nil, err
 	}
-	b.cluster, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dataDir(), "postgres"), Fsync: true}) // joins the server's
+	b.cluster, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dataDir(), "postgres"), Fsync: true}) // attaches to the server's cluster
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func newBench(ctx context.Context, o options) (_ *bench, err error) {
 
 func (b *bench) dataDir() string { return filepath.Join(b.dir, "var") }
 
-// close ends everything and removes it.
+// close stops all processes and removes their files.
 func (b *bench) close() error {
 	err := b.consign.stop()
 	if b.cluster != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// noise is what files are made of.
+// noise is the content of files: random bytes, repeated.
 var noise = func() []byte {
 	b := make([]byte, pieceSize)
 	source := rand.NewChaCha8([32]byte{'b', 'e', 'n', 'c', 'h'})
@@ -23,7 +23,7 @@ var noise = func() []byte {
 	return b
 }()
 
-// send uploads size bytes over a connection of its own and takes the answer.
+// send uploads size bytes over a new connection and checks the answer.
 func send(ctx context.Context, addr, path, token string, size int64) error {
 	c, err := dial(ctx, addr)
 	if err != nil {
@@ -49,7 +49,7 @@ func send(ctx context.Context, addr, path, token string, size int64) error {
 	return err
 }
 
-// fetch downloads over a connection of its own and throws the bytes away.
+// fetch downloads a file over a new connection and discards the bytes. It returns their number.
 func fetch(ctx context.Context, addr, path, token string) (int64, error) {
 	c, err := dial(ctx, addr)
 	if err != nil {
@@ -78,8 +78,8 @@ func fetch(ctx context.Context, addr, path, token string) (int64, error) {
 	return length, nil
 }
 
-// together runs n of them at once and gives the bytes that moved.
-func together(n int, move func(i int) (int64, error)) (float64, []time.Duration, time.Duration, error) {
+// parallel calls move n times at once and returns the sum of the bytes.
+func parallel(n int, move func(i int) (int64, error)) (float64, []time.Duration, time.Duration, error) {
 	began := time.Now()
 	moved, errs := make([]int64, n), make([]error, n)
 	var group sync.WaitGroup
@@ -94,27 +94,27 @@ func together(n int, move func(i int) (int64, error)) (float64, []time.Duration,
 	return float64(sum), nil, time.Since(began), errors.Join(errs...)
 }
 
-// drop is a reservation on the demo's mailbox that takes files.
-type drop struct {
+// reservation is an open reservation on the demo's mailbox.
+type reservation struct {
 	path, token string
 }
 
-func (b *bench) reserve(ctx context.Context, p *process) (drop, error) {
+func (b *bench) reserve(ctx context.Context, p *process) (reservation, error) {
 	var out struct{ UID string }
 	header, err := b.call(ctx, p, "POST", mailboxPath, "", map[string]string{"subject": "bench", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
 	if err != nil {
-		return drop{}, err
+		return reservation{}, err
 	}
-	return drop{path: transferAPI + "/reservations/" + out.UID, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}, nil
+	return reservation{path: transferAPI + "/reservations/" + out.UID, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}, nil
 }
 
-// attach announces a file and gives the path of its content.
-func (b *bench) attach(ctx context.Context, p *process, d drop, name string, size int64) (string, error) {
+// attach adds a file to a reservation and returns the path of its content.
+func (b *bench) attach(ctx context.Context, p *process, d reservation, name string, size int64) (string, error) {
 	_, err := b.call(ctx, p, "POST", d.path+"/objects", d.token, map[string]any{"clientId": name, "name": name, "intendedSize": size}, nil)
 	return d.path + "/objects/" + name + "/content", err
 }
 
-// upload puts n files at once into a reservation that is cancelled afterwards, which frees the disk.
+// upload uploads n files at once to Consign. It cancels the reservation afterwards, which frees the disk.
 func (b *bench) upload(ctx context.Context, t *tally, n int, size int64) error {
 	d, err := b.reserve(ctx, b.consign)
 	if err != nil {
@@ -127,16 +127,16 @@ func (b *bench) upload(ctx context.Context, t *tally, n int, size int64) error {
 		}
 	}
 	err = t.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
-		return together(n, func(i int) (int64, error) { return size, send(ctx, b.consign.addr, paths[i], d.token, size) })
+		return parallel(n, func(i int) (int64, error) { return size, send(ctx, b.consign.addr, paths[i], d.token, size) })
 	})
 	_, cancelled := b.call(ctx, b.consign, "DELETE", d.path, d.token, nil, nil)
 	return errors.Join(err, cancelled)
 }
 
-// uploadTo puts n files at once into a reference and removes them.
+// uploadTo uploads n files at once to a reference and removes them.
 func (b *bench) uploadTo(ctx context.Context, t *tally, p *process, n int, size int64) error {
 	err := t.sample(b, p.pid, func() (float64, []time.Duration, time.Duration, error) {
-		return together(n, func(i int) (int64, error) { return size, send(ctx, p.addr, fmt.Sprintf("/bare%d", i), "", size) })
+		return parallel(n, func(i int) (int64, error) { return size, send(ctx, p.addr, fmt.Sprintf("/bare%d", i), "", size) })
 	})
 	for i := range n {
 		err = errors.Join(err, os.Remove(filepath.Join(b.dir, fmt.Sprintf("bare%d", i))))
@@ -146,7 +146,7 @@ func (b *bench) uploadTo(ctx context.Context, t *tally, p *process, n int, size 
 
 const gib = 1 << 30
 
-// uploadRow compares one upload with the same body streamed to disk bare, with and without its SHA-256.
+// uploadRow compares one upload with two references that stream the body to disk, one with its SHA-256 and one without.
 func uploadRow(ctx context.Context, b *bench) ([]result, error) {
 	ours, hashed, written, err := b.uploads(ctx, 1, b.options.rounds)
 	if err != nil {
@@ -154,24 +154,24 @@ func uploadRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	o, h, w := ours.figures(gib), hashed.figures(gib), written.figures(gib)
 	size := sizeName(b.options.size)
-	raw := fileResult("upload "+size+", fsync: against a stream without SHA-256, which Consign never leaves out", o, w)
+	raw := fileResult("upload "+size+", fsync: against a stream without SHA-256, which Consign always computes", o, w)
 	return []result{
 		raw,
-		fileResult("upload "+size+" with SHA-256 while streaming, fsync", o, h, atLeast("MB/s", faster(o, h), 0.90), atMost("CPU", costlier(o, h), 1.1)),
+		fileResult("upload "+size+" with SHA-256 while streaming, fsync", o, h, atLeast("MB/s", speedRatio(o, h), 0.90), atMost("CPU", cpuRatio(o, h), 1.1)),
 	}, nil
 }
 
-// uploadsRow compares four uploads at once.
+// uploadsRow compares four parallel uploads.
 func uploadsRow(ctx context.Context, b *bench) ([]result, error) {
 	ours, hashed, _, err := b.uploads(ctx, 4, max(1, b.options.rounds/2))
 	if err != nil {
 		return nil, err
 	}
 	o, h := ours.figures(gib), hashed.figures(gib)
-	return []result{fileResult("upload 4 × "+sizeName(b.options.size)+" at once", o, h, atLeast("MB/s", faster(o, h), 0.90))}, nil
+	return []result{fileResult("upload 4 × "+sizeName(b.options.size)+" at once", o, h, atLeast("MB/s", speedRatio(o, h), 0.90))}, nil
 }
 
-// uploads has Consign and both references take n files at once, in turns.
+// uploads measures n parallel uploads to Consign and to both references, alternately.
 func (b *bench) uploads(ctx context.Context, n, rounds int) (ours, hashed, written tally, err error) {
 	hash, err := b.startReference(ctx, "hash", "-dir", b.dir)
 	if err != nil {
@@ -223,18 +223,18 @@ func downloadRow(ctx context.Context, b *bench) ([]result, error) {
 		turns := []func() error{
 			func() error {
 				return ours.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
-					return together(at.conns, func(int) (int64, error) { return fetch(ctx, b.consign.addr, path, b.accessToken) })
+					return parallel(at.conns, func(int) (int64, error) { return fetch(ctx, b.consign.addr, path, b.accessToken) })
 				})
 			},
 			func() error {
 				return bare.sample(b, reference.pid, func() (float64, []time.Duration, time.Duration, error) {
-					return together(at.conns, func(int) (int64, error) { return fetch(ctx, reference.addr, "/bare", "") })
+					return parallel(at.conns, func(int) (int64, error) { return fetch(ctx, reference.addr, "/bare", "") })
 				})
 			},
 		}
 		for round := range b.options.rounds + 1 {
 			if round == 1 {
-				ours, bare = tally{}, tally{} // the first round brought the files into the page cache
+				ours, bare = tally{}, tally{} // the first round only fills the page cache
 			}
 			for i := range turns {
 				if err := turns[(round+i)%len(turns)](); err != nil {
@@ -244,12 +244,12 @@ func downloadRow(ctx context.Context, b *bench) ([]result, error) {
 		}
 		o, r := ours.figures(gib), bare.figures(gib)
 		name := fmt.Sprintf("download %s, plain HTTP, %d at once", sizeName(b.options.size), at.conns)
-		results = append(results, fileResult(name, o, r, atLeast("MB/s", faster(o, r), at.speed)))
+		results = append(results, fileResult(name, o, r, atLeast("MB/s", speedRatio(o, r), at.speed)))
 	}
 	return results, nil
 }
 
-// deliver uploads a file, confirms it, and gives the path it is downloaded at.
+// deliver uploads a file, confirms it, and returns the path of its download.
 func (b *bench) deliver(ctx context.Context) (string, error) {
 	d, err := b.reserve(ctx, b.consign)
 	if err != nil {

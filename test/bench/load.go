@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// conn is a keep-alive connection that speaks as much HTTP/1.1 as answers with a Content-Length need: the load must not cost more
-// than what it measures.
+// conn is a keep-alive connection with a minimal HTTP/1.1 client, which understands answers with a Content-Length only. The load
+// generator must use less processor time than the server it measures.
 type conn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -52,7 +52,7 @@ func (c *conn) roundTrip(request []byte) (status int, body []byte, err error) {
 
 var contentLength = []byte("Content-Length: ")
 
-// head reads an answer up to its body.
+// head reads the status line and the headers of an answer.
 func (c *conn) head() (status int, length int64, err error) {
 	length = -1
 	for first := true; ; first = false {
@@ -78,7 +78,7 @@ func (c *conn) head() (status int, length int64, err error) {
 	}
 }
 
-// request writes a request as bytes.
+// request returns the bytes of a request.
 func request(method, path, token string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\n", method, path)
@@ -95,27 +95,27 @@ func request(method, path, token string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// work is what the connections of a party ask for.
+// work is the sequence of requests of one side. next returns the next request of a connection; took handles the answer.
 type work struct {
 	next func(worker int) []byte
 	want int // the status of every answer
 	took func(worker int, body []byte) error
 }
 
-// same asks for the same thing always.
-func same(request []byte) work {
+// repeat sends one request again and again.
+func repeat(request []byte) work {
 	return work{want: 200, next: func(int) []byte { return request }}
 }
 
-// party is one side of a comparison: a server, and connections that ask it.
-type party struct {
+// side is one side of a comparison: a server and connections to it.
+type side struct {
 	addr  string
 	pid   int
 	work  work
 	conns []*conn
 }
 
-func (p *party) connect(ctx context.Context, n int) error {
+func (p *side) connect(ctx context.Context, n int) error {
 	for range n {
 		c, err := dial(ctx, p.addr)
 		if err != nil {
@@ -126,14 +126,14 @@ func (p *party) connect(ctx context.Context, n int) error {
 	return nil
 }
 
-func (p *party) hangUp() {
+func (p *side) close() {
 	for _, c := range p.conns {
 		_ = c.Close()
 	}
 }
 
-// press keeps every connection busy for d and returns how long each request took.
-func (p *party) press(ctx context.Context, d time.Duration) (took []time.Duration, elapsed time.Duration, err error) {
+// saturate sends requests on every connection for d, each after the answer to the last. It returns the time of each request.
+func (p *side) saturate(ctx context.Context, d time.Duration) (took []time.Duration, elapsed time.Duration, err error) {
 	began := time.Now()
 	each := make([][]time.Duration, len(p.conns))
 	errs := make([]error, len(p.conns))
@@ -159,7 +159,7 @@ func (p *party) press(ctx context.Context, d time.Duration) (took []time.Duratio
 	return took, elapsed, errors.Join(append(errs, ctx.Err())...)
 }
 
-func (p *party) once(c *conn, worker int) error {
+func (p *side) once(c *conn, worker int) error {
 	status, body, err := c.roundTrip(p.work.next(worker))
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // tick is the unit of processor time in /proc: USER_HZ is 100 wherever Go runs on Linux.
 const tick = 10 * time.Millisecond
 
-// statFields are those of /proc/PID/stat from the state on, without the name, which may hold blanks.
+// statFields returns the fields of /proc/PID/stat after the process name, which may contain blanks.
 func statFields(pid int) ([]string, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -33,7 +33,7 @@ func statFields(pid int) ([]string, error) {
 	return fields, nil
 }
 
-// processorTime is what a process has used so far: user and system.
+// processorTime returns the processor time of a process: user and system.
 func processorTime(pid int) (time.Duration, error) {
 	f, err := statFields(pid)
 	if err != nil {
@@ -42,8 +42,8 @@ func processorTime(pid int) (time.Duration, error) {
 	return ticks(f[11]) + ticks(f[12]), nil
 }
 
-// familyTime is what a process, its children and the children it has outlived have used so far: Postgres as a whole.
-func familyTime(pid int) (time.Duration, error) {
+// processTreeTime returns the processor time of a process, its children and its former children: all of Postgres.
+func processTreeTime(pid int) (time.Duration, error) {
 	f, err := statFields(pid)
 	if err != nil {
 		return 0, err
@@ -70,7 +70,7 @@ func ticks(field string) time.Duration {
 	return time.Duration(n) * tick
 }
 
-// memory reads VmRSS or VmHWM of a process, in bytes.
+// memory returns VmRSS or VmHWM of a process in bytes.
 func memory(pid int, name string) (int64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -85,12 +85,12 @@ func memory(pid int, name string) (int64, error) {
 	return 0, fmt.Errorf("no %s in /proc/%d/status", name, pid)
 }
 
-// forgetPeak makes VmHWM begin anew at what is resident now.
-func forgetPeak(pid int) error {
+// resetPeak sets VmHWM to the memory that is resident now.
+func resetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// postmaster finds the process of the cluster that lies in dir.
+// postmaster returns the process id of the cluster in dir.
 func postmaster(dir string) (int, error) {
 	for _, path := range []string{filepath.Join(dir, "data", "postmaster.pid"), filepath.Join(dir, "postmaster.pid")} {
 		raw, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func postmaster(dir string) (int, error) {
 	return 0, fmt.Errorf("no postmaster.pid below %s", dir)
 }
 
-// facts are what figures depend on.
+// facts are the conditions of a run. The report states them.
 type facts struct {
 	when                        time.Time
 	cores                       int
@@ -134,7 +134,7 @@ func (b *bench) facts() facts {
 	return f
 }
 
-// postgresVersion asks the database which it is.
+// postgresVersion returns the version of the database server.
 func postgresVersion(ctx context.Context, url string) (string, error) {
 	c, err := pgx.Connect(ctx, url)
 	if err != nil {

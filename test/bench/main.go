@@ -1,8 +1,9 @@
 //go:build bench
 
-// Command bench measures Consign beside the limits of the machine: the built binary on an embedded Postgres with fsync, and bare
-// reference programs that do the same work with nothing but net/http, Consign's SQL statements, golang-jwt and x/crypto. The two take
-// turns, so that what else the machine does hits both; only ratios and processor time a request mean anything. Run it with make bench.
+// Command bench compares Consign with reference programs on the same machine. Consign is the built binary on an embedded Postgres with
+// fsync. A reference program does the same work with net/http, Consign's SQL statements, golang-jwt and x/crypto alone. Both are measured
+// alternately, so that other load of the machine affects both. Only the ratios, and the processor time per request, carry over to other
+// machines. Run it with make bench.
 package main
 
 import (
@@ -100,19 +101,19 @@ func run(ctx context.Context) (err error) {
 	return nil
 }
 
-// row is a line or two of the table.
+// row is a benchmark that makes one or more lines of the table.
 type row struct {
 	name, title string
 	run         func(context.Context, *bench) ([]result, error)
 }
 
-// rowTable is the table of the design: what is measured, in its order.
+// rowTable lists the benchmarks in the order of the table.
 var rowTable = []row{
 	{"environment", "GET /environment through the whole stack, with log", environmentRow},
 	{"mailbox", "GET /public/mailbox/{key} from the database", mailboxRow},
 	{"reserve", "POST /public/mailbox/{key} with its ES256 token", reserveRow},
 	{"login", "POST /auth/login, bcrypt cost 10", loginRow},
-	{"storm", "a read while 32 logins press", stormRow},
+	{"storm", "reads while 32 clients log in", stormRow},
 	{"access", "POST /auth/access", accessRow},
 	{"upgrade", "POST /auth/upgrade", upgradeRow},
 	{"profile", "GET /profile", profileRow},

@@ -38,7 +38,7 @@ func (p *process) stop() error {
 	p.cmd = nil
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return nil // a reference that was told to stop, or a server that said why in its log
+		return nil // a reference that was stopped, or a server that logged its reason
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (b *bench) startReference(ctx context.Context, mode string, args ...string)
 	return &process{addr: strings.TrimSpace(line), pid: cmd.Process.Pid, cmd: cmd, took: time.Since(began)}, nil
 }
 
-// startConsign starts the built binary and waits for its first answer. The variables come after those that every server here has.
+// startConsign starts the built binary and waits for its first answer. variables override the common settings.
 func (b *bench) startConsign(ctx context.Context, dir string, variables []string, args ...string) (*process, error) {
 	port, err := freePort(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *bench) startConsign(ctx context.Context, dir string, variables []string
 	return p, nil
 }
 
-// waitFor asks until the answer is 200.
+// waitFor sends GET requests until the answer is 200.
 func waitFor(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -127,7 +127,7 @@ func waitFor(ctx context.Context, url string) error {
 	}
 }
 
-// logTail is the end of the servers' log.
+// logTail returns the end of the servers' log.
 func (b *bench) logTail() string {
 	raw, _ := os.ReadFile(filepath.Join(b.dir, "server.log"))
 	return string(raw[max(0, len(raw)-3000):])

@@ -30,17 +30,17 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// A reference is a program that does one thing with the least there is to it: Consign's own SQL statements behind net/http, without a
-// router, a log, limits or checks beyond those of the work itself. It runs as a process of its own, so that its processor time can be told apart.
+// A reference is a program that does one task with the least code: Consign's own SQL statements behind net/http, without router, log,
+// limits and other checks. It runs as a separate process, so that its processor time can be measured.
 
-// referenceOptions are what the bench tells a reference.
+// referenceOptions are the flags of a reference.
 type referenceOptions struct {
 	database string
 	dir      string
-	bytes    int // of an answer that is made up
+	bytes    int // size of a padded answer
 }
 
-// reference runs one until it is told to stop. It says where it listens first.
+// reference runs a reference until SIGTERM. It first prints its address.
 func reference(args []string) error {
 	var o referenceOptions
 	f := flag.NewFlagSet("reference", flag.ContinueOnError)
@@ -111,7 +111,7 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 	return nil, fmt.Errorf("no reference is called %q", mode)
 }
 
-// answer writes v, or a 500.
+// answer writes v as JSON, or a 500 for an error.
 func answer(w http.ResponseWriter, v any, err error) {
 	var raw []byte
 	if err == nil {
@@ -125,7 +125,7 @@ func answer(w http.ResponseWriter, v any, err error) {
 	_, _ = w.Write(raw)
 }
 
-// doNothing answers with so many bytes.
+// doNothing answers with n bytes.
 func doNothing(n int) http.Handler {
 	body := []byte(`{"padding":"` + strings.Repeat("x", max(0, n-len(`{"padding":""}`))) + `"}`)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -134,8 +134,7 @@ func doNothing(n int) http.Handler {
 	})
 }
 
-// stack puts in front of next what no such server goes without: a router, a request id and a line of JSON in a log. It is the least
-// that a stack of Consign's kind comes to.
+// stack adds what every production server has: a router, a request id and an access log in JSON.
 func stack(next http.Handler, dir string) (http.Handler, error) {
 	file, err := os.Create(filepath.Join(dir, "stack.log"))
 	if err != nil {
@@ -162,17 +161,17 @@ const (
 	password   = "correct horse battery staple"
 )
 
-// compareBcrypt compares a password, as many at once as Consign does: all cores but one.
+// compareBcrypt compares a password. As in Consign, the number of parallel comparisons is the number of cores minus one.
 func compareBcrypt() (http.Handler, error) {
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcryptCost)
 	if err != nil {
 		return nil, err
 	}
-	turns := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+	places := make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		turns <- struct{}{}
+		places <- struct{}{}
 		err := bcrypt.CompareHashAndPassword(hash, []byte(password))
-		<-turns
+		<-places
 		answer(w, map[string]bool{"ok": err == nil}, err)
 	}), nil
 }

@@ -16,7 +16,7 @@ const pieceSize = 256 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
 
-// receive writes a body to a file of the path's name and syncs it before it answers; with hash it computes the SHA-256 on the way.
+// receive writes the body to the file that the path names, and calls fsync before it answers. With hash it computes the SHA-256.
 func receive(dir string, hash bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var sum []byte
@@ -28,7 +28,7 @@ func receive(dir string, hash bool) http.Handler {
 			defer f.Close()
 			piece := pieces.Get().(*[pieceSize]byte)
 			defer pieces.Put(piece)
-			into := struct{ io.Writer }{f} // without ReadFrom, which would ignore the piece
+			into := struct{ io.Writer }{f} // hides ReadFrom, which would not use the buffer
 			digest := sha256.New()
 			if hash {
 				into.Writer = io.MultiWriter(into.Writer, digest)
@@ -43,7 +43,7 @@ func receive(dir string, hash bool) http.Handler {
 	})
 }
 
-// serveFile sends the file of the path's name.
+// serveFile sends the file that the path names.
 func serveFile(w http.ResponseWriter, r *http.Request, dir string) {
 	f, err := os.Open(filepath.Join(dir, filepath.Base(r.URL.Path)))
 	if err != nil {

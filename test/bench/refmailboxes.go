@@ -18,10 +18,11 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// manyMailboxes are more than Consign keeps copies of: who asks for one after the other has each read from the database.
+// manyMailboxes is more than the microcache holds: requests for one after the other are all read from the database.
 const manyMailboxes = 25_000
 
-// makeMailboxes gives as many persons of no organization a mailbox with the vanity link of its number, once in a run.
+// makeMailboxes creates manyMailboxes persons without organization, each with a mailbox. The vanity links are box1, box2 and so on. Later
+// calls do nothing.
 func (b *bench) makeMailboxes(ctx context.Context) error {
 	if b.mailboxesMade {
 		return nil
@@ -50,7 +51,7 @@ func (b *bench) makeMailboxes(ctx context.Context) error {
 	return err
 }
 
-// mailboxes runs the statements of Consign that look up a mailbox and reserve at it, without rules, caps and pipeline.
+// mailboxes runs the statements with which Consign looks up a mailbox and inserts a reservation, without its rules and limits.
 type mailboxes struct {
 	store *postgres.Store
 	home  id.Organization // owner of mailboxHost
@@ -76,7 +77,7 @@ func (m mailboxes) get(w http.ResponseWriter, r *http.Request) {
 	answer(w, box, err)
 }
 
-// reserve looks up a mailbox and stores a reservation with what the body says. With a key it also signs a token.
+// reserve looks up a mailbox and stores a reservation with the values of the body. With a key it also signs a token.
 func (m mailboxes) reserve(key *ecdsa.PrivateKey) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		box, err := m.find(r)

@@ -19,14 +19,14 @@ import (
 	"github.com/consign-dev/consign/internal/identity/postgres"
 )
 
-// tokens is what token calls come to without a cache: verify an ES256 token, run Consign's statement, sign another.
+// tokens does the work of token calls without a cache: it verifies an ES256 token, runs Consign's statement, and signs another token.
 type tokens struct {
 	store *postgres.Store
 	key   *ecdsa.PrivateKey
 }
 
-// newTokens serves /token/ADDRESS, which makes an ID token, and /access, /upgrade and /profile, which take one; /believed is /access
-// that does not verify its token, as if a cache knew it.
+// newTokens serves /token/ADDRESS, which issues an ID token, and /access, /upgrade and /profile, which need one. /unverified is /access
+// without verification of the token, as with a cache of verified tokens.
 func newTokens(db *database.DB) (http.Handler, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -39,8 +39,8 @@ func newTokens(db *database.DB) (http.Handler, error) {
 		switch path := r.URL.Path; path {
 		case "/access":
 			v, err = t.access(r, t.verify)
-		case "/believed":
-			v, err = t.access(r, believe)
+		case "/unverified":
+			v, err = t.access(r, skipVerification)
 		case "/upgrade":
 			v, err = t.upgrade(r)
 		case "/profile":
@@ -52,7 +52,7 @@ func newTokens(db *database.DB) (http.Handler, error) {
 	}), nil
 }
 
-// claims are about as many as Consign's tokens have.
+// claims has about as many claims as Consign's tokens.
 type claims struct {
 	jwt.RegisteredClaims
 	Scope    string   `json:"scope"`
@@ -67,21 +67,21 @@ type claims struct {
 	SID      string   `json:"sid"`
 }
 
-type handedOut struct {
+type tokenResponse struct {
 	Token string `json:"token"`
 }
 
-// handOut answers with a token for what Consign stored of another.
-func (t tokens) handOut(s postgres.Issued, jti id.Token) (handedOut, error) {
+// tokenFor returns a token with the claims that Consign has stored for another token.
+func (t tokens) tokenFor(s postgres.Issued, jti id.Token) (tokenResponse, error) {
 	raw, err := claims{
 		RegisteredClaims: jwt.RegisteredClaims{ID: jti.String(), Subject: s.Person.String()},
 		Email:            s.Email, Verified: s.EmailVerified, Locale: s.Locale, Zone: s.TimeZone, Roles: s.Roles, Org: s.Organization.String(),
 		Level: s.AuthLevel, Epoch: s.Epoch, SID: s.SID.String(),
 	}.sign(t.key)
-	return handedOut{raw}, err
+	return tokenResponse{raw}, err
 }
 
-// sign fills in what is the same in every token.
+// sign adds the claims that are the same in every token, and signs.
 func (c claims) sign(key *ecdsa.PrivateKey) (string, error) {
 	now := time.Now()
 	c.Issuer, c.Audience, c.Scope = "http://localhost/id/v3", jwt.ClaimStrings{"id"}, "idtoken"
@@ -91,7 +91,7 @@ func (c claims) sign(key *ecdsa.PrivateKey) (string, error) {
 
 const tokenLifetime = time.Hour
 
-// presented is the person and the token that a request's bearer token names.
+// presented is the person and the token id in a request's bearer token.
 type presented struct {
 	person id.Person
 	jti    id.Token
@@ -104,7 +104,7 @@ func (t tokens) verify(r *http.Request) (presented, error) {
 	return c.presented(err)
 }
 
-func believe(r *http.Request) (presented, error) {
+func skipVerification(r *http.Request) (presented, error) {
 	var c claims
 	_, _, err := jwt.NewParser().ParseUnverified(bearer(r), &c)
 	return c.presented(err)
@@ -124,50 +124,50 @@ func (c claims) presented(err error) (p presented, _ error) {
 	return p, err
 }
 
-// begin stores a token's row and signs it.
-func (t tokens) begin(ctx context.Context, address string) (handedOut, error) {
+// begin starts a session and returns its token.
+func (t tokens) begin(ctx context.Context, address string) (tokenResponse, error) {
 	who, err := t.store.Login(ctx, address)
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
 	now := time.Now()
 	issued, err := t.store.BeginSession(ctx, postgres.NewSession{Person: who.Person, Epoch: who.Epoch, JTI: id.New[id.Token](),
 		SID: id.New[id.Session](), AuthLevel: 1, Now: now, ExpiresAt: now.Add(tokenLifetime), SignupExpiresAt: now.Add(tokenLifetime)})
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
-	return t.handOut(issued.Issued, issued.JTI)
+	return t.tokenFor(issued.Issued, issued.JTI)
 }
 
-// access verifies, looks whether the token is still good and what there is to say of the person, and signs.
-func (t tokens) access(r *http.Request, verify func(*http.Request) (presented, error)) (handedOut, error) {
+// access verifies the token, reads its row and the person in one statement, and signs another token.
+func (t tokens) access(r *http.Request, verify func(*http.Request) (presented, error)) (tokenResponse, error) {
 	p, err := verify(r)
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
 	issued, err := t.store.Usable(r.Context(), p.person, p.jti, time.Now(), time.Time{})
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
-	return t.handOut(issued, id.New[id.Token]())
+	return t.tokenFor(issued, id.New[id.Token]())
 }
 
-// upgrade verifies, replaces the token's row in one statement that tells what there is to say of the person, and signs.
-func (t tokens) upgrade(r *http.Request) (handedOut, error) {
+// upgrade verifies the token, replaces its row and reads the person in one statement, and signs another token.
+func (t tokens) upgrade(r *http.Request) (tokenResponse, error) {
 	p, err := t.verify(r)
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
 	now := time.Now()
 	issued, err := t.store.ReplaceToken(r.Context(), p.person, p.jti,
 		postgres.Replacement{JTI: id.New[id.Token](), Now: now, RaisedExpires: now.Add(tokenLifetime)})
 	if err != nil {
-		return handedOut{}, err
+		return tokenResponse{}, err
 	}
-	return t.handOut(issued, issued.JTI)
+	return t.tokenFor(issued, issued.JTI)
 }
 
-// profile verifies and reads a person with its addresses, its membership and its organization.
+// profile verifies the token and reads the person with addresses, membership and organization.
 func (t tokens) profile(r *http.Request) (identity.Person, error) {
 	p, err := t.verify(r)
 	if err != nil {

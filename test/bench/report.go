@@ -29,7 +29,7 @@ func (c check) met() bool {
 	return c.value <= c.limit
 }
 
-// String is the value, the target, and a tick or a cross.
+// String returns the value, the target, and a tick or a cross.
 func (c check) String() string {
 	sign, relation, times := "✗", "≤", "×"
 	if c.met() {
@@ -48,8 +48,8 @@ func (c check) String() string {
 type result struct {
 	name       string
 	checks     []check
-	ours, bare string // figures in words
-	bareIs     string // what the other side is
+	ours, bare string // figures as text
+	bareIs     string // label of the other side
 }
 
 func requestResult(name string, o, r figures, checks ...check) result {
@@ -81,7 +81,7 @@ func megabytes(n int64) float64 { return float64(n) / 1e6 }
 
 func megabytesName(n int64) string { return fmt.Sprintf("%.1f MB", megabytes(n)) }
 
-// report is the table as it grows.
+// report collects the lines of the table.
 type report struct {
 	facts   facts
 	began   time.Time
@@ -127,9 +127,9 @@ func (r *report) end(w io.Writer) {
 
 const intro = `# Benchmarks
 
-Made by ` + "`make bench`" + `. It runs Consign on an embedded Postgres in turns with *bare* reference programs, which do the same work with net/http, Consign's own SQL
+Made by ` + "`make bench`" + `. It measures Consign on an embedded Postgres alternately with *bare* reference programs, which do the same work with net/http, Consign's own SQL
 statements, golang-jwt and x/crypto alone. Client, servers and Postgres share one machine. Only the ratios to bare, and the server's processor time, carry over to other machines. Requests use
-%d keep-alive connections; logins use as many as passwords are compared at once.
+%d keep-alive connections; logins use as many as the server compares passwords in parallel.
 
 %s.
 Consign %s; %d samples of %s for each side; files of %s.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// startReplica starts one more Consign on the database and the files of the first.
+// startReplica starts another Consign on the database and files of the first.
 func (b *bench) startReplica(ctx context.Context) (*process, error) {
 	secret, err := os.ReadFile(filepath.Join(b.dataDir(), "secret.key"))
 	if err != nil {
@@ -61,7 +61,7 @@ func startRow(ctx context.Context, b *bench) ([]result, error) {
 	}}, nil
 }
 
-// binaryRow weighs the binary without the fonts that documents embed.
+// binaryRow measures the size of the binary without the fonts for documents.
 func binaryRow(_ context.Context, b *bench) ([]result, error) {
 	info, err := os.Stat(b.binary)
 	if err != nil {
@@ -84,11 +84,11 @@ func binaryRow(_ context.Context, b *bench) ([]result, error) {
 
 const (
 	settle    = 3 * time.Second // after a start, until the server is idle
-	transfers = 16              // at once, for the memory of one
-	slice     = 64 << 20        // of a file that is on its way while memory is looked at
+	transfers = 16              // parallel transfers, whose memory is divided by their number
+	slice     = 64 << 20        // size of each
 )
 
-// memoryRow looks at what a replica of its own holds: idle, at the peak of a load of requests, and more for each transfer.
+// memoryRow measures the resident memory of a new replica: idle, at the peak of a load of requests, and the growth for each transfer.
 func memoryRow(ctx context.Context, b *bench) ([]result, error) {
 	replica, err := b.startReplica(ctx)
 	if err != nil {
@@ -135,20 +135,20 @@ func (b *bench) bareMemory(ctx context.Context) (int64, error) {
 	return memory(reference.pid, "VmRSS")
 }
 
-// load asks a server for several things, one after the other.
+// load runs several kinds of requests, one kind after the other.
 func (b *bench) load(ctx context.Context, p *process) error {
 	for _, w := range []work{
-		same(request("GET", environmentPath, "", nil)),
-		same(request("GET", mailboxPath, "", nil)),
-		same(request("POST", identityAPI+"/auth/access", b.idToken, nil)),
-		same(request("GET", identityAPI+"/profile", b.accessToken, nil)),
+		repeat(request("GET", environmentPath, "", nil)),
+		repeat(request("GET", mailboxPath, "", nil)),
+		repeat(request("POST", identityAPI+"/auth/access", b.idToken, nil)),
+		repeat(request("GET", identityAPI+"/profile", b.accessToken, nil)),
 	} {
-		asking := party{addr: p.addr, work: w}
-		err := asking.connect(ctx, connections)
+		reads := side{addr: p.addr, work: w}
+		err := reads.connect(ctx, connections)
 		if err == nil {
-			_, _, err = asking.press(ctx, b.options.sample)
+			_, _, err = reads.saturate(ctx, b.options.sample)
 		}
-		asking.hangUp()
+		reads.close()
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (b *bench) load(ctx context.Context, p *process) error {
 	return nil
 }
 
-// transferMemory is how much the peak of a warm server grows for each of several uploads at once, and downloads.
+// transferMemory returns the growth of the peak memory of a warm server for each of several parallel uploads, and downloads.
 func (b *bench) transferMemory(ctx context.Context, p *process) (up, down int64, err error) {
 	d, err := b.reserve(ctx, p)
 	if err != nil {
@@ -169,7 +169,7 @@ func (b *bench) transferMemory(ctx context.Context, p *process) (up, down int64,
 		}
 	}
 	up, err = growth(p, func() error {
-		_, _, _, err := together(transfers, func(i int) (int64, error) { return slice, send(ctx, p.addr, paths[i], d.token, slice) })
+		_, _, _, err := parallel(transfers, func(i int) (int64, error) { return slice, send(ctx, p.addr, paths[i], d.token, slice) })
 		return err
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (b *bench) transferMemory(ctx context.Context, p *process) (up, down int64,
 		return 0, 0, err
 	}
 	down, err = growth(p, func() error {
-		_, _, _, err := together(transfers, func(i int) (int64, error) {
+		_, _, _, err := parallel(transfers, func(i int) (int64, error) {
 			return fetch(ctx, p.addr, path+"/objects/"+transfer.Objects[i].UID+"/content", b.accessToken)
 		})
 		return err
@@ -195,13 +195,13 @@ func (b *bench) transferMemory(ctx context.Context, p *process) (up, down int64,
 	return up, down, err
 }
 
-// growth is how far resident memory rises above where it was, for each transfer.
+// growth returns how far resident memory rises above its value before run, for each transfer.
 func growth(p *process, run func() error) (int64, error) {
 	before, err := memory(p.pid, "VmRSS")
 	if err != nil {
 		return 0, err
 	}
-	if err := forgetPeak(p.pid); err != nil {
+	if err := resetPeak(p.pid); err != nil {
 		return 0, err
 	}
 	if err := run(); err != nil {

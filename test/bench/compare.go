@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// figures are what one side of a comparison came to.
+// figures are the results of one side of a comparison.
 type figures struct {
 	rate     float64 // requests a second, or bytes a second
 	p50, p99 time.Duration
-	cpu      time.Duration // of the server, for each request or GiB
-	postgres time.Duration // of all of Postgres, likewise
+	cpu      time.Duration // processor time of the server per request or GiB
+	postgres time.Duration // processor time of all Postgres processes per request or GiB
 	rates    []float64     // of each round
 }
 
-// tally gathers samples of one side.
+// tally sums the samples of one side.
 type tally struct {
 	units         float64 // requests or bytes
 	elapsed       time.Duration
@@ -33,9 +33,9 @@ type tally struct {
 	rates         []float64
 }
 
-// sample runs what is measured once, between two looks at the processor times.
+// sample calls run once and adds its result and the processor time that was used meanwhile.
 func (t *tally) sample(b *bench, pid int, run func() (units float64, took []time.Duration, elapsed time.Duration, err error)) error {
-	before, err := b.clocks(pid)
+	before, err := b.processorTimes(pid)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (t *tally) sample(b *bench, pid int, run func() (units float64, took []time
 	if err != nil {
 		return err
 	}
-	after, err := b.clocks(pid)
+	after, err := b.processorTimes(pid)
 	if err != nil {
 		return err
 	}
@@ -59,17 +59,17 @@ func (t *tally) sample(b *bench, pid int, run func() (units float64, took []time
 	return nil
 }
 
-// clocks are the processor times of a server and of Postgres.
-func (b *bench) clocks(pid int) ([2]time.Duration, error) {
+// processorTimes returns the processor time of a server and of Postgres.
+func (b *bench) processorTimes(pid int) ([2]time.Duration, error) {
 	own, err := processorTime(pid)
 	if err != nil {
 		return [2]time.Duration{}, err
 	}
-	db, err := familyTime(b.postmaster)
+	db, err := processTreeTime(b.postmaster)
 	return [2]time.Duration{own, db}, err
 }
 
-// figures sums up. unit is what processor time is given for: 1 for a request, 1<<30 for a GiB.
+// figures returns the results. Processor time is given per unit: 1 is a request, 1<<30 a GiB.
 func (t *tally) figures(unit float64) figures {
 	slices.Sort(t.took)
 	return figures{
@@ -85,8 +85,8 @@ func percentile(sorted []time.Duration, p int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*p/100)]
 }
 
-// faster is how many times as fast ours was: the median of the rounds, in each of which both ran one after the other.
-func faster(ours, bare figures) float64 {
+// speedRatio returns the median over all rounds of our rate divided by theirs. In each round one side runs after the other.
+func speedRatio(ours, bare figures) float64 {
 	ratios := make([]float64, min(len(ours.rates), len(bare.rates)))
 	for i := range ratios {
 		ratios[i] = ours.rates[i] / bare.rates[i]
@@ -94,8 +94,8 @@ func faster(ours, bare figures) float64 {
 	return median(ratios)
 }
 
-// costlier is how many times as much processor time ours took.
-func costlier(ours, bare figures) float64 { return float64(ours.cpu) / float64(bare.cpu) }
+// cpuRatio returns our processor time divided by theirs.
+func cpuRatio(ours, bare figures) float64 { return float64(ours.cpu) / float64(bare.cpu) }
 
 func median[T cmp.Ordered](values []T) T {
 	slices.Sort(values)
@@ -104,25 +104,25 @@ func median[T cmp.Ordered](values []T) T {
 
 const warmUp = 300 * time.Millisecond
 
-// duel has two servers answer requests in turns, on so many connections each.
-func (b *bench) duel(ctx context.Context, name string, ours, bare *party, conns int) (o, r figures, err error) {
-	sides := [2]*party{ours, bare}
+// compare measures two servers alternately, each with requests on conns connections.
+func (b *bench) compare(ctx context.Context, name string, ours, bare *side, conns int) (o, r figures, err error) {
+	sides := [2]*side{ours, bare}
 	var tallies [2]tally
 	for _, p := range sides {
 		if err := p.connect(ctx, conns); err != nil {
 			return o, r, err
 		}
-		defer p.hangUp()
-		if _, _, err := p.press(ctx, warmUp); err != nil {
+		defer p.close()
+		if _, _, err := p.saturate(ctx, warmUp); err != nil {
 			return o, r, err
 		}
 	}
 	profiled := b.profile(ctx, name, ours.pid, time.Duration(b.options.rounds)*2*b.options.sample)
 	for round := range b.options.rounds {
 		for turn := range sides {
-			i := (round + turn) % 2 // who begins changes
+			i := (round + turn) % 2 // the sides take turns in being first
 			err := tallies[i].sample(b, sides[i].pid, func() (float64, []time.Duration, time.Duration, error) {
-				took, elapsed, err := sides[i].press(ctx, b.options.sample)
+				took, elapsed, err := sides[i].saturate(ctx, b.options.sample)
 				return float64(len(took)), took, elapsed, err
 			})
 			if err != nil {
@@ -133,7 +133,8 @@ func (b *bench) duel(ctx context.Context, name string, ours, bare *party, conns 
 	return tallies[0].figures(1), tallies[1].figures(1), profiled()
 }
 
-// profile takes a processor profile of a Consign from its admin listener meanwhile, if the flag asks for it.
+// profile starts to take a processor profile of a Consign from its admin listener, if the flag is set. wait returns once the profile
+// is written.
 func (b *bench) profile(ctx context.Context, name string, pid int, d time.Duration) (wait func() error) {
 	if b.options.profile == "" {
 		return func() error { return nil }
