@@ -26,7 +26,7 @@ type certificates struct {
 	seen    [2]version
 }
 
-// version tells whether a file has changed.
+// version identifies the content of a file by time and size.
 type version struct {
 	modified time.Time
 	size     int64
@@ -52,8 +52,8 @@ func (c *certificates) versions() (seen [2]version) {
 	return seen
 }
 
-// get is tls.Config.GetCertificate. While the files do not fit together, for example between the writing of both, the former
-// certificate stays; each state of the files is tried once.
+// get is tls.Config.GetCertificate. While certificate and key do not match, for example between the writing of both files, the
+// former certificate stays. Each state of the files is tried once.
 func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -225,7 +225,7 @@ func TestPublicURLMoves(t *testing.T) {
 	signIn(s.Stranger(), "ann@example.com").Get(s.Identity + "/profile").Want(http.StatusOK)
 }
 
-// TestDroppedVersions is contract 1.1: what older versions had is gone for good.
+// TestDroppedVersions: paths of older versions answer 410 (contract 1.1).
 func TestDroppedVersions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

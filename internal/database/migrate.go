@@ -247,8 +247,8 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 }
 
 // Pending reports whether the database lacks a step of this program. Steps are applied in order, so it checks only the newest file and
-// River's newest version. It takes one round trip, because every start waits for it. The error tells whether the database could be
-// reached, because this is the first statement of a start.
+// River's newest version. It takes one round trip, because every start waits for it. This is the first statement of a start, so
+// its error also covers a database that cannot be reached.
 func (db *DB) Pending(ctx context.Context) (bool, error) {
 	file, river, err := newestSteps()
 	if err != nil {

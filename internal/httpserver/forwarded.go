@@ -15,7 +15,7 @@ type forwarding struct {
 }
 
 // forwarded reads the forwarding headers of a trusted proxy. It ignores those of other peers and logs one warning per process,
-// which tells the operator about an undeclared proxy.
+// so that the operator notices an undeclared proxy.
 func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 	f := forwarding{address: x.client.Address, host: r.Host, https: r.TLS != nil}
 	if !x.trusted {

@@ -160,7 +160,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// slowTransport says that a mail is being sent, and has sent it when told so.
+// slowTransport reports the start of a Send on the channel, and returns after a receive from it.
 type slowTransport chan struct{}
 
 // Send implements mail.Transport.

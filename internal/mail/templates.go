@@ -14,41 +14,41 @@ const (
 	// The mails about changes of an account have besides: power (PowerUndo or PowerEnd), at, expiresAt, [clientAddress];
 	// secret link.
 
-	// AddressAdded tells that an address was added to the account and waits for its verification: address.
+	// AddressAdded reports that an address was added to the account and waits for its verification: address.
 	AddressAdded = "address-added"
-	// AddressVerified tells that an address of the account was verified: address.
+	// AddressVerified reports that an address of the account was verified: address.
 	AddressVerified = "address-verified"
-	// AddressRemoved tells that a verified address was removed from the account: address.
+	// AddressRemoved reports that a verified address was removed from the account: address.
 	AddressRemoved = "address-removed"
-	// PrimaryChanged tells that another address is the primary one: address.
+	// PrimaryChanged reports that another address is the primary one: address.
 	PrimaryChanged = "primary-changed"
-	// PasswordChanged tells that the password was changed.
+	// PasswordChanged reports that the password was changed.
 	PasswordChanged = "password-changed"
-	// PasswordReset tells that the link of a reset mail was used.
+	// PasswordReset reports that the link of a reset mail was used.
 	PasswordReset = "password-reset"
-	// FactorAdded tells that an authenticator was added: type (totp or recovery), [name].
+	// FactorAdded reports that an authenticator was added: type (totp or recovery), [name].
 	FactorAdded = "factor-added"
-	// FactorRemoved tells that an authenticator was removed: type (totp or recovery), [name].
+	// FactorRemoved reports that an authenticator was removed: type (totp or recovery), [name].
 	FactorRemoved = "factor-removed"
-	// NewDevice tells of a sign-in from a device that was not used before: device (its browser and system).
+	// NewDevice reports a sign-in from a device that was not used before: device (its browser and system).
 	NewDevice = "new-device"
 
-	// DataExported tells that somebody downloaded all data of the account. It has what the mails about changes have.
+	// DataExported reports that somebody downloaded all data of the account. Its data is that of the mails about changes.
 	DataExported = "data-exported"
 
-	// ChangeUndone tells that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
+	// ChangeUndone reports that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
 	// password no longer works).
 	ChangeUndone = "change-undone"
-	// AccountDeleted tells that the account was deleted, and what with it: at, [clientAddress], [mailbox] (its link), received and
+	// AccountDeleted reports that the account was deleted, with the number of its transfers: at, [clientAddress], [mailbox] (its link), received and
 	// sent (transfers), mostCounted (where their count stops), [organization].
 	AccountDeleted = "account-deleted"
-	// MemberRemoved tells a person of the removal from an organization: [organization], at.
+	// MemberRemoved reports to a person the removal from an organization: [organization], at.
 	MemberRemoved = "member-removed"
-	// OrganizationDeleted tells a member that the organization was deleted: [organization], at.
+	// OrganizationDeleted reports to a member that the organization was deleted: [organization], at.
 	OrganizationDeleted = "organization-deleted"
-	// FactorRequired tells a member that the organization requires a second factor: [organization]; link to the account page.
+	// FactorRequired reports to a member that the organization requires a second factor: [organization]; link to the account page.
 	FactorRequired = "factor-required"
-	// FactorGuesses tells that ten wrong codes of a second factor were entered: at, [clientAddress].
+	// FactorGuesses reports that ten wrong codes of a second factor were entered: at, [clientAddress].
 	FactorGuesses = "factor-guesses"
 	// Invitation invites an address to an organization: [organization], [inviter], expiresAt; secret link.
 	Invitation = "invitation"
@@ -57,11 +57,11 @@ const (
 	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication); secret link. Subject,
 	// message and figures are left out unless protection is none.
 	TransferDelivered = "transfer-delivered"
-	// UploadConfirmation tells an uploader what a mailbox received: mailbox (the owner's name or address), at,
-	// [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it has no word of the uploader, whose
+	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
+	// [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose
 	// address was not checked. It never has a link, a subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
-	// TransferAccessed tells a sender of the first access: [recipient] (missing: opened by the link alone), [subject], at.
+	// TransferAccessed reports the first access to the sender: [recipient] (missing: opened by the link alone), [subject], at.
 	TransferAccessed = "transfer-accessed"
 	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender,
 	// [senderUnverified], [subject], fileCount,
@@ -71,9 +71,9 @@ const (
 	AccessCode = "access-code"
 	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox, expiresAt; secret code.
 	SenderCode = "sender-code"
-	// DeliveryFailed tells a sender that a recipient could not be reached: recipient, [subject], at, [answer].
+	// DeliveryFailed reports to the sender that a recipient could not be reached: recipient, [subject], at, [answer].
 	DeliveryFailed = "delivery-failed"
-	// VanityLinkCleared tells an owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
+	// VanityLinkCleared reports to the owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
 	// [link] to the mailbox page.
 	VanityLinkCleared = "vanity-link-cleared"
 	// TestMail is sent by `consign mail test`: at.

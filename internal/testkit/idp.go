@@ -26,13 +26,13 @@ const (
 	IDPSecret = "the-secret-of-consign"
 )
 
-// IDP is an external identity provider on loopback: discovery, keys and token endpoint over real HTTP, and a pen that
-// signs whatever a test wants.
+// IDP is an external identity provider on loopback: discovery, keys and token endpoint over real HTTP. It
+// signs any claims for a test.
 type IDP struct {
 	Issuer string
 
 	t      testing.TB
-	server *setup // of whom it is a provider; knows the secrets of the test
+	server *setup // the server that uses it as a provider
 	mu     sync.Mutex
 	key    *ecdsa.PrivateKey
 	kid    int
@@ -111,7 +111,7 @@ func (p *IDP) Calls() int {
 	return p.calls
 }
 
-// Claims are those of a good ID token of somebody, issued at now; changes replace some, nil removes one.
+// Claims returns the claims of a valid ID token issued at now. changes replaces claims; nil removes one.
 func (p *IDP) Claims(now time.Time, email string, changes map[string]any) map[string]any {
 	c := map[string]any{
 		"iss": p.Issuer, "aud": IDPClient, "sub": "subject of " + email, "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),

@@ -80,7 +80,7 @@ func Through(databaseURL string) Option { return func(s *setup) { s.database = d
 // Blobs puts the file layer below the server's disk store, such as one that runs full.
 func Blobs(layer disk.FS) Option { return func(s *setup) { s.blobs = layer } }
 
-// Space tells the server how much of its storage's volume is free.
+// Space sets the free space of the storage's volume.
 func Space(measure func(dir string) (free, size int64, err error)) Option {
 	return func(s *setup) { s.space = measure }
 }
@@ -187,7 +187,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 	return server
 }
 
-// ready waits until the server says so.
+// ready waits until /readyz answers 200.
 func (s *Server) ready() {
 	s.T.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -237,7 +237,7 @@ func (s *Server) Stop() {
 // Log is everything the server has logged.
 func (s *Server) Log() string { return s.log.String() }
 
-// grepLog fails the test when a token or key that was handed out stands in the log.
+// grepLog fails the test when the log contains a token or key that was issued.
 func (s *Server) grepLog() {
 	s.T.Helper()
 	s.Mail.mu.Lock()
@@ -295,7 +295,7 @@ func (s *secrets) list() []string {
 
 var secretMembers = regexp.MustCompile(`"(?:token|key)":"([^"]+)"`)
 
-// learn notes the secrets of an answer.
+// learn collects the secrets of an answer.
 func (s *secrets) learn(h http.Header, body []byte) {
 	if raw, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
 		s.add(raw)

@@ -112,7 +112,7 @@ func TypeByName(name string) string {
 	return octetStream
 }
 
-// TypeByContent returns the MIME type of a file by its first bytes, or by its name where they do not tell.
+// TypeByContent returns the MIME type of a file by its first bytes, or by its name if they match no signature.
 func TypeByContent(head []byte, name string) string {
 	if len(head) == 0 {
 		return TypeByName(name)

@@ -72,7 +72,7 @@ func New(o Options) *Volume {
 // State returns the result of the last measurement. It never waits for the volume.
 func (v *Volume) State() State { return *v.last.Load() }
 
-// Measure measures the volume now. A failure leaves the last state: the store's own calls tell what is wrong.
+// Measure measures the volume now. A failure leaves the last state. The store's own calls then return the error.
 func (v *Volume) Measure() State {
 	free, size, err := v.options.Measure(v.options.Dir)
 	if err != nil {

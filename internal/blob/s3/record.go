@@ -23,7 +23,7 @@ import (
 // The generation increases from writer to writer, the sequence counts a writer's records. The record that sorts last is the
 // valid one, even if a delayed request of an earlier writer arrives later. The last but one is kept, too: a caller that
 // crashed before it saved what the last Sync reported goes back by one Sync.
-// could note what the last one told it.
+// could save the result of the last one.
 type record struct {
 	name       string
 	generation int64

@@ -135,8 +135,8 @@ func (s *Store) fetch(ctx context.Context, to io.Writer, name string, n int64) e
 }
 
 // restart goes back to an offset inside a part whose bytes are no longer in the spool. S3 returns no bytes of an unfinished
-// multipart upload. So the upload is completed up to that part, read, and sent again as another upload. During that
-// objects/<key> exists and is not a finished object; the kind of the newest record says so. Callers go back at most one Sync,
+// multipart upload. So the upload is completed up to that part, read, and sent again as another upload. Meanwhile
+// objects/<key> exists but is not a finished object, which the kind of the newest record shows. Callers go back at most one Sync,
 // so this is rare and may take time.
 func (w *writer) restart(ctx context.Context, from record, offset int64) error {
 	s := w.store

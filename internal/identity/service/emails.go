@@ -216,7 +216,7 @@ type verification struct {
 }
 
 // mailVerification queues the mail with a verification key, to the address that the key verifies. Its link leads to the
-// home host, or with next to the host where the person goes on.
+// home host, or to the host of next.
 func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, v verification) error {
 	to, err := tx.Contact(ctx, v.person)
 	if err != nil {

@@ -207,7 +207,7 @@ type FormPost struct {
 
 // StoreExternal takes a form post and returns the registered redirect URL, with the query parameter error if the login
 // failed. After a failure the state stays registered, so that the person can try again. Without the right binding the URL
-// has the query parameter claim, which ClaimExternal then demands: who only knows the preflight token cannot claim the
+// has the query parameter claim, which ClaimExternal then requires. So the preflight token alone is not enough to claim the
 // login of another browser (contract 3.14).
 // Errors: fault.ErrInvalid, identity.ErrExternalState.
 func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost) (location string, err error) {

@@ -20,7 +20,7 @@ import (
 // errFactorDelayed refuses a second factor before the delay of the last wrong one is over.
 var errFactorDelayed = fault.ErrOverloaded.With("there were too many wrong codes; retry after the time that the Retry-After header says")
 
-// factorTry is a code of a second factor that somebody presents.
+// factorTry is an attempt to verify a second factor.
 type factorTry struct {
 	by     token.Caller // the person, by an mfa token or an access token
 	client token.Client
@@ -30,7 +30,7 @@ type factorTry struct {
 }
 
 // factorSource returns the source of a login's second factor. Somebody who knows the password can delay the codes of
-// unknown browsers. A known device and a login after a reset have counts of their own, so that the owner gets in.
+// unknown browsers. A known device and a login after a reset are counted separately, so that the owner can log in.
 func factorSource(mfa token.Caller, device id.Device) uuid.UUID {
 	switch {
 	case !device.IsZero():
@@ -106,7 +106,7 @@ func (s *Service) compareCode(ctx context.Context, factor postgres.Factor, t fac
 	return func(ctx context.Context, tx *postgres.Store) error { return tx.UseStep(ctx, factor.UID, step) }, nil
 }
 
-// warnOfGuesses tells the person of wrong codes.
+// warnOfGuesses mails the person about wrong codes.
 func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 	by := token.Caller{Person: t.by.Person, Client: t.client}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {

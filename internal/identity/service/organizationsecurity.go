@@ -81,7 +81,7 @@ func (s *Service) checkOwnFactor(ctx context.Context, caller token.Caller) error
 // factorMailsBatch is how many mails one factorMailsJob queues.
 const factorMailsBatch = 200
 
-// factorMailsJob is the job that tells the members of an organization by mail that it requires a second factor. It
+// factorMailsJob mails the members of an organization that it requires a second factor. It
 // queues the mails of one batch and the job for the next.
 type factorMailsJob struct {
 	Organization id.Organization `json:"organization"`

@@ -34,7 +34,7 @@ var (
 	errFactorWrong    = identity.ErrVerificationFailed.With("authFactor: the code is wrong or was used")
 )
 
-// stepUp checks that the caller logged in recently or proves to be the person. A person with TOTP also needs its second
+// stepUp checks that the caller logged in recently or sends the password. A person with TOTP also needs its second
 // factor, unless the recent login had it. use consumes the code; run it in the transaction of the change.
 // Errors: identity.ErrSessionNotYoung, identity.ErrKeyChange, identity.ErrFactorFirst, identity.ErrUnsupportedType,
 // identity.ErrVerificationFailed, also from use.

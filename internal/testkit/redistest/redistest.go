@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package redistest runs real Redis servers for tests, each on a unix socket of its own, and ends them when told.
+// Package redistest runs real Redis servers for tests, each on a unix socket of its own, and can stop, freeze and restart them.
 package redistest
 
 import (
@@ -71,7 +71,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Stop lets the server hang: connections stay, and nobody answers. Continue lets it go on.
+// Stop freezes the server: connections stay open, and requests get no answer. Continue ends that.
 func (s *Server) Stop() { s.signal(syscall.SIGSTOP) }
 
 // Continue ends what Stop began.

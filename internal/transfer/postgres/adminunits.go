@@ -12,7 +12,7 @@ import (
 // AdminunitChannel is notified whenever an adminunit changes. The payload is empty.
 const AdminunitChannel = "adminunits"
 
-// PutAdminunit stores an organization's settings for transfers whole, and tells every replica to ForgetOrganizations.
+// PutAdminunit stores an organization's settings for transfers whole, and notifies every replica, which calls ForgetOrganizations.
 func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.Adminunit, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store adminunit", `
 		INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files,

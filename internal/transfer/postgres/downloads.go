@@ -22,7 +22,7 @@ func (s *Store) CountArchive(ctx context.Context, t id.Transfer) error {
 	return err
 }
 
-// FirstAccess is the first access to a transfer: its recipient, and how to tell its sender.
+// FirstAccess is the first access to a transfer: its recipient, and how to notify its sender.
 type FirstAccess struct {
 	SeenTransfer // as the sender sees it
 	Recipient    transfer.Delivery
@@ -31,8 +31,7 @@ type FirstAccess struct {
 	SenderZone   string // of the sender's account
 }
 
-// RecordAccess records that a delivery was opened. first is false, and the result zero, when the transfer was opened before by
-// anybody. The transfer is locked before the delivery.
+// RecordAccess records that a delivery was opened. first is false, and the result zero, when any recipient has opened the transfer before. The transfer is locked before the delivery.
 func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) (a FirstAccess, first bool, err error) {
 	a, err = database.One[FirstAccess](ctx, s.q, "record access", nil, `
 		WITH opened AS (
@@ -54,9 +53,9 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) 
 	return a, !a.UID.IsZero(), err
 }
 
-// MarkUndelivered records that a delivery's mail failed permanently. told is false, and the result zero, unless the transfer's
-// sender has an account and is to be told.
-func (s *Store) MarkUndelivered(ctx context.Context, d id.Delivery, now time.Time) (a FirstAccess, told bool, err error) {
+// MarkUndelivered records that a delivery's mail failed permanently. notify is false, and the result zero, unless the transfer's
+// sender has an account that can be notified.
+func (s *Store) MarkUndelivered(ctx context.Context, d id.Delivery, now time.Time) (a FirstAccess, notify bool, err error) {
 	a, err = database.One[FirstAccess](ctx, s.q, "mark undelivered", nil, `
 		WITH d AS (
 			UPDATE transfer.deliveries SET undelivered_at = $2 WHERE uid = $1 AND undelivered_at IS NULL RETURNING transfer

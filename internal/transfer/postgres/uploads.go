@@ -14,7 +14,7 @@ type Upload struct {
 	transfer.Object
 	Reservation        id.Reservation
 	ShaState           []byte
-	Head               []byte    // first bytes, while they are too few to tell the type by
+	Head               []byte    // first bytes, while they are too few to detect the type
 	LeaseUntil         time.Time `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
 	Reserved           int64     // volume that the former writer left reserved
 	Creator            id.Person // zero: a stranger
@@ -66,8 +66,8 @@ func leaseUntil(left *time.Duration) time.Time {
 	return time.Now().Add(*left)
 }
 
-// ResetObject resets an object to no bytes, and gives back the volume it used and the volume its former writer reserved. With
-// keepBytes it gives back the latter only. The caller has locked the object.
+// ResetObject resets an object to no bytes. It releases the volume of its bytes and the volume that its former writer reserved. With
+// keepBytes it releases the latter only. The caller has locked the object.
 func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
 	charges, err := database.All[charge](ctx, s.q, "reset object", `
 		WITH o AS (
@@ -135,7 +135,7 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation)
 }
 
-// ReturnReserved gives back bytes that ReserveVolume reserved for the writer of a locked object.
+// ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked object.
 func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.objects SET reserved = reserved - $2 WHERE uid = $1`, u.UID, bytes); err != nil {
 		return err
@@ -158,7 +158,7 @@ type Progress struct {
 	ShaState []byte        // over Held bytes
 	SHA256   []byte        // once complete
 	CRC32    uint32        // over Held bytes
-	Head     []byte        // first bytes, while they are too few to tell the type by
+	Head     []byte        // first bytes, while they are too few to detect the type
 	MIMEType string        // once known
 	Lease    time.Duration // from now; zero: the writer is done
 }
