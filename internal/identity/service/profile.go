@@ -98,7 +98,7 @@ func (s *Service) ExportProfile(ctx context.Context, caller token.Caller, proof 
 		return s.recordOwn(ctx, tx, caller, "person.export", caller.Person.String(), nil)
 	})
 	if err != nil {
-		return r, describe("export profile", err)
+		return r, err
 	}
 	return s.ExportPerson(ctx, caller.Person.String())
 }
