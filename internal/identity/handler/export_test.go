@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // unzip returns the files of an archive by name.
@@ -155,12 +156,12 @@ func TestExportStreams(t *testing.T) {
 	}
 	ann.Get(path).WantError(fault.ErrOverloaded)
 	s.Stranger().As(ann.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
-	eventually(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	if raw, err := io.ReadAll(slow.Body); err == nil {
 		t.Errorf("the export of an ended session was complete: %d bytes", len(raw))
 	}
 	_, err = s.App.DB.Pool.Exec(t.Context(), `DELETE FROM audit`)
 	must(t, err)
 	again := ann.Login()
-	eventually(t, "the next export", func() bool { return again.Get(path).Status == http.StatusOK })
+	poll.Until(t, "the next export", func() bool { return again.Get(path).Status == http.StatusOK })
 }
