@@ -108,7 +108,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		UploadConfirmations: c.UploadConfirmationsDay, SenderCodes: c.SenderCodesDay,
 		Strangers: transfer.StrangerLimits{
 			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
-			MaxFiles:                 int32(c.StrangerMaxFiles),
+			MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
 			OrganizationReservations: c.StrangerOrganizationReservations, OrganizationNetworkReservations: c.StrangerOrganizationNetworkReservations,
 		},
 		Links:      transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
@@ -170,7 +170,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
 		Events: a.feed.Handler(), Export: a.exportZip, Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
-		AvatarBytes: c.AvatarMaxBytes, Sealer: sealer, Device: c.DeviceLifetime,
+		AvatarBytes: c.AvatarMaxBytes, Sealer: sealer, Device: c.DeviceLifetime, NetworkShare: c.StrangerShare,
 		Installation: identityhandler.Installation{
 			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
 			SupportContact: c.SupportContact, TransferBasePath: c.TransferBasePath, DriveURL: c.BaseURLDrive, OnPremises: c.OnPremises,

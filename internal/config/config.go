@@ -113,7 +113,7 @@ type Config struct {
 	ReservationUploads           int `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
 	StrangerUnconfirmedGB        int `env:"STRANGER_UNCONFIRMED_GB" default:"50" min:"1" max:"1000000" doc:"Bytes in open reservations of strangers at one mailbox, in GB."`
 	StrangerNetworkUnconfirmedGB int `env:"STRANGER_NETWORK_UNCONFIRMED_GB" default:"25" min:"1" max:"1000000" doc:"Bytes in open reservations of one client network at one mailbox, in GB."`
-	StrangerShare                int `env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent of a mailbox's new transfers that one client network may take."`
+	StrangerShare                int `env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent that one client network may take of what strangers may use: new transfers at a mailbox, mails to its owner, and codes, verification and reset mails to one address."`
 	StrangerReservations         int `env:"STRANGER_RESERVATIONS" default:"200" min:"1" max:"10000" doc:"Open reservations of strangers at one mailbox."`
 	StrangerNetworkReservations  int `env:"STRANGER_NETWORK_RESERVATIONS" default:"20" min:"1" max:"10000" doc:"Open reservations of one client network at one mailbox."`
 	StrangerMaxFiles             int `env:"STRANGER_MAX_FILES" default:"1000" min:"1" max:"100000" doc:"Files of a stranger's reservation; a smaller limit of the mailbox or the organization wins."`
@@ -130,7 +130,8 @@ type Config struct {
 	NewTransferBucket      Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
 	UploadVolumeGB         int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
 	UploadConfirmationsDay int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
-	SenderCodesDay         int    `env:"SENDER_CODES_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of codes per address and day that verify the sender of a transfer to a mailbox."`
+	StrangerMailsDay       int    `env:"STRANGER_MAILS_PER_DAY" default:"50" min:"1" max:"100000" doc:"Mails a day (UTC) to the owner of a mailbox about deliveries of strangers. Later ones of the day are in the inbox only."`
+	SenderCodesDay         int    `env:"SENDER_CODES_PER_DAY" default:"12" min:"0" max:"100000" doc:"Maximum number of codes per address and day that verify the sender of a transfer to a mailbox."`
 	RecipientsDay          int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
 	YoungRecipientsDay     int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
 	AvailableTTL           []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`

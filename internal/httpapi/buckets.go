@@ -127,6 +127,27 @@ func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket rat
 	return cmp.Or(err, b.limiter.Return(ctx, bucket, identifier))
 }
 
+// TakeAllFor is TakeFor for a token of every part, or of none.
+func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts []ratelimit.Part, style Style, work func() (counts bool, err error)) error {
+	refused, result, err := b.limiter.TakeAll(ctx, parts...)
+	if err != nil {
+		return err
+	}
+	if refused != nil {
+		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(result.Limit))
+		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(result.Remaining))
+		return style.Refusal(refused.Bucket.Refused(result))
+	}
+	counts, err := work()
+	if counts {
+		return err
+	}
+	for _, p := range parts {
+		err = cmp.Or(err, b.limiter.Return(ctx, p.Bucket, p.Identifier))
+	}
+	return err
+}
+
 // Admit takes a token from identifier's bucket and reports whether one fit. It writes nothing.
 func (b *Buckets) Admit(ctx context.Context, bucket ratelimit.Bucket, identifier string) (bool, error) {
 	result, err := b.limiter.Take(ctx, bucket, identifier)

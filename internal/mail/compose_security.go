@@ -114,6 +114,12 @@ func changeUndone(c *composer) {
 	circumstances(c)
 }
 
+func sessionsEnded(c *composer) {
+	c.out.Subject = c.T("All sessions of your account were ended")
+	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended, and nothing else was changed. Please sign in again.", c.product))
+	circumstances(c)
+}
+
 func accountDeleted(c *composer) {
 	c.out.Subject = c.T("Your account was deleted")
 	c.say(c.F("Your account at %s was deleted for good, with its mailbox and everything it had received. This cannot be undone.", c.product))
@@ -138,6 +144,14 @@ func memberRemoved(c *composer) {
 	c.say(c.F("An administrator removed you from an organization at %s. Your account stays. All sessions were ended, so please sign in again.", c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
+}
+
+func memberLeft(c *composer) {
+	c.out.Subject = c.T("You have left an organization")
+	c.say(c.F("You left an organization at %s. Your account stays.", c.product))
+	c.fact(c.T("Organization"), c.data.line("organization"))
+	circumstances(c)
+	c.note(c.T("If it was not you, change your password at once and end all sessions."))
 }
 
 func organizationDeleted(c *composer) {

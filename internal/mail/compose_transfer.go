@@ -60,6 +60,9 @@ func transferDelivered(c *composer) {
 	c.figures()
 	c.button(c.T("Open transfer"))
 	c.protectionNote()
+	if c.data.flag("lastOfDay") {
+		c.note(c.T("Many deliveries have reached your mailbox today. There may be no email about further ones today: look into your inbox."))
+	}
 }
 
 func uploadConfirmation(c *composer) {

@@ -39,11 +39,15 @@ const (
 	// ChangeUndone reports that the link of a mail about a change was used: at, [clientAddress], [password] (any text: the
 	// password no longer works).
 	ChangeUndone = "change-undone"
+	// SessionsEnded reports that the link of a mail about a change ended all sessions and did nothing else: at, [clientAddress].
+	SessionsEnded = "sessions-ended"
 	// AccountDeleted reports that the account was deleted, with the number of its transfers: at, [clientAddress], [mailbox] (its link), received and
 	// sent (transfers), mostCounted (where their count stops), [organization].
 	AccountDeleted = "account-deleted"
 	// MemberRemoved reports to a person the removal from an organization: [organization], at.
 	MemberRemoved = "member-removed"
+	// MemberLeft reports to a person the leaving of an organization: [organization], at, [clientAddress].
+	MemberLeft = "member-left"
 	// OrganizationDeleted reports to a member that the organization was deleted: [organization], at.
 	OrganizationDeleted = "organization-deleted"
 	// FactorRequired reports to a member that the organization requires a second factor: [organization]; link to the account page.
@@ -54,8 +58,9 @@ const (
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
 	// (true: the sender's address was not checked), [subject], [message],
-	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication); secret link. Subject,
-	// message and figures are left out unless protection is none.
+	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication), [lastOfDay] (true: there may
+	// be no mail about further deliveries of the day); secret link. Subject, message and figures are left out unless
+	// protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
 	// [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose

@@ -75,3 +75,12 @@ func (l Limit) Empty(level Level) time.Time {
 	}
 	return level.At.Add(time.Duration(seconds * float64(time.Second)))
 }
+
+// Share returns what one client network may take of a limit: a percentage, of the capacity at least one.
+func (l Limit) Share(percent int) Limit {
+	if l.Capacity > 0 {
+		l.Capacity = max(1, l.Capacity*percent/100)
+	}
+	l.PerSecond = l.PerSecond * float64(percent) / 100
+	return l
+}

@@ -39,6 +39,7 @@ const (
 	ByLink    By = "link"
 	ByOwner   By = "mailbox owner"
 	ByVisitor By = "mailbox owner and client address"
+	ByAsker   By = "email address and client address"
 )
 
 // Bucket is a kind of bucket. Each identifier has its own bucket of the kind.

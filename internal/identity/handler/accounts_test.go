@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -148,24 +149,78 @@ func TestAttackVerificationMails(t *testing.T) {
 	s := testkit.New(t)
 	const victim = "victim@example.org"
 	mallory, eve := s.SignUp("mallory@example.com"), s.SignUp("eve@example.com")
+	everybody := []*testkit.Person{mallory, eve, s.SignUp("trudy@example.com")}
 	add := func(p *testkit.Person) *testkit.Response {
 		s.T.Helper()
 		return p.Post(s.Identity+"/profile/emails", map[string]any{"address": "Victim@Example.org"})
 	}
-	for range 5 {
-		for _, p := range []*testkit.Person{mallory, eve} {
+	for i := range 7 {
+		for _, p := range everybody[:min(3, 20-3*i)] {
 			add(p).Want(http.StatusCreated)
 			p.Delete(s.Identity + "/profile/emails/" + victim).Want(http.StatusNoContent)
 			p.Post(s.Identity+"/profile/emails", map[string]any{"address": "x"}).WantError(fault.ErrInvalid) // takes no token
 		}
 	}
 	for _, refused := range []*testkit.Response{add(eve), add(mallory), s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": victim, "password": testkit.Password})} {
-		if refused.WantError(fault.ErrOverloaded); refused.Header.Get("Retry-After") != "8640" {
+		if refused.WantError(fault.ErrOverloaded); refused.Header.Get("Retry-After") != "4320" {
 			t.Errorf("Retry-After is %q", refused.Header.Get("Retry-After"))
 		}
 	}
-	s.Clock.Advance(24 * time.Hour / 10)
+	s.Clock.Advance(24 * time.Hour / 20)
 	s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": victim, "password": testkit.Password}).Want(http.StatusOK)
+}
+
+// TestAttackMailsOfAVictim: one client network cannot use up the verification mails or resets that the owner of an address needs,
+// nor flood the address with them. A browser in which the owner has signed in before can always reset.
+func TestAttackMailsOfAVictim(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""))
+	at := func(client string) *testkit.Person { return s.Stranger().With("X-Forwarded-For", client) }
+	const victim, ann = "victim@example.org", "ann@example.com"
+	mallory := s.SignUp("mallory@example.com").With("X-Forwarded-For", "203.0.113.7")
+	added := 0
+	for range 10 {
+		if got := mallory.Post(s.Identity+"/profile/emails", map[string]any{"address": victim}); got.Status == http.StatusCreated {
+			added++
+			mallory.Delete(s.Identity + "/profile/emails/" + victim).Want(http.StatusNoContent)
+		} else if got.WantError(fault.ErrOverloaded); got.Header.Get("X-RateLimit-Limit") != "5" {
+			t.Errorf("the refusing bucket has %s tokens", got.Header.Get("X-RateLimit-Limit"))
+		}
+	}
+	if added != 5 {
+		t.Errorf("one client network caused %d verification mails", added)
+	}
+	at("198.51.100.4").Post(s.Identity+"/signup", map[string]any{"address": victim, "password": testkit.Password}).Want(http.StatusOK)
+
+	s.SignUp(ann)
+	known := deviceOf(t, signIn(s, "", ann, testkit.Password).Want(http.StatusOK))
+	reset := func(p *testkit.Person) int {
+		return p.Post(s.Identity+"/auth/reset", map[string]any{"address": ann}).Status
+	}
+	flood := func(client string) (mailed int) {
+		for range 24 { // every hour of a day
+			if reset(at(client)) == http.StatusNoContent {
+				mailed++
+			}
+			s.Clock.Advance(time.Hour)
+		}
+		return mailed
+	}
+	if n := flood("203.0.113.7"); n < 5 || n > 10 {
+		t.Errorf("one client network caused %d resets on a day", n)
+	}
+	if got := reset(at("198.51.100.4")); got != http.StatusNoContent {
+		t.Errorf("another client network's reset answers %d", got)
+	}
+	for i := range 20 {
+		reset(at(fmt.Sprintf("192.0.2.%d", i+1)))
+	}
+	if got := reset(at("198.51.100.5")); got != int(fault.Overloaded) {
+		t.Errorf("beyond the bound of the address a reset answers %d", got)
+	}
+	if got := reset(at("198.51.100.5").With("Cookie", known)); got != http.StatusNoContent {
+		t.Errorf("a known device's reset answers %d", got)
+	}
 }
 
 // TestSignupMailsAreLimited: repeated signups with another person's address send it a limited number of mails, in any
@@ -178,7 +233,7 @@ func TestSignupMailsAreLimited(t *testing.T) {
 		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": address, "password": testkit.Password})
 	}
 	mailed := 0
-	for range 15 {
+	for range 25 {
 		resp := signUp("Victim@example.com")
 		if resp.Status != http.StatusOK {
 			resp.WantError(fault.ErrOverloaded)
@@ -194,10 +249,10 @@ func TestSignupMailsAreLimited(t *testing.T) {
 		eve.Refresh()
 		eve.Delete(s.Identity + "/profile").Want(http.StatusNoContent)
 	}
-	if mailed != 10 {
-		t.Errorf("%d signups sent a mail, want 10", mailed)
+	if mailed != 20 {
+		t.Errorf("%d signups sent a mail, want 20", mailed)
 	}
 	signUp("bob@example.com").Want(http.StatusOK)
-	s.Clock.Advance(24 * time.Hour / 10)
+	s.Clock.Advance(24 * time.Hour / 20)
 	signUp(victim).Want(http.StatusOK)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -130,14 +131,15 @@ func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) er
 	return httpapi.NoContent(w)
 }
 
-// verifying does work that mails a verification link to an address. It takes a token of the bucket for such mails, which stays
+// verifying does work that mails a verification link to an address. It takes tokens of the buckets for such mails, which stay
 // taken if the work succeeds. An address that is none takes no token: work reports its problem.
 func (h *Handler) verifying(w http.ResponseWriter, r *http.Request, address string, work func() error) error {
 	normalized, err := service.NormalizeAddress("address", address)
 	if err != nil {
 		return work()
 	}
-	return h.buckets.TakeFor(w, r.Context(), verifyMailBucket, normalized, httpapi.Identity, func() (bool, error) {
+	parts := []ratelimit.Part{{Bucket: h.verifyAskerBucket, Identifier: asker(r, normalized)}, {Bucket: verifyMailBucket, Identifier: normalized}}
+	return h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
 		err := work()
 		return err == nil, err
 	})

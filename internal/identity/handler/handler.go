@@ -39,6 +39,8 @@ type Options struct {
 	Sealer      *seal.Sealer
 	Device      time.Duration // life of the device cookie
 
+	NetworkShare int // percent of the mails a day to one address that one client network may cause
+
 	Installation Installation // shown by GET /environment
 }
 
@@ -59,6 +61,8 @@ type Handler struct {
 	avatarBytes int
 	devices     devices
 
+	verifyAskerBucket, resetAskerBucket ratelimit.Bucket // mails to one address that one client network causes
+
 	installation Installation
 }
 
@@ -69,7 +73,8 @@ func New(o Options) *Handler {
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events, exports: exports{write: o.Export},
 		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
-		devices: devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
+		devices:           devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
+		verifyAskerBucket: askerBucket(verifyMailBucket, o.NetworkShare), resetAskerBucket: askerBucket(resetMailBucket, o.NetworkShare),
 	}
 }
 
@@ -80,10 +85,13 @@ func New(o Options) *Handler {
 //   - failed-login: failed and refused logins, pickups, claims and reset keys from one client address, for any account.
 //   - failed-login-audit: audit entries of failed logins from one client address, and in total.
 //   - second-factor: second factors of one person, besides login.
-//   - verification, confirmation, reset: mails of these calls.
+//   - verification, confirmation: mails of these calls.
+//   - reset: resets that one client network asks for with one address; reset-device: that a known device asks for.
 //   - invitation-read: invitations read by key from one client address.
 //   - address-added, invitation: mails of one person to unverified addresses.
 //   - verification-mail: verification mails to one address, of all who ask for them: signups, added addresses, repeated requests.
+//   - reset-mail: reset mails to one address, of all who ask for them but the person's known devices.
+//   - verification-mail-asker, reset-mail-asker: the same of one client network.
 //   - inbox: mails of one person to one address by added address or invitation.
 //   - kept-session: sessions made from another session, because each session has its own general bucket.
 //   - export: copies of all data of one person.
@@ -98,9 +106,11 @@ var (
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
-	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByEmail, Essential: true}
+	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByAsker, Essential: true}
+	resetDeviceBucket  = ratelimit.Bucket{Name: "reset-device", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByDevice, Essential: true}
+	resetMailBucket    = ratelimit.Bucket{Name: "reset-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
 	addressBucket      = ratelimit.Bucket{Name: "address-added", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
-	verifyMailBucket   = ratelimit.Bucket{Name: "verification-mail", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(24 * time.Hour / 10)}, By: ratelimit.ByEmail, Essential: true}
+	verifyMailBucket   = ratelimit.Bucket{Name: "verification-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
 	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
@@ -108,7 +118,20 @@ var (
 	exportBucket       = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
+	mailLimit    = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(24 * time.Hour / 20)} // mails of one kind to an address
 )
+
+// askerBucket returns the bucket for the part of a bucket of mails to an address that one client network may take. Without it, one
+// stranger could use up the mails that the address's owner needs.
+func askerBucket(b ratelimit.Bucket, percent int) ratelimit.Bucket {
+	b.Name, b.Limit, b.By = b.Name+"-asker", b.Limit.Share(percent), ratelimit.ByAsker
+	return b
+}
+
+// asker returns the identifier of the client network that causes mails to an address. address is normalized.
+func asker(r *http.Request, address string) string {
+	return address + " " + ratelimit.AddressKey(httpapi.Client(r.Context()).Address)
+}
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {

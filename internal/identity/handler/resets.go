@@ -5,11 +5,13 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
-// requestReset handles POST /auth/reset. Besides the general bucket, each address has a bucket, so that no inbox is
-// flooded.
+// requestReset handles POST /auth/reset. Besides the general bucket, each address has buckets, so that no inbox is flooded. A
+// request from a known device of the person takes a token of the device's bucket only: strangers cannot keep the owner of an
+// address from a reset. Requests with unknown addresses count too.
 func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	var in addressRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -19,10 +21,21 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), resetBucket, address, httpapi.Identity); err != nil {
+	device, err := h.knownDevice(r, address, h.devicesOf(r))
+	if err != nil {
 		return err
 	}
-	if err := h.service.RequestPasswordReset(r.Context(), httpapi.Client(r.Context()), address); err != nil {
+	parts := []ratelimit.Part{{Bucket: resetDeviceBucket, Identifier: device.String()}}
+	if device.IsZero() {
+		parts = []ratelimit.Part{
+			{Bucket: resetBucket, Identifier: asker(r, address)}, {Bucket: h.resetAskerBucket, Identifier: asker(r, address)},
+			{Bucket: resetMailBucket, Identifier: address},
+		}
+	}
+	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
+		return true, h.service.RequestPasswordReset(r.Context(), httpapi.Client(r.Context()), address)
+	})
+	if err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

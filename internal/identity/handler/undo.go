@@ -12,7 +12,11 @@ type undoResponse struct {
 
 // undoChange handles POST /auth/undo/{key}.
 func (h *Handler) undoChange(w http.ResponseWriter, r *http.Request) error {
-	undone, err := h.service.Undo(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+	var undone bool
+	err := h.guess(w, r, func() (err error) {
+		undone, err = h.service.Undo(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
+		return err
+	})
 	if err != nil {
 		return err
 	}

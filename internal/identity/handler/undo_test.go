@@ -171,12 +171,17 @@ func TestAttackUndoByANewAddress(t *testing.T) {
 	}
 	w.promote(annsAddress) // the owner is back
 	w.remove(evilAddress)
+	told := 0
 	for _, key := range []string{mail.Key(t, "/undo/"), w.key(evilAddress, "was removed")} {
 		if w.undone(key) {
 			t.Error("the attacker's link undoes the owner's change")
 		}
 		w.hand.As(w.hand.ID).Post(w.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 		w.undo(key).WantError(identity.ErrKeyNotFound)
+		told++
+		if m := w.Mail.Wait(t, annsAddress, "All sessions of your account", told); strings.Contains(m.Text, "/undo/") {
+			t.Errorf("the mail about the end of all sessions has a link: %s", m.Text)
+		}
 		w.Clock.Advance(time.Minute)
 		w.hand = w.hand.Login()
 		if got := addresses(w.hand); got != annsAddress {
@@ -324,4 +329,21 @@ func TestFarewellMails(t *testing.T) {
 	if m := w.s.Mail.Wait(t, w.dan.Email, "account was deleted", 1); strings.Contains(m.Text, "/undo/") {
 		t.Errorf("the mail says %s", m.Text)
 	}
+}
+
+// TestLeavingIsMailed: somebody who leaves an organization is mailed, also on joining another one. A thief of a token might do so.
+func TestLeavingIsMailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	left := func(p *testkit.Person, name string) {
+		t.Helper()
+		if m := w.s.Mail.Wait(t, p.Email, "have left an organization", 1); !strings.Contains(m.Text, name) || !strings.Contains(m.Text, "127.0.0.1") {
+			t.Errorf("the mail says %s", m.Text)
+		}
+	}
+	w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent)
+	left(w.amy, "Acme")
+	key := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": w.ben.Email, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated).String("key")
+	w.ben.Post(w.s.Identity+"/invitations/"+key+"/accept", map[string]any{"leave": true}).Want(http.StatusNoContent)
+	left(w.ben, "Bolt")
 }

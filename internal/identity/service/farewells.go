@@ -13,6 +13,15 @@ import (
 
 // mailRemoved mails a member who is removed from an organization. Call it before the removal.
 func (s *Service) mailRemoved(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person) error {
+	return s.mailParting(ctx, tx, o, p, token.Client{}, mail.MemberRemoved)
+}
+
+// mailLeft mails a member who leaves an organization. Call it before the membership ends.
+func (s *Service) mailLeft(ctx context.Context, tx *postgres.Store, o id.Organization, caller token.Caller) error {
+	return s.mailParting(ctx, tx, o, caller.Person, caller.Client, mail.MemberLeft)
+}
+
+func (s *Service) mailParting(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, c token.Client, template string) error {
 	organization, err := tx.Organization(ctx, o)
 	if err != nil {
 		return err
@@ -21,7 +30,7 @@ func (s *Service) mailRemoved(ctx context.Context, tx *postgres.Store, o id.Orga
 	if err != nil {
 		return err
 	}
-	return s.inform(ctx, tx, to, p, token.Client{}, notice{template: mail.MemberRemoved, data: organizationData(organization.Profile.Name)})
+	return s.inform(ctx, tx, to, p, c, notice{template: template, data: organizationData(organization.Profile.Name)})
 }
 
 // organizationData returns the data of a mail about an organization. An organization may have no name.

@@ -115,6 +115,9 @@ func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller to
 	if err := s.checkNotLastAdmin(ctx, tx, o, caller.Person, m.Roles); err != nil {
 		return err
 	}
+	if err := s.mailLeft(ctx, tx, o, caller); err != nil {
+		return err
+	}
 	if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
 		return err
 	}

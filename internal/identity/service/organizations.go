@@ -223,6 +223,9 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 		if err != nil {
 			return err
 		}
+		if err := s.mailLeft(ctx, tx, o, caller); err != nil {
+			return err
+		}
 		if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
 			return err
 		}

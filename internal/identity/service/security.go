@@ -132,7 +132,7 @@ func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone 
 			return err
 		}
 		if !change.Undoes {
-			return s.recordUndo(ctx, tx, c, change, "security.end")
+			return s.ended(ctx, tx, c, change)
 		}
 		return s.undo(ctx, tx, c, change, nobodys)
 	})
@@ -140,6 +140,18 @@ func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone 
 		err = identity.ErrKeyNotFound
 	}
 	return change.Undoes, err
+}
+
+// ended mails and records that all sessions were ended by a key that does no more.
+func (s *Service) ended(ctx context.Context, tx *postgres.Store, c token.Client, change postgres.KeptChange) error {
+	to, err := tx.Addressee(ctx, change.Person)
+	if err != nil {
+		return err
+	}
+	if err := s.inform(ctx, tx, to, change.Person, c, notice{template: mail.SessionsEnded}); err != nil {
+		return err
+	}
+	return s.recordUndo(ctx, tx, c, change, "security.end")
 }
 
 // undo restores the state before a change whose key was taken. The addresses of that time and the person are locked.
