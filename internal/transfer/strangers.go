@@ -3,11 +3,20 @@ package transfer
 // StrangerLimits bound what strangers may occupy at one mailbox and at one organization: all of them together, and those of one
 // client network.
 type StrangerLimits struct {
-	NetworkShare        int   // percent of the bucket of new transfers that one client network may take
+	NetworkShare        int   // percent of new transfers, mails and codes that one client network may take
 	Reservations        int   // open reservations
 	NetworkReservations int   // open reservations of one client network
 	MaxFiles            int32 // objects of one reservation
+	Mails               int   // mails a day to the owner about deliveries of strangers
 
 	OrganizationReservations        int // open reservations at all mailboxes of an organization; 0: no bound
 	OrganizationNetworkReservations int // the same of one client network, at all mailboxes that share the limits of an organization
+}
+
+// Share returns what one client network may take of a bound of n: at least one.
+func (l StrangerLimits) Share(n int) int {
+	if n <= 0 {
+		return n
+	}
+	return max(1, n*l.NetworkShare/100)
 }

@@ -95,6 +95,7 @@ type Transfer struct {
 	Recipients  []Delivery `db:"-"` // bcc recipients: for the sender only
 	Priority    int32      // 0: none
 	Protection  Protection
+	Unmailed    bool   // the owner of the mailbox was not mailed: too many mails on that day
 	Fields      []byte // JSON object of strings, or nil
 	ObjectCount int32
 	TotalBytes  int64

@@ -3,6 +3,7 @@ package handler_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // recipients returns n addresses, different for each group.
@@ -193,5 +195,64 @@ func TestCheckedSenders(t *testing.T) {
 	}
 	if got := ann.Get(sent.path); got.Value("sender.verified") != true {
 		t.Errorf("%s", got.Body)
+	}
+}
+
+// TestAttackMailsToAMailbox: strangers cause a bounded number of mails a day to the owner of a mailbox, and one client network a
+// quarter of it. The last mail says so. Later deliveries are in the inbox, marked, and their expiry is not mailed.
+func TestAttackMailsToAMailbox(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_STRANGER_MAILS_PER_DAY", "8"))...)
+	s.Clock.Advance(24*time.Hour - s.Clock.Now().Sub(s.Clock.Now().Truncate(24*time.Hour))) // a day begins
+	ann.Refresh()
+	mails := func(template string) (n int) {
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE recipient = $1 AND template = $2`, ann.Email, template).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	hand := func(client string, n int) {
+		t.Helper()
+		for range n {
+			d := reserveAs(strangerAt(s, client), "sam@example.org")
+			if got := d.Post(d.path+"/confirm", nil).Want(http.StatusOK); got.Value("unmailed") != nil {
+				t.Errorf("the uploader learns of it: %s", got.Body)
+			}
+		}
+	}
+	inbox := func() (n, unmailed int) {
+		list, _ := ann.Get(s.Transfer + "/transfers?location=received").Want(http.StatusOK).Value("transfers").([]any)
+		for _, entry := range list {
+			if one, _ := entry.(map[string]any); one["unmailed"] == true {
+				unmailed++
+			}
+		}
+		return len(list), unmailed
+	}
+	hand("203.0.113.7", 5)
+	if n, unmailed := inbox(); n != 5 || unmailed != 3 {
+		t.Errorf("%d deliveries of one client network, %d of them not mailed", n, unmailed)
+	}
+	for i := range 8 {
+		hand(fmt.Sprintf("198.51.100.%d", i+1), 1)
+	}
+	if n, unmailed := inbox(); n != 13 || unmailed != 5 {
+		t.Errorf("%d deliveries, %d of them not mailed", n, unmailed)
+	}
+	s.Mail.Wait(t, ann.Email, "sent you files", 8)
+	last := slices.DeleteFunc(s.Mail.To(ann.Email), func(m testkit.Mail) bool { return !strings.Contains(m.Text, "no email about further ones today") })
+	if all := mails("transfer-delivered"); all != 8 || len(last) != 2 {
+		t.Errorf("%d mails, %d of them say that they are the last", all, len(last))
+	}
+	s.Clock.Advance(24 * time.Hour)
+	ann.Refresh()
+	hand("203.0.113.7", 1)
+	if n, unmailed := inbox(); n != 14 || unmailed != 5 {
+		t.Errorf("on the next day: %d deliveries, %d of them not mailed", n, unmailed)
+	}
+	s.Clock.Advance(3*24*time.Hour + time.Minute)
+	run(t, s, service.WarnExpiringJob)
+	if warned := mails("transfer-expiring"); warned != 8 {
+		t.Errorf("%d warnings about 13 transfers of which 8 were mailed", warned)
 	}
 }

@@ -159,6 +159,24 @@ func TestAttackSenderCodes(t *testing.T) {
 	}
 }
 
+// TestAttackCodesOfAVictim: one client network cannot use up the codes that an uploader with the same address needs.
+func TestAttackCodesOfAVictim(t *testing.T) {
+	t.Parallel()
+	s, _ := careful(t, behindProxy()...)
+	const victim = "victim@example.org"
+	code := func(client string) *testkit.Response {
+		d := reserveAs(strangerAt(s, client), victim)
+		return d.Post(d.path+"/code", nil)
+	}
+	for range 3 {
+		code("203.0.113.7").Want(http.StatusNoContent)
+	}
+	for range 2 {
+		code("203.0.113.7").WantError(transfer.ErrTooManySenderCodes)
+	}
+	code("198.51.100.4").Want(http.StatusNoContent)
+}
+
 // TestSenderCodes: only a stranger's reservation with an address at a mailbox that wants it gets a code; a verified address of the
 // uploader's account needs none.
 func TestSenderCodes(t *testing.T) {

@@ -45,6 +45,7 @@ type transferResponse struct {
 	Sender      senderResponse             `json:"sender"`
 	Recipients  []recipientResponse        `json:"recipients"`
 	Undelivered []string                   `json:"undelivered,omitempty"`
+	Unmailed    bool                       `json:"unmailed,omitempty"`
 	Priority    int32                      `json:"priority,omitempty"`
 	Protection  string                     `json:"protection"`
 	Fields      json.RawMessage            `json:"fields,omitempty"`
@@ -61,7 +62,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	b := transferResponse{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
 		Sender:     senderFrom(t.Sender),
-		Recipients: make([]recipientResponse, len(t.Recipients)), Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
+		Recipients: make([]recipientResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}
 	for i, d := range t.Recipients {

@@ -163,11 +163,11 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 	return len(uids), err
 }
 
-// DeleteCounters deletes counts of upload confirmations, codes and recipients before a day, and one-time keys that expired before keysBefore.
+// DeleteCounters deletes counts of mails, codes and recipients before a day, and one-time keys that expired before keysBefore.
 func (s *Store) DeleteCounters(ctx context.Context, day, keysBefore time.Time) error {
 	_, err := database.Exec(ctx, s.q, "delete counters", `
 		WITH k AS (DELETE FROM transfer.one_time_keys WHERE expires_at < $2), r AS (DELETE FROM transfer.daily_recipients WHERE day < $1),
-			c AS (DELETE FROM transfer.daily_sender_codes WHERE day < $1)
+			c AS (DELETE FROM transfer.daily_sender_codes WHERE day < $1), m AS (DELETE FROM transfer.daily_mailbox_mails WHERE day < $1)
 		DELETE FROM transfer.upload_confirmations WHERE day < $1`, day, keysBefore)
 	return err
 }
@@ -191,8 +191,8 @@ func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window ti
 		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)
 }
 
-// Expiring returns the warnings for transfers: to recipients that have an address and have not hidden the transfer, and to
-// senders with an account.
+// Expiring returns the warnings for transfers: to recipients that have an address, were mailed about the transfer and have not hidden
+// it, and to senders with an account.
 func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, error) {
 	return database.All[Expiring](ctx, s.q, "list warnings", `
 		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.uid AS delivery, d.key_version AS version, d.key_hash,
@@ -203,7 +203,7 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		LEFT JOIN directory.persons p ON p.person = d.person
 		LEFT JOIN directory.persons sp ON sp.person = t.sender AND t.sender_managed
 		LEFT JOIN directory.organizations o ON o.organization = t.limits_organization
-		WHERE t.uid = ANY ($1)
+		WHERE t.uid = ANY ($1) AND NOT t.unmailed
 		UNION ALL
 		SELECT `+transferColumns+`, json_build_object('Person', p.person, 'Name', p.name, 'Email', p.email), NULL, 0, NULL,
 			coalesce(p.host, ''), p.locale, p.time_zone

@@ -18,14 +18,6 @@ func (s *Store) SetSenderCode(ctx context.Context, r id.Reservation, email strin
 	return n == 1, err
 }
 
-// CountSenderCode counts a code to an address on a day (UTC) and reports whether it is within limit.
-func (s *Store) CountSenderCode(ctx context.Context, email string, day time.Time, limit int) (bool, error) {
-	n, err := database.Exec(ctx, s.q, "count sender's code", `
-		INSERT INTO transfer.daily_sender_codes AS c (email, day, sent) SELECT $1, $2, 1 WHERE $3 > 0
-		ON CONFLICT ON CONSTRAINT daily_sender_codes_pkey DO UPDATE SET sent = c.sent + 1 WHERE c.sent < $3`, email, day, limit)
-	return n == 1, err
-}
-
 // TrySenderCode counts a try at a reservation's code and reports whether the code was right, was mailed to the address that the
 // reservation states, and no more than the given number of tries were made. The right code is consumed, and its address is
 // proved.

@@ -15,7 +15,7 @@ const (
 	transferFacts   = `t.uid, t.reservation, t.type AS kind, t.state, t.owner, coalesce(t.subject, '') AS subject,
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
-	t.protection, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
+	t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
 	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at`
 )
 

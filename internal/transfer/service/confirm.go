@@ -45,6 +45,15 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 			}
 		}
 		n := s.newTransfer(r)
+		lastMail := false
+		if r.Kind == transfer.KindMailbox {
+			var within bool
+			today := s.now().UTC().Truncate(day)
+			if within, lastMail, err = tx.CountMailboxMail(ctx, r.Owner, today, s.dailyBound(s.strangers.Mails, r.Client)); err != nil {
+				return err
+			}
+			n.Unmailed = !within
+		}
 		if err := tx.InsertTransfer(ctx, n); err != nil {
 			return err
 		}
@@ -63,11 +72,12 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 				t.Link = s.newLink(r.Facts.Host, d.UID)
 			}
 		}
-		return s.announce(ctx, tx, caller, r, t, first)
+		return s.announce(ctx, tx, caller, r, announced{Transfer: t, first: first, lastMail: lastMail})
 	})
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
+	t.Unmailed = false // for the owner of the mailbox only
 	return t, s.streamObjects(ctx, uid, first, last, len(first) == firstObjects), nil
 }
 
@@ -156,14 +166,23 @@ func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 	return postgres.NewDelivery{Delivery: d, KeyHash: seal.Hash(s.deliveryKey(d.UID))}
 }
 
+// announced is a new transfer that announce tells people about.
+type announced struct {
+	transfer.Transfer
+	first    []transfer.Object // its first objects
+	lastMail bool              // the owner of the mailbox gets the last mail of the day
+}
+
 // announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event.
 // The event comes last because it locks feeds.
-func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
-	if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
-		return err
+func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t announced) error {
+	if !t.Unmailed {
+		if err := s.mailDeliveries(ctx, tx, r, t.Transfer, t.lastMail); err != nil {
+			return err
+		}
 	}
 	if r.Kind == transfer.KindMailbox {
-		if err := s.mailUploadConfirmation(ctx, tx, r, t, first); err != nil {
+		if err := s.mailUploadConfirmation(ctx, tx, r, t.Transfer, t.first); err != nil {
 			return err
 		}
 	}

@@ -18,8 +18,14 @@ const deliveryReference = "delivery:"
 // transferReference begins the reference of a mail to a transfer's sender.
 const transferReference = "transfer:"
 
-// mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one.
-func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer) error {
+// dailyBound returns a bound of mails a day, with what a client network may take of it.
+func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
+	return postgres.DailyBound{Limit: n, NetworkLimit: s.strangers.Share(n), Client: client}
+}
+
+// mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one. The last mail of the
+// day to the owner of a mailbox says that it is the last one.
+func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, lastOfDay bool) error {
 	emails := make([]string, len(t.Recipients))
 	for i, d := range t.Recipients {
 		emails[i] = d.Email
@@ -40,6 +46,9 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 		if t.Protection == transfer.ProtectNone {
 			data["subject"], data["message"] = t.Subject, t.Message
 			data["fileCount"], data["totalBytes"] = t.ObjectCount, t.TotalBytes
+		}
+		if lastOfDay {
+			data["lastOfDay"] = true
 		}
 		markUnverified(data, t.Sender)
 		messages = append(messages, mail.Message{

@@ -44,7 +44,7 @@ func (s *Service) SendSenderCode(ctx context.Context, caller token.Caller, uid i
 		if !set {
 			return transfer.ErrSenderCodesUsed
 		}
-		within, err := tx.CountSenderCode(ctx, r.AnonEmail, today, s.senderCodes)
+		within, err := tx.CountSenderCode(ctx, r.AnonEmail, today, s.dailyBound(s.senderCodes, r.Client))
 		if err != nil {
 			return err
 		}

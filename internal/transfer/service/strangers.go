@@ -19,12 +19,8 @@ func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer-stranger", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
 
-func visitorBucket(l ratelimit.Limit, percent int) ratelimit.Bucket {
-	if l.Capacity > 0 {
-		l.Capacity = max(1, l.Capacity*percent/100)
-	}
-	l.PerSecond = l.PerSecond * float64(percent) / 100
-	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l, By: ratelimit.ByVisitor, Essential: true, Refusal: transfer.ErrNewTransfers}
+func visitorBucket(l ratelimit.Limit, s transfer.StrangerLimits) ratelimit.Bucket {
+	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(s.NetworkShare), By: ratelimit.ByVisitor, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
 
 func transferLimit(o transfer.Owner) ratelimit.Limit {
@@ -56,7 +52,7 @@ func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o 
 func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, client string) []ratelimit.Part {
 	parts := []ratelimit.Part{{Bucket: strangersBucket(l), Identifier: owner.String()}}
 	if client != "" {
-		parts = append([]ratelimit.Part{{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: visitor(owner, client)}}, parts...)
+		parts = append([]ratelimit.Part{{Bucket: visitorBucket(l, s.strangers), Identifier: visitor(owner, client)}}, parts...)
 	}
 	return parts
 }

@@ -151,6 +151,7 @@ function Detail({ summary, sent, onChange }) {
   return html`
     ${t.message && html`<${Lines} text=${t.message} />`}
     ${t.undelivered?.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
+    ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && html`<p class="dim">${T("The files are no longer there.")}</p>`}
     ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent} download=${(uid) => downloadOwn(t.uid, uid)} />`}
