@@ -133,8 +133,20 @@ func (p *parser) objectInto(dst reflect.Value, l *place) error {
 		if !field.IsValid() && strict {
 			p.problem(l, "is not a member of this object")
 		}
+		if p.peek() == 'n' && !readsNull(field) { // the member counts as absent
+			field = reflect.Value{}
+		}
 		return p.value(field, l)
 	})
+}
+
+// readsNull reports whether a member's type decides what null means: it has UnmarshalJSON.
+func readsNull(field reflect.Value) bool {
+	if !field.IsValid() || !field.CanAddr() {
+		return false
+	}
+	_, ok := field.Addr().Interface().(json.Unmarshaler)
+	return ok || field.Kind() == reflect.Interface
 }
 
 // mapInto fills a map with string keys.

@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,12 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-const typeJSON = "application/json"
+const (
+	typeJSON       = "application/json"
+	typeMergePatch = "application/merge-patch+json"
+)
+
+var errNoBody = fault.ErrInvalid.With("body: a JSON object is required")
 
 // MaxBytes is the size limit of a JSON or form body (contract 1.4).
 const MaxBytes = 1 << 20
@@ -30,9 +36,37 @@ func Decode(r *http.Request, dst any) error {
 		return err
 	}
 	if len(body) == 0 {
-		return fault.ErrInvalid.With("body: a JSON object is required")
+		return errNoBody
 	}
 	return bind(body, dst)
+}
+
+// DecodePatch is Decode for a PATCH. A body of the type application/merge-patch+json (RFC 7396) removes members by null:
+// removed names them. In any other body null stands for an absent member, and removed is empty.
+func DecodePatch(r *http.Request, dst any) (merge bool, removed []string, err error) {
+	body, err := readBody(r)
+	switch {
+	case err != nil:
+		return false, nil, err
+	case len(body) == 0:
+		return false, nil, errNoBody
+	}
+	if err := bind(body, dst); err != nil {
+		return false, nil, err
+	}
+	if name, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); name != typeMergePatch {
+		return false, nil, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return false, nil, fault.ErrInvalid.With("body: cannot be read").Because(err)
+	}
+	for name, value := range members {
+		if string(value) == "null" {
+			removed = append(removed, name)
+		}
+	}
+	return true, removed, nil
 }
 
 // DecodeOptional is Decode for requests that may come without a body, which leaves dst as it is and needs no

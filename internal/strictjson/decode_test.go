@@ -87,7 +87,7 @@ func TestDecodeAccepts(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sample{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, details = decode(t, `{"ttl":null,"recipients":null,"fields":null,"at":null,"any":null}`); details != nil || got.TTL != nil || got.Recipients != nil {
+	if got, details = decode(t, `{"ttl":null,"recipients":null,"fields":null,"at":null,"any":null,"subject":null,"size":null,"notify":null,"uid":null}`); details != nil || got.TTL != nil || got.Recipients != nil {
 		t.Errorf("nulls: %+v, %v", got, details)
 	}
 }
@@ -122,7 +122,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"schema":{"y":1,"y":2}}`:               {"schema.y: is given twice"},
 		strings.Repeat(`[`, 70):                  {"body: is nested too deeply at line 1, column 65"},
 		`{"subject":1,"ttl":"x","notify":"yes"}`: {"subject: must be a string", "ttl: must be a whole number", "notify: must be true or false"},
-		`{"subject":null,"size":null,"notify":null}`:  {"subject: must be a string", "size: must be a whole number", "notify: must be true or false"},
+		`{"recipients":[null],"fields":{"a":null}}`:   {"recipients[0]: must be an object", "fields.a: must be a string"},
 		`{"size":1.5,"ttl":1e99,"small":256}`:         {"size: must be a whole number", "ttl: is out of range", "small: is out of range"},
 		`{"small":-1,"rate":"x","rate2":1}`:           {"small: is out of range", "rate: must be a number"},
 		`{"size":9223372036854775808,"rate":1e999}`:   {"size: is out of range", "rate: is out of range"},

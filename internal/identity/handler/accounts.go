@@ -3,6 +3,7 @@ package handler
 import (
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
@@ -17,11 +18,19 @@ type signUpRequest struct {
 	Next     *string `json:"next"`
 }
 
-func (in signUpRequest) domain() service.NewAccount {
+// domain returns the account. An absent locale or time zone has a default; an empty one is invalid, as in PUT /profile.
+func (in signUpRequest) domain() (service.NewAccount, error) {
+	var problems fault.Problems
+	if in.Locale != nil && *in.Locale == "" {
+		problems.Add("locale", "is empty")
+	}
+	if in.TimeZone != nil && *in.TimeZone == "" {
+		problems.Add("timeZone", "is empty")
+	}
 	return service.NewAccount{
 		Address: in.Address, Password: in.Password, Name: orEmpty(in.Name), Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone),
 		Next: orEmpty(in.Next),
-	}
+	}, problems.Err()
 }
 
 // signUp handles POST /signup. A signup takes a token of the client address's bucket, and one for its verification mail.
@@ -30,12 +39,15 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	account := in.domain()
+	account, err := in.domain()
+	if err != nil {
+		return err
+	}
 	if account.Locale == "" {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
 	var signedIn service.SignedIn
-	err := h.verifying(w, r, in.Address, func() (err error) {
+	err = h.verifying(w, r, in.Address, func() (err error) {
 		signedIn, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 		return err
 	})

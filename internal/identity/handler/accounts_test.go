@@ -81,6 +81,8 @@ func TestSignUpRefuses(t *testing.T) {
 		"name of 256 bytes":     {body(map[string]any{"name": strings.Repeat("x", 256)}), "name: is longer than 255 bytes"},
 		"locale":                {body(map[string]any{"locale": "en"}), "locale"},
 		"time zone":             {body(map[string]any{"timeZone": "Middle/Earth"}), "timeZone"},
+		"empty locale":          {body(map[string]any{"locale": ""}), "locale: is empty"},
+		"empty time zone":       {body(map[string]any{"timeZone": ""}), "timeZone: is empty"},
 		"local time zone":       {body(map[string]any{"timeZone": "Local"}), "timeZone"},
 		"time zone with dots":   {body(map[string]any{"timeZone": "../../etc/passwd"}), "timeZone"},
 		"no JSON":               {`{"address"`, ""},

@@ -129,7 +129,7 @@ type reservationRequest struct {
 	Priority             *int64             `json:"priority"`
 	Protection           *string            `json:"protection"`
 	Password             *string            `json:"password"`
-	Fields               map[string]string  `json:"fields"`
+	Fields               map[string]*string `json:"fields"` // a nil value counts as absent; a merge patch removes it
 }
 
 // recipientRequest is a Recipient in a request. The server sets the uid by the email.
@@ -196,12 +196,17 @@ func (h *Handler) patchReservation(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	var in reservationRequest
-	if err := strictjson.Decode(r, &in); err != nil {
+	merge, removed, err := strictjson.DecodePatch(r, &in)
+	if err != nil {
 		return err
 	}
 	change, err := in.domain()
 	if err != nil {
 		return err
+	}
+	change.MergeFields = merge
+	for _, member := range removed {
+		change.Remove(member)
 	}
 	changed, objects, err := h.service.PatchReservation(r.Context(), caller(r), uid, change)
 	if err != nil {

@@ -116,6 +116,55 @@ func TestPatchingAReservation(t *testing.T) {
 	}
 }
 
+// TestMergePatch: in a merge patch (RFC 7396) null removes a member, which returns to its default; in other JSON it is absent.
+func TestMergePatch(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{
+		"subject": "Plans", "message": "Hello", "ttl": 1, "priority": 2, "protection": "password", "password": "opensesame", "deliveryNotification": true,
+		"recipients": []any{map[string]any{"email": "bob@example.com", "destinationType": "to", "name": nil}}, "fields": map[string]any{"a": "1", "b": "2"},
+	}).Want(http.StatusCreated)
+	path := s.Transfer + "/reservations/" + made.String("uid")
+	all := map[string]any{
+		"subject": nil, "message": nil, "anonSender": nil, "anonEmail": nil, "recipients": nil, "deliveryNotification": nil, "ttl": nil, "priority": nil,
+		"protection": nil, "password": nil, "fields": nil,
+	}
+	if got := ann.Patch(path, all).Want(http.StatusOK); got.String("subject") != "Plans" || got.Number("priority") != 2 || got.Number("ttl") != 1 || got.String("type") != "p2p" {
+		t.Errorf("null in application/json changed %s", got.Body)
+	}
+	merge := ann.With("Content-Type", "application/merge-patch+json")
+	got := merge.Patch(path, map[string]any{"fields": map[string]any{"b": nil, "c": "3"}}).Want(http.StatusOK)
+	if got.String("fields.a") != "1" || got.Value("fields.b") != nil || got.String("fields.c") != "3" {
+		t.Errorf("merged fields: %s", got.Body)
+	}
+	if got := ann.Patch(path, map[string]any{"fields": map[string]any{"b": nil, "c": "4"}}).Want(http.StatusOK); got.Value("fields.a") != nil || got.String("fields.c") != "4" {
+		t.Errorf("replaced fields: %s", got.Body)
+	}
+	merge.Patch(path, map[string]any{"password": nil}).WantError(fault.ErrInvalid)
+	got = merge.Patch(path, map[string]any{"priority": nil, "unknown": nil}).Want(http.StatusOK)
+	if got.Value("priority") != nil || got.String("subject") != "Plans" {
+		t.Errorf("without priority: %s", got.Body)
+	}
+	got = merge.Patch(path, all).Want(http.StatusOK)
+	for _, member := range []string{"subject", "message", "priority", "fields", "recipients.0"} {
+		if got.Value(member) != nil {
+			t.Errorf("%s is still there: %s", member, got.Body)
+		}
+	}
+	if got.Number("ttl") != 7 || got.String("protection") != "none" || got.Value("deliveryNotification") != false || got.String("type") != "drop" {
+		t.Errorf("not the defaults: %s", got.Body)
+	}
+	d := reserve(s)
+	fixed := d.With("Content-Type", "application/merge-patch+json")
+	fixed.Patch(d.path, map[string]any{"priority": nil, "ttl": nil, "password": nil, "protection": nil, "deliveryNotification": nil}).Want(http.StatusOK)
+	fixed.Patch(d.path, map[string]any{"recipients": nil}).WantError(transfer.ErrFixedMember)
+	if got := fixed.Patch(d.path, map[string]any{"anonSender": nil}).Want(http.StatusOK); got.Value("anonSender") != nil {
+		t.Errorf("the sender is still there: %s", got.Body)
+	}
+	fixed.Patch(d.path, `{"subject":`).WantError(fault.ErrInvalid)
+	fixed.Patch(d.path, nil).WantError(fault.ErrInvalid)
+}
+
 func TestConfirmConditions(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)

@@ -29,9 +29,41 @@ type Metadata struct {
 	Priority             *int64
 	Protection           *string
 	Password             *string
-	Fields               map[string]string // nil: not given
+	Fields               map[string]*string // nil: not given; a nil value counts as absent
+	MergeFields          bool               // Fields change the present ones, and a nil value removes one; else they replace them
+
+	noTTL, noPriority, noProtection, noPassword, noFields bool // removed: back to the default
 
 	hash string // of the password; computed outside of transactions
+}
+
+// Remove changes a member, named as in the API, to its default. Names of other members are ignored.
+func (m *Metadata) Remove(member string) {
+	empty, off := "", false
+	switch member {
+	case "subject":
+		m.Subject = &empty
+	case "message":
+		m.Message = &empty
+	case "anonSender":
+		m.AnonSender = &empty
+	case "anonEmail":
+		m.AnonEmail = &empty
+	case "recipients":
+		m.Recipients = []transfer.Recipient{}
+	case "deliveryNotification":
+		m.DeliveryNotification = &off
+	case "ttl":
+		m.noTTL = true
+	case "priority":
+		m.noPriority = true
+	case "protection":
+		m.noProtection = true
+	case "password":
+		m.noPassword = true
+	case "fields":
+		m.noFields = true
+	}
 }
 
 // mergeBasic applies the members of in that are given.
@@ -67,15 +99,31 @@ func (s *Service) mergeFixed(r *transfer.Reservation, in Metadata) error {
 	if err := s.mergeBasic(r, in.BasicMetadata); err != nil {
 		return err
 	}
-	if err := setFields(r, in.Fields); err != nil {
+	if err := setFields(r, in); err != nil {
 		return err
 	}
 	return checkFixed(*r, in)
 }
 
-func setFields(r *transfer.Reservation, fields map[string]string) error {
-	if fields == nil {
+func setFields(r *transfer.Reservation, in Metadata) error {
+	if in.noFields {
+		r.Fields = nil
+	}
+	if in.Fields == nil {
 		return nil
+	}
+	fields := map[string]string{}
+	if in.MergeFields && len(r.Fields) > 0 {
+		if err := json.Unmarshal(r.Fields, &fields); err != nil {
+			return fmt.Errorf("decode fields: %w", err)
+		}
+	}
+	for name, value := range in.Fields {
+		if value != nil {
+			fields[name] = *value
+		} else {
+			delete(fields, name)
+		}
 	}
 	raw, err := checkFields(fields)
 	if err != nil {
@@ -85,7 +133,8 @@ func setFields(r *transfer.Reservation, fields map[string]string) error {
 	return nil
 }
 
-// checkFixed refuses changes of members that the mailbox's rules have set. An equal value is not a change.
+// checkFixed refuses changes of members that the mailbox's rules have set. An equal value is not a change, nor is the return
+// to the default, which the mailbox has set.
 // Errors: transfer.ErrFixedMember.
 func checkFixed(r transfer.Reservation, in Metadata) error {
 	var fixed []string
@@ -128,7 +177,7 @@ func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *trans
 	if err := s.mergeBasic(r, in.BasicMetadata); err != nil {
 		return err
 	}
-	if err := setFields(r, in.Fields); err != nil {
+	if err := setFields(r, in); err != nil {
 		return err
 	}
 	var problems fault.Problems
@@ -166,6 +215,15 @@ func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *trans
 // mergeTerms applies the members that the adminunit limits.
 // Errors: transfer.ErrTTL, transfer.ErrPriority, transfer.ErrProtection.
 func mergeTerms(r *transfer.Reservation, unit transfer.Adminunit, in Metadata) error {
+	if in.noTTL {
+		r.TTL = unit.DefaultTTL
+	}
+	if in.noPriority {
+		r.Priority = 0
+	}
+	if in.noProtection {
+		r.Protection = unit.ProtectionLevel
+	}
 	if in.TTL != nil && *in.TTL != int64(r.TTL) {
 		if !slices.ContainsFunc(unit.AvailableTTL, func(days int32) bool { return int64(days) == *in.TTL }) {
 			return transfer.ErrTTL.With("ttl: not acceptable", fmt.Sprintf("ttl: must be one of %s", list(unit.AvailableTTL)))
@@ -207,6 +265,8 @@ func list(numbers []int32) string {
 func mergePassword(r *transfer.Reservation, before transfer.Protection, in Metadata) error {
 	var problems fault.Problems
 	switch {
+	case in.noPassword && r.Protection == transfer.ProtectPassword:
+		problems.Add("password", "is required for the protection password")
 	case in.Password != nil && r.Protection != transfer.ProtectPassword:
 		problems.Add("password", "needs the protection password")
 	case in.Password != nil && *in.Password == "":
