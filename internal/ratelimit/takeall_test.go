@@ -35,7 +35,7 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
-// TestTakeAllInParallel: no request of one bucket is refused because another one holds a token that it then gives back. With tokens
+// TestTakeAllInParallel: no request of one bucket is refused because another one holds a token that it then returns. With tokens
 // taken in sequence, a client whose bucket has room would be refused while the refused requests of the full one are under way.
 func TestTakeAllInParallel(t *testing.T) {
 	t.Parallel()

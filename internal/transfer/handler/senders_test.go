@@ -329,7 +329,7 @@ func TestOpenReservationsOnAMailbox(t *testing.T) {
 	ann.Delete(path + "/" + d.uid).WantError(transfer.ErrNotFound)
 	d.Get(d.path).WantError(transfer.ErrNotFound)
 	if got := ann.Get(s.Transfer + "/usage"); got.Value("uploadBytes") != 0.0 {
-		t.Errorf("the volume was not given back: %s", got.Body)
+		t.Errorf("the volume was not released: %s", got.Body)
 	}
 	other.Get(other.path).Want(http.StatusOK)
 	s.Clock.Advance(49 * time.Hour)

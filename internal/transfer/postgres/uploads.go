@@ -201,7 +201,7 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 	return n == 1, err
 }
 
-// ReleaseVolumes gives back the volume reserved by writers whose leases ended at least the given time ago, because their server
+// ReleaseVolumes releases the volume reserved by writers whose leases ended at least the given time ago, because their server
 // crashed. It returns the number of writers, at most 1000.
 func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, error) {
 	charges, err := database.All[charge](ctx, s.q, "release volumes", `

@@ -326,7 +326,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 				t.Errorf("%d bytes held or reserved", n)
 			}
 			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volumes`); n != 0 {
-				t.Errorf("%d bytes of volume not given back", n)
+				t.Errorf("%d bytes of volume not released", n)
 			}
 			if _, err := w.Upload(t.Context(), c, r, "a", part(data[:700], 0, 1000)); err != nil {
 				t.Fatal(err)
