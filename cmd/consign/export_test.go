@@ -14,7 +14,7 @@ import (
 // auditAction is an audit entry of an export.
 type auditAction struct{ Action string }
 
-// TestPersonExportAndDelete prints all that is kept of a person, then deletes it.
+// TestPersonExportAndDelete exports all data of a person, then deletes it.
 func TestPersonExportAndDelete(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))

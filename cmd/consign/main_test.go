@@ -123,7 +123,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestWrongSettings: every command says what is wrong, a sentence for each, and does nothing.
+// TestWrongSettings: every command prints one sentence for each wrong setting, and does nothing.
 func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"config", "serve", "migrate", "audit", "healthcheck"} {
@@ -140,7 +140,7 @@ func TestWrongSettings(t *testing.T) {
 	}
 }
 
-// TestUnreachable: what cannot be reached or opened is told by the name of its setting, without its secrets.
+// TestUnreachable: the error about an unreachable service or file names its setting and contains no secret.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -197,7 +197,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// TestPersonAndMailbox goes through the commands that make and help people, on a database where nobody serves.
+// TestPersonAndMailbox runs the commands for people and mailboxes on a database without a running server.
 func TestPersonAndMailbox(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))

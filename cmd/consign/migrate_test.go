@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
-// TestServeMigrates: with --migrate the server brings a database that is not its own to its version, and serves.
+// TestServeMigrates: with --migrate the server migrates an external database, then serves.
 func TestServeMigrates(t *testing.T) {
 	t.Parallel()
 	port := testkit.FreePort(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
-// TestOrganizations runs the life of an organization as an operator leads it.
+// TestOrganizations creates, changes and reads an organization with an operator's commands.
 func TestOrganizations(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))

@@ -113,7 +113,7 @@ func TestOperateBesideServer(t *testing.T) {
 	}
 }
 
-// TestStopDuringStart: who is told to stop before all is there ends without a complaint, wherever that is.
+// TestStopDuringStart: a server that is stopped at any point of its start exits without an error.
 func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 	ended, stop := context.WithCancel(t.Context())
@@ -150,7 +150,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestHangUp: who closes the terminal ends the server as by SIGTERM, with its Postgres, unless it was started by nohup.
+// TestHangUp: SIGHUP stops the server and its Postgres as SIGTERM does, unless nohup started it.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
 	dir, port := passableDir(t), testkit.FreePort(t)

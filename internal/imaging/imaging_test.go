@@ -274,7 +274,7 @@ func (b *blocking) Seek(offset int64, whence int) (int64, error) {
 	return b.Reader.Seek(offset, whence)
 }
 
-// TestWaits: a picture waits while another one has the only turn, or the memory that it needs.
+// TestWaits: a picture waits while another one holds the only slot, or the memory that it needs.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]imaging.Options{

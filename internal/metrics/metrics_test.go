@@ -14,7 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/metrics"
 )
 
-// TestRequest: requests of one kind share a series, and an answer that was cut off is told from one that was not.
+// TestRequest: requests of one kind share a series, and an answer that was cut off has another series than a complete one.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	m := metrics.New("1.2.3", slog.New(slog.DiscardHandler))
@@ -48,7 +48,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestRequestAllocates nothing once a kind of request is known: it is on the way of every request.
+// TestRequestAllocates checks that counting a known kind of request allocates nothing, because every request is counted.
 func TestRequestAllocates(t *testing.T) {
 	m := metrics.New("test", slog.New(slog.DiscardHandler))
 	f := httpserver.Finished{Route: "/transfer/v2/public/mailbox/{key}", Method: "GET", Status: 200, Elapsed: time.Millisecond}
@@ -66,7 +66,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// TestScrapes: who takes gzip gets it, and what a scraper gets says what it is.
+// TestScrapes: a scraper that accepts gzip gets it, and each answer states its format.
 func TestScrapes(t *testing.T) {
 	t.Parallel()
 	m := metrics.New("1.2.3", slog.New(slog.DiscardHandler))

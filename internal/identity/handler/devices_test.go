@@ -71,7 +71,7 @@ func TestAttackLockout(t *testing.T) {
 	signIn(s, ann, "ann@example.com", testkit.Password).Want(http.StatusOK)
 }
 
-// TestDeviceCookie: attributes, several persons in one browser, and the end of a device.
+// TestDeviceCookie checks its attributes, several persons in one browser, and the end of a device.
 func TestDeviceCookie(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -122,7 +122,7 @@ func TestDeviceCookieIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeviceEndsWithThePassword: a device cookie from before a change or a reset of the password is worth nothing.
+// TestDeviceEndsWithThePassword: a change or reset of the password invalidates earlier device cookies.
 func TestDeviceEndsWithThePassword(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

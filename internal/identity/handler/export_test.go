@@ -44,7 +44,7 @@ func send(t testing.TB, s *testkit.Server, p *testkit.Person, to, subject string
 	return p.Post(at+"/confirm", nil).Want(http.StatusOK).String("uid")
 }
 
-// TestExportProfile: a person downloads everything that is stored about it, is told by mail, and a leaked token cannot do so.
+// TestExportProfile: a person downloads all stored data about itself and gets a mail. A leaked token cannot do so.
 func TestExportProfile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

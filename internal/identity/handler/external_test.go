@@ -283,7 +283,7 @@ func TestExternalSatisfiesFactor(t *testing.T) {
 	local.Get(w.Transfer + "/mailbox").Want(http.StatusForbidden)
 }
 
-// TestExternalWrongHost: right, but at another organization's host; the token is good at the right one.
+// TestExternalWrongHost: a valid login at another organization's host is refused. The token is then accepted at the right host.
 func TestExternalWrongHost(t *testing.T) {
 	t.Parallel()
 	w := newFederatedOrganization(t)

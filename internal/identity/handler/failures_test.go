@@ -16,7 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
-// TestFailedLoginsAreAudited: with the client address, and without the tried address. The entries are bounded.
+// TestFailedLoginsAreAudited: entries have the client address but not the tried email address, and their number is limited.
 func TestFailedLoginsAreAudited(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

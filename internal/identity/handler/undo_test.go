@@ -272,7 +272,7 @@ func TestUndoExpires(t *testing.T) {
 	}
 }
 
-// TestUndoOfATakenAddress: an address that another person has verified since stays there. One that is held unverified
+// TestUndoOfATakenAddress: an address that another person has verified since stays with that person. One that is held unverified
 // returns.
 func TestUndoOfATakenAddress(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// TestPagesOfManyObjects: a page lists the objects of each transfer that has up to a hundred, however many they come to; an operator's
+// TestPagesOfManyObjects: a page lists the objects of each transfer that has up to a hundred, however many there are in all; an operator's
 // export lists all.
 func TestPagesOfManyObjects(t *testing.T) {
 	t.Parallel()

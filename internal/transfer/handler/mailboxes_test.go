@@ -52,7 +52,7 @@ func TestMailboxOfOnesOwn(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann.lee").WantError(transfer.ErrNotFound)
 }
 
-// TestMailboxOfALostAddress: an address that its owner gives up no longer stands on the mailbox, nor gets its mails.
+// TestMailboxOfALostAddress: an address that its owner has removed is no longer shown on the mailbox and gets none of its mails.
 func TestMailboxOfALostAddress(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -73,8 +73,8 @@ func TestMailboxOfALostAddress(t *testing.T) {
 	}
 }
 
-// TestMailboxIsAsItWasLeft: where a mailbox is changed, everybody sees it at once although it was just looked at; on the other
-// replica within a second.
+// TestMailboxIsAsItWasLeft: a change of a mailbox that was just read shows at once on the replica that made it, and within a second on
+// the other.
 func TestMailboxIsAsItWasLeft(t *testing.T) {
 	t.Parallel()
 	here := testkit.New(t)

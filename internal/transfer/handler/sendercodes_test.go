@@ -40,8 +40,8 @@ func wrongCode(right string) string {
 	return "000000"
 }
 
-// TestAttackUploadsInAForeignName: a mailbox that wants verified senders takes nothing under an address that the uploader has not
-// proved to hold: not with another's code, nor with a code for a former address.
+// TestAttackUploadsInAForeignName: a mailbox that requires verified senders accepts nothing under an address that the uploader has not
+// verified: not with another's code, nor with a code for a former address.
 func TestAttackUploadsInAForeignName(t *testing.T) {
 	t.Parallel()
 	s, ann := careful(t)
@@ -177,8 +177,8 @@ func TestAttackCodesOfAVictim(t *testing.T) {
 	code("198.51.100.4").Want(http.StatusNoContent)
 }
 
-// TestSenderCodes: only a stranger's reservation with an address at a mailbox that wants it gets a code; a verified address of the
-// uploader's account needs none.
+// TestSenderCodes: only a stranger's reservation with an address, at a mailbox that requires verified senders, gets a code. A verified
+// address of the uploader's account needs none.
 func TestSenderCodes(t *testing.T) {
 	t.Parallel()
 	s, ann := careful(t)

@@ -157,8 +157,8 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	}
 }
 
-// TestAttackStrangersAtAnOrganization: a client network, and all of them together, have a number of open reservations at all mailboxes
-// of an organization that parallel requests do not exceed.
+// TestAttackStrangersAtAnOrganization: the open reservations of a client network, and of all networks, at all mailboxes of an organization
+// have limits that parallel requests do not exceed.
 func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	t.Parallel()
 	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),

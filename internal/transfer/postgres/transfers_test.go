@@ -91,8 +91,8 @@ func TestPagesHoldEverythingOnce(t *testing.T) {
 	}
 }
 
-// TestSearchIsBounded: a search that finds nothing says so after its candidates, and where it goes on. It looks these up one by one, however
-// many somebody has, and a page without a search reads its indexes and counts nothing.
+// TestSearchIsBounded: a search that finds nothing says so after its candidates, with the position where it continues. It looks the candidates up
+// one by one, however many there are. A page without a search reads its indexes and counts nothing.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)

@@ -36,8 +36,8 @@ func (w *world) wrongSums() int64 {
 		WHERE bytes <> (SELECT coalesce(sum(o.held + o.reserved), 0) FROM transfer.objects o WHERE o.reservation = x.reservation)`)
 }
 
-// TestUnconfirmedBytesOfAnOrganization: strangers, and one client network, hold a number of unconfirmed bytes at all mailboxes of an
-// organization at most. One network is bounded at the people without an organization, too; all networks together are not.
+// TestUnconfirmedBytesOfAnOrganization: the unconfirmed bytes of all strangers, and of one client network, at all mailboxes of an
+// organization are limited. One network is bounded at the people without an organization, too; all networks together are not.
 func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 	t.Parallel()
 	for name, member := range map[string]bool{"organization": true, "people without one": false} {
@@ -83,7 +83,7 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 	}
 }
 
-// TestSumsOfStrangers: whatever strangers do at the same time, and after a crash, the sum of each reservation is that of its objects.
+// TestSumsOfStrangers: after parallel requests of strangers and after a crash, the sum of each reservation is that of its objects.
 func TestSumsOfStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

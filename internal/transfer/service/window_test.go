@@ -115,7 +115,7 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedBytesAreBounded: strangers, and one client network, hold a number of unconfirmed bytes at a mailbox at most.
+// TestUnconfirmedBytesAreBounded: the unconfirmed bytes of all strangers, and of one client network, at a mailbox are limited.
 func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -170,7 +170,7 @@ func TestSlowUploadsAreCutOff(t *testing.T) {
 	}
 }
 
-// TestParallelUploadsAreBounded: one reservation, one client network and all together have a number of uploads under way. A refused
+// TestParallelUploadsAreBounded: the parallel uploads of a reservation, of a client network and of the server are limited. A refused
 // one is answered at once, and one that ended makes room.
 func TestParallelUploadsAreBounded(t *testing.T) {
 	t.Parallel()
