@@ -11,7 +11,7 @@ mkdir -p "$data"
 mount -t tmpfs -o size=400m,mode=755 tmpfs "$data" || fail "a tmpfs cannot be mounted: run this where mount(2) is allowed"
 at_exit umount -l "$data"
 
-export CONSIGN_STORAGE_FLOOR=100MiB CONSIGN_RATE_LIMIT=off
+export CONSIGN_STORAGE_FLOOR=100MiB CONSIGN_RATE_LIMIT=off CONSIGN_NEW_TRANSFER_BUCKET=200,1/1s # one client network gets a quarter of the bucket
 port=$(free_port) admin=$(free_port)
 start_server "$data" "$port" "$admin" --demo
 url=http://localhost:$port
