@@ -86,6 +86,13 @@ func newReplica(t testing.TB, url string, o replicaOptions) *replica {
 	return r
 }
 
+// newListeningReplica returns a replica with a listener, on a database of its own.
+func newListeningReplica(t testing.TB) *replica {
+	t.Helper()
+	url := testURL(t)
+	return newReplica(t, url, replicaOptions{listenURL: url})
+}
+
 // start runs run in the background until the test ends.
 func start(t testing.TB, run func(context.Context) error) {
 	t.Helper()

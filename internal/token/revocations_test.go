@@ -58,8 +58,7 @@ func TestRevocationReachesReplicas(t *testing.T) {
 
 func TestEpoch(t *testing.T) {
 	t.Parallel()
-	url := testURL(t)
-	r := newReplica(t, url, replicaOptions{listenURL: url})
+	r := newListeningReplica(t)
 	c := claimsOf(KindAccess)
 	issue := func(epoch int64) string {
 		c.Epoch = epoch
@@ -80,8 +79,7 @@ func TestEpoch(t *testing.T) {
 
 func TestRevocationJoinsTheTransaction(t *testing.T) {
 	t.Parallel()
-	url := testURL(t)
-	r := newReplica(t, url, replicaOptions{listenURL: url})
+	r := newListeningReplica(t)
 	c := claimsOf(KindAccess)
 	raw := r.issue(t, KindAccess, c)
 	undone := errors.New("undone")
@@ -102,8 +100,7 @@ func TestRevocationJoinsTheTransaction(t *testing.T) {
 
 func TestPublishMany(t *testing.T) {
 	t.Parallel()
-	url := testURL(t)
-	r := newReplica(t, url, replicaOptions{listenURL: url})
+	r := newListeningReplica(t)
 	var entries []Revocation
 	for range 1000 {
 		entries = append(entries, Revocation{Person: id.New[id.Person](), Epoch: 1 << 60}, Revocation{Session: id.New[id.Session]()})
@@ -206,8 +203,7 @@ func TestNoRevocationSource(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	url := testURL(t)
-	r := newReplica(t, url, replicaOptions{listenURL: url})
+	r := newListeningReplica(t)
 	claims := claimsOf(KindAccess)
 	caller, err := r.verifier.Verify(t.Context(), r.issue(t, KindAccess, claims))
 	if err != nil {

@@ -108,9 +108,7 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 // nothing.
 func TestStrangersHashNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.mailbox()
-	stranger, r := w.reserve()
+	w, stranger, r := newReservation(t)
 	w.Service, w.content = w.serve(w.blobs, func(o *service.Options) { o.Hasher = nil }) // hashing panics
 	password := "sesame"
 	if _, _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {

@@ -38,9 +38,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			w.mailbox()
-			stranger, r := w.reserve()
+			w, stranger, r := newReservation(t)
 			w.attach(stranger, r, "a", 3)
 			mustUpload(w, stranger, r, "a", whole([]byte("abc")))
 			release := w.hold(removal.hold)
