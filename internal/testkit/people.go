@@ -134,7 +134,7 @@ func (p *Person) Do(method, path string, body any) *Response {
 
 // Try is Do for requests that may fail on the way, and for goroutines, where a test must not be ended.
 func (p *Person) Try(ctx context.Context, method, path string, body any) (*Response, error) {
-	resp, raw, err := wire.Read(p.Open(ctx, method, path, body))
+	resp, raw, err := wire.Read(func() (*http.Response, error) { return p.Open(ctx, method, path, body) })
 	if err != nil {
 		return nil, err
 	}

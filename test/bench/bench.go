@@ -137,7 +137,7 @@ func (b *bench) call(ctx context.Context, p *process, method, path, token string
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, raw, err := wire.Read(http.DefaultClient.Do(r))
+	resp, raw, err := wire.Read(func() (*http.Response, error) { return http.DefaultClient.Do(r) })
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,9 @@ func (c client) call(method, path string, in, dst any) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, raw, err := wire.Read(c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}}))
+	resp, raw, err := wire.Read(func() (*http.Response, error) {
+		return c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -17,8 +17,9 @@ func Body(v any) (io.Reader, error) {
 	return bytes.NewReader(raw), err
 }
 
-// Read reads the whole body of an answer and closes it. It takes the results of an http.Client's Do.
-func Read(resp *http.Response, err error) (*http.Response, []byte, error) {
+// Read makes a request and reads the whole body of the answer.
+func Read(request func() (*http.Response, error)) (*http.Response, []byte, error) {
+	resp, err := request()
 	if err != nil {
 		return nil, nil, err
 	}
