@@ -1,6 +1,6 @@
 // Devices: layout shifts in small windows, wrong clocks, blocked storage, proxies.
 
-import { access, api, base, demo, equal, file, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, demo, equal, file, held, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 export async function devicesTests() {
   await test("no layout shifts while a page loads", async () => {
@@ -101,9 +101,9 @@ export async function devicesTests() {
     });
     await q.setInputFiles("[data-test=files]", file("awake.txt", 10).at);
     await q.getByText("Arrived", { exact: true }).waitFor();
-    equal(await q.evaluate(() => Boolean(sessionStorage.getItem("consign.idToken"))), true, "still signed in");
+    equal(Boolean(await held(q)), true, "still signed in");
     await context.unroute("**/events");
-    await api("POST", "/id/v3/auth/logout?jti=all", { token: await p.evaluate(() => sessionStorage.getItem("consign.idToken")) });
+    await api("POST", "/id/v3/auth/logout?jti=all", { token: await held(p) });
     await p.waitForURL("**/login?next=%2Finbox");
   });
 
@@ -120,7 +120,7 @@ export async function devicesTests() {
     await p.getByRole("button", { name: "Open" }).click();
     await p.getByText("This password is not right.").waitFor();
     equal(tries, 1, "tries");
-    equal(await p.evaluate(() => Boolean(sessionStorage.getItem("consign.idToken"))), true, "still signed in");
+    equal(Boolean(await held(p)), true, "still signed in");
   });
 
   await test("a transfer that is revoked in one window is revoked in the sender's others", async () => {

@@ -1,7 +1,7 @@
 // Journeys of members and administrators that walk across several pages.
 
 import { execFileSync } from "node:child_process";
-import { access, api, base, consign, equal, idToken, mail, page, pictures, person, settle, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, pictures, person, settle, settled, signedIn, test, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
 async function office(name) {
@@ -89,5 +89,57 @@ export async function journeyTests() {
     await small.getByText("wartet auf den TXT-Eintrag").waitFor();
     await small.screenshot({ path: `${pictures}/journey-hostname.png`, fullPage: true });
     equal((await api("GET", `/id/v3/organizations/${uid}/audit?limit=1`, { token: await access(boss) })).body.entries.length, 1, member.email);
+  });
+
+  /** Opens a page of any host. */
+  const open = async (context, url) => {
+    const p = await context.newPage();
+    await p.goto(url);
+    await settled(p);
+    return p;
+  };
+  /** Signs up. Returns the link in the mail. */
+  const signUp = async (p, address) => {
+    await p.fill("[name=address]", address);
+    await p.fill("[name=password]", "violet-anchor-92-meadow");
+    await p.locator("form [type=submit]").click();
+    await p.getByText(address).waitFor();
+    return (await mail(address, "/confirm/")).link;
+  };
+
+  await test("journey: a confirmation signs in every tab, and reaches another browser", async () => {
+    const { uid } = await office("tabs");
+    consign("org", "host", uid, "tabs.localhost");
+    for (const at of [base, base.replace("localhost", "tabs.localhost")]) {
+      const label = new URL(at).hostname.split(".")[0];
+      const context = await visitor({ also: at });
+      const first = await open(context, `${at}/signup`), bystander = await open(context, `${at}/login`);
+      const link = await signUp(first, `${label}one@example.com`);
+      await bystander.waitForURL(`${at}/inbox`); // signed in, at level 0
+      const second = await open(context, at + new URL(link).pathname);
+      await second.getByRole("button", { name: "Confirm the address" }).click();
+      await second.getByText("The email address is confirmed.").waitFor();
+      await first.waitForURL(`${at}/inbox`);
+      await first.getByText("Nothing has arrived yet.").waitFor();
+      for (const p of [first, second, bystander]) equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");
+      await second.getByRole("button", { name: "Sign out" }).click();
+      for (const p of [first, second, bystander]) await p.waitForURL(`${at}/`);
+      equal(await held(first), "", "session cookie after the sign-out");
+
+      const waiting = await open(await visitor({ also: at }), `${at}/signup?next=%2Faccount`);
+      const other = await visitor({ also: at, locale: "de-DE", viewport: { width: 390, height: 800 } });
+      const phone = await open(other, await signUp(waiting, `${label}two@example.com`));
+      await phone.fill("[name=email]", `${label}two@example.com`);
+      await phone.fill("[name=password]", "violet-anchor-92-meadow");
+      await phone.locator("form [type=submit]").click();
+      await phone.getByRole("button", { name: "Adresse bestätigen" }).click();
+      await phone.getByText("Sie haben in einem anderen Browser bestätigt").waitFor();
+      await phone.screenshot({ path: `${pictures}/journey-confirmed-elsewhere.png` });
+      await waiting.waitForURL(`${at}/account`); // it has asked
+      await waiting.getByRole("heading", { name: "Your account" }).waitFor();
+      await closeBrowser(waiting.context());
+      const reopened = await open(waiting.context(), `${at}/account`);
+      await reopened.waitForURL(`${at}/login**`);
+    }
   });
 }

@@ -136,7 +136,7 @@ export async function idToken({ email, password }) {
 export const settle = (person, { token }) => { if (token) sessions.set(person.email, token); };
 export const access = async (person) => (await api("POST", "/id/v3/auth/access", { token: await idToken(person) })).body.token;
 
-/** Opens a browser in which a person is signed in. */
+/** Opens a browser in which a person is signed in. It begins with a token that an older version of the pages has left. */
 export async function signedIn(person, options) {
   const context = await visitor(options);
   const token = await idToken(person);
@@ -147,6 +147,17 @@ export async function signedIn(person, options) {
     }
   }, [base, token]);
   return context;
+}
+
+/** Returns the ID token in the session cookie of a page's browser, or "". */
+export async function held(p) {
+  const cookies = await p.context().cookies(p.url());
+  return cookies.find((c) => c.name === "id")?.value.replace("stay~", "") ?? "";
+}
+/** Removes from a browser what ends when it is closed. */
+export async function closeBrowser(context) {
+  for (const p of context.pages()) await p.close();
+  for (const c of await context.cookies()) if (c.expires === -1) await context.clearCookies({ name: c.name });
 }
 
 let people = 0;

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, mail, page, person, sha256, signedIn, slow, test, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, mail, page, person, sha256, signedIn, slow, test, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -265,7 +265,7 @@ export async function mailboxPageTests() {
     const dora = await person("Dora");
     const context = await signedIn(dora);
     const p = await page(context, "/m/demo");
-    await api("POST", "/id/v3/auth/logout?jti=all", { token: await p.evaluate(() => sessionStorage.getItem("consign.idToken")) });
+    await api("POST", "/id/v3/auth/logout?jti=all", { token: await held(p) });
     const one = file("anyway.bin", 500);
     await choose(p, [one]);
     await fill(p);

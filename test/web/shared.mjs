@@ -1,6 +1,6 @@
 // Computers that several people use: what one person leaves in the browser is not there for the next.
 
-import { api, base, equal, file, page, person, slow, test, visitor } from "./kit.mjs";
+import { api, base, closeBrowser, equal, file, page, person, slow, test, visitor } from "./kit.mjs";
 
 async function signIn(p, who) {
   await p.goto(`${base}/login`);
@@ -79,12 +79,12 @@ export async function sharedTests() {
     await knowsNothing(q, words);
   });
 
-  await test("the next person at a computer finds nothing of the one who closed the page", async () => {
+  await test("the next person at a computer finds nothing of the one who closed the browser", async () => {
     const anna = await person("Anna"), bert = await person("Bert"), context = await visitor();
     let p = await page(context, "/");
     await signIn(p, anna);
     const left = await begin(p, "/send", "closed-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
-    await p.close();
+    await closeBrowser(context);
     p = await page(context, "/");
     await knowsNothing(await page(context, "/m/demo").then(async (q) => { await signIn(q, bert); return q; }), ["closed-A", "Half-A", left.uid, left.token]);
     await signIn(p, anna); // what Bert's sign-in has removed does not come back
@@ -96,7 +96,7 @@ export async function sharedTests() {
     let p = await page(context, "/");
     await signIn(p, anna);
     await begin(p, "/m/demo", "returning-A.bin", (q) => q.fill("[name=subject]", "Half-A"));
-    await p.close();
+    await closeBrowser(context);
     p = await page(context, "/m/demo");
     await p.waitForSelector(".chooser button:enabled");
     equal(await p.getByText(/You have an upload here|returning-A/).count(), 0, "shown to a stranger");
@@ -122,6 +122,7 @@ export async function sharedTests() {
     await begin(other, "/send", "window-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
     await p.getByRole("button", { name: "Sign out" }).click();
     await other.waitForURL(`${base}/`);
+    await p.waitForURL(`${base}/`);
     await stay(anna);
     await send(other, "Second-A");
     await stay(bert); // without a sign-out

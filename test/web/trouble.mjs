@@ -1,7 +1,7 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, page, person, settle, settled, signedIn, slow, test, visitor } from "./kit.mjs";
+import { access, api, base, equal, file, held, idToken, page, person, settle, settled, signedIn, slow, test, visitor } from "./kit.mjs";
 
 const from = async (p) => {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -135,19 +135,42 @@ export async function troubleTests() {
     equal(calls, 1, "calls of three presses");
   });
 
-  await test("a session of one window stays in that window", async () => {
-    const own = await person("Lena"), other = await person("Otto");
-    const context = await signedIn(own);
-    const p = await page(context, "/organization");
-    await p.evaluate(() => localStorage.setItem("consign.idToken", "kept by somebody else who stays signed in"));
-    const before = await p.evaluate(() => sessionStorage.getItem("consign.idToken"));
-    await p.getByLabel("Name").fill(`Of ${other.name}`);
-    await p.getByRole("button", { name: "Create an organization" }).click();
-    await p.getByRole("link", { name: "Members" }).waitFor();
-    await settled(p);
-    const [here, there] = await p.evaluate(() => [sessionStorage.getItem("consign.idToken"), localStorage.getItem("consign.idToken")]);
-    equal(there, "kept by somebody else who stays signed in", "the session of the device");
-    if (!here || here === before) throw new Error("the new session is not in the window");
+  await test("the token that an older version kept moves into the cookie, once", async () => {
+    const lena = await person("Lena"), otto = await person("Otto");
+    for (const kind of ["sessionStorage", "localStorage"]) {
+      const context = await visitor(), token = await idToken(lena);
+      const p = await page(context, "/");
+      await p.evaluate(([name, value]) => window[name].setItem("consign.idToken", value), [kind, token]);
+      await p.goto(`${base}/account`);
+      await p.getByRole("heading", { name: "Your account" }).waitFor();
+      equal(await held(p), token, "token in the cookie");
+      equal((await context.cookies()).find((c) => c.name === "id").expires === -1, kind === "sessionStorage", "ends with the browser");
+      equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "left in a storage");
+      const q = await page(context, "/account"); // another tab
+      await q.getByRole("heading", { name: "Your account" }).waitFor();
+    }
+    const context = await signedIn(otto), p = await page(context, "/account");
+    const other = (await api("POST", "/id/v3/auth/login", { json: { email: lena.email, type: "bcrypt", key: lena.password } })).body.token;
+    await p.evaluate((value) => localStorage.setItem("consign.idToken", value), other);
+    await p.reload();
+    await p.getByText(otto.email).first().waitFor();
+    await api("POST", "/id/v3/auth/access", { token: other, expect: 401 }); // a second session is not kept
+  });
+
+  await test("a sign-out without a connection is completed later", async () => {
+    const context = await signedIn(await person("Olin")), p = await page(context, "/account");
+    const token = await held(p);
+    await context.route("**/auth/logout", (route) => route.abort());
+    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.waitForURL(`${base}/`);
+    await api("POST", "/id/v3/auth/access", { token });
+    await context.unroute("**/auth/logout");
+    await p.goto(`${base}/login`);
+    for (let tries = 50; await held(p); tries--) {
+      if (!tries) throw new Error("the cookie stays");
+      await p.waitForTimeout(100);
+    }
+    await api("POST", "/id/v3/auth/access", { token, expect: 401 });
   });
 
   await test("an unreadable dropped file is named, and the others are added", async () => {

@@ -4,7 +4,7 @@ import {
   Ask, Button, Field, Form, Notice, Problem, Save, Tool, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
 import { F, T, when } from "./i18n.js";
-import { call, claims, forget, idToken, identity, own } from "./api.js";
+import { call, forget, identity, own } from "./api.js";
 import { members } from "./errors.js";
 import { saveBody } from "./downloads.js";
 import { Picture } from "./avatar.js";
@@ -12,6 +12,7 @@ import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
 import { Invitations } from "./invitations.js";
 import { Membership } from "./membership.js";
+import { person } from "./session.js";
 import { setLanguage } from "./shell.js";
 import { useStepUp } from "./stepup.js";
 
@@ -96,11 +97,11 @@ function Address({ email, act }) {
 }
 
 function Sessions() {
-  const { value, error, reload } = useLoaded(async () => (await call("GET", `${identity}/auth`, { token: idToken() })).body.tokens);
-  const here = claims(idToken()).jti;
+  const { value, error, reload } = useLoaded(async () => (await call("GET", `${identity}/auth`)).body.tokens);
+  const here = person()?.jti;
   const [asking, setAsking] = useState(false);
   const end = useAction(async (jti) => {
-    await call("POST", `${identity}/auth/logout?jti=${encodeURIComponent(jti)}`, { token: idToken() });
+    await call("POST", `${identity}/auth/logout?jti=${encodeURIComponent(jti)}`);
     if (jti === "all" || jti === here) {
       await forget();
       location.assign("/");

@@ -1,8 +1,9 @@
-// The HTTP client of the two APIs, and the tokens of the signed-in person. The ID token is in sessionStorage, or in
-// localStorage when the person chose to stay signed in. Access tokens are in memory only.
+// The HTTP client of the two APIs, and the session of the signed-in person. The ID token is in a cookie that the server sets. Access
+// tokens are in memory only.
 
 import { TokenCode, errorSentence } from "./errors.js";
 import { localPath } from "./next.js";
+import { account, claims, device, drop, now, onSession, person, refresh, remember, session, signedIn, tell } from "./session.js";
 import { removeReceipts, removeRecords } from "./store.js";
 
 const root = document.documentElement;
@@ -29,8 +30,7 @@ export class Failure extends Error {
 }
 
 /**
- * Sends one request. Throws Failure for every answer that is not 2xx, and AbortError when `signal` aborts. An ID token in the
- * answer replaces the stored one.
+ * Sends one request. Throws Failure for every answer that is not 2xx, and AbortError when `signal` aborts.
  * @param {string} method @param {string} url
  * @param {{token?: string, json?: unknown, body?: BodyInit, type?: string, signal?: AbortSignal, accept?: string, headers?: Record<string, string>}} [options]
  * @returns {Promise<{status: number, body: any, headers: Headers, response: Response}>}
@@ -48,7 +48,7 @@ export async function call(method, url, { token, json, body, type, signal, accep
     if (signal?.aborted) throw error;
     throw new Failure(url, 0);
   }
-  replaceIdToken(bearer(response.headers));
+  noteRenewal(bearer(response.headers));
   if (!response.ok) throw await failure(url, response);
   const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await response.json().catch(() => ({})) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
@@ -69,98 +69,106 @@ export function bearer(headers) {
 
 // ---- the session
 
-/** Returns the server's time in Unix milliseconds. The clock of the device may be wrong by years. @returns {number} */
-export const now = () => Number(root.dataset.now) + performance.now();
-
-const stored = "consign.idToken";
-/** Used instead of a storage that the browser denies, which it does when cookies are blocked. */
-const noStorage = { getItem: () => null, setItem() {}, removeItem() {} };
-/** @param {"sessionStorage" | "localStorage"} name @returns {Pick<Storage, "getItem" | "setItem" | "removeItem">} */
-function storage(name) {
-  try {
-    return window[name];
-  } catch {
-    return noStorage;
-  }
-}
-/** Storage of this window. */
-export const session = storage("sessionStorage");
-const device = storage("localStorage");
-/** Whether the session survives a change of page. */
-export const lasts = session !== noStorage;
-
 const none = { token: "", until: 0 };
 let access = none;
 /** @type {Promise<string> | null} */
 let fetching = null;
 
-/**
- * Returns the claims of a token, or {}. The signature is not checked: the claims only decide what the page shows.
- * @param {string} token @returns {any}
- */
-export function claims(token) {
-  try {
-    const part = token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
-    return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(part), (c) => c.charCodeAt(0))));
-  } catch {
-    return {};
+/** Notes that the server has replaced the ID token in the cookie: any answer may carry a new one. Other tokens are ignored. @param {string} token */
+function noteRenewal(token) {
+  const who = person();
+  if (!token || !who || claims(token).scope !== "idtoken" || claims(token).sid !== who.sid) return;
+  access = none;
+  remember(token, who.stay);
+  tell();
+}
+
+/** Name of the ID token that an older version of these pages kept in a storage. */
+const stored = "consign.idToken";
+
+/** Moves an ID token from a storage of this browser into the cookie, once. When the server cannot be asked, a later page tries again. */
+async function migrate() {
+  for (const kind of [session, device]) {
+    const token = kind.getItem(stored);
+    if (!token) continue;
+    const { sid, exp } = claims(token);
+    try {
+      if (!signedIn() && exp * 1000 > now()) await putInCookie(token, kind === device);
+      else if (person()?.sid !== sid) await call("POST", `${identity}/auth/logout`, { token });
+    } catch (error) {
+      if (!(error instanceof Failure) || error.status !== 401 && error.status !== 403) continue;
+    }
+    kind.removeItem(stored);
   }
 }
 
-/** Returns the ID token, or "". */
-export const idToken = () => session.getItem(stored) ?? device.getItem(stored) ?? "";
-
-/** Whether there is an ID token that has not expired. The server may have revoked it. */
-export const signedIn = () => (claims(idToken()).exp ?? 0) * 1000 > now();
-
-/** Replaces the stored ID token: any answer may carry a new one. Other tokens are ignored. @param {string} token */
-function replaceIdToken(token) {
-  if (!token || claims(token).scope !== "idtoken" || !idToken()) return;
-  access = none;
-  (session.getItem(stored) === null ? device : session).setItem(stored, token);
+/** @param {string} token ID token @param {boolean} stay */
+async function putInCookie(token, stay) {
+  await call("POST", `${identity}/auth/session`, { token, json: { stay } });
+  remember(token, stay);
 }
-
-/** Returns the uid of the signed-in person, or "". It is the owner of what store.js keeps. @returns {string} */
-export const account = () => (signedIn() ? claims(idToken()).sub ?? "" : "");
+await migrate();
 
 let shown = account(); // whose contents this page shows
+let unverified = false; // the server has refused something until the address is confirmed
 
 /**
- * Begins or renews a session, and removes what others have left in this browser.
+ * Begins or renews the session of this browser, and removes what others have left in it.
  * @param {string} token ID token @param {boolean} stay whether it survives closing the browser
  */
 export async function keep(token, stay) {
+  await left;
+  device.removeItem(leaving);
   access = none;
-  (stay ? device : session).setItem(stored, token);
-  (stay ? session : device).removeItem(stored);
+  await putInCookie(token, stay);
   shown = account();
   removeReceipts(shown);
   await removeRecords((owner) => owner !== shown);
+  tell();
 }
 
-/** Removes the session from this browser. */
-function drop() {
-  access = none;
-  session.removeItem(stored);
-  device.removeItem(stored);
-}
-
-/** Removes the session and what the person has left in this browser. The person's unfinished uploads are cancelled. */
+/** Forgets the session, and removes what the person has left in this browser. The person's unfinished uploads are cancelled. */
 export async function forget() {
-  const person = account();
+  const owner = account();
+  access = none;
   drop();
+  tell();
   removeReceipts("");
-  const records = await removeRecords((owner) => owner !== "" && owner === person);
+  const records = await removeRecords((of) => of !== "" && of === owner);
   const cancel = (/** @type {any} */ { uid, token }) => call("DELETE", `${transfer}/reservations/${uid}`, { token }).catch(() => {});
   await Promise.all(records.filter((record) => record?.uid).map(cancel));
 }
+
+/** Name of the note that a session is to be ended. Only the server can remove its cookie. */
+const leaving = "consign.leaving";
+
+/** Ends the session. When the server cannot be reached, this browser forgets it all the same, and a later page ends it. */
+export async function endSession() {
+  device.setItem(leaving, "yes");
+  await Promise.all([forget(), logOut()]);
+}
+
+async function logOut() {
+  try {
+    await call("POST", `${identity}/auth/logout`);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status !== 401 && error.status !== 403) return;
+  }
+  device.removeItem(leaving);
+}
+const left = device.getItem(leaving) && !signedIn() ? logOut() : Promise.resolve();
 
 /** Opens the start page when this page shows the contents of a person who is no longer signed in here. */
 function leaveOthersPage() {
   if (shown && account() !== shown) location.replace("/");
 }
-addEventListener("storage", (event) => { if (event.key === stored || event.key === null) leaveOthersPage(); }); // signed in or out in another window
+onSession(() => {
+  access = none;
+  leaveOthersPage();
+  if (unverified && signedIn()) location.reload();
+});
 addEventListener("pageshow", (event) => { if (event.persisted) leaveOthersPage(); }); // by the Back button, from memory
+addEventListener("visibilitychange", () => { if (!document.hidden) leaveOthersPage(); }); // without BroadcastChannel
 removeReceipts(shown);
 
 /**
@@ -174,14 +182,26 @@ export async function accessToken() {
 }
 
 async function renew() {
-  const { body } = await call("POST", `${identity}/auth/access`, { token: idToken() });
-  const { iat, exp } = claims(body.token);
+  const { body } = await call("POST", `${identity}/auth/access`);
+  const { iat, exp, sub } = claims(body.token);
+  if (sub !== account()) { // somebody else has signed in in another tab
+    drop();
+    location.replace("/");
+    return new Promise(() => {});
+  }
+  refresh(body.token);
   access = { token: body.token, until: now() + (exp - iat) * 1000 - Math.min(60_000, (exp - iat) * 500) };
   return access.token;
 }
 
 /** Returns the claims of the access token. @returns {Promise<any>} */
 export const accessClaims = async () => claims(await accessToken());
+
+/** Returns the claims of a new access token, which are those of this moment. @returns {Promise<any>} */
+export function currentClaims() {
+  access = none;
+  return accessClaims();
+}
 
 /** Whether the API rejected the token, not a password or code in the request. @param {unknown} error */
 const tokenRejected = (error) => error instanceof Failure && error.status === 401
@@ -196,6 +216,7 @@ export async function own(method, url, options = {}, otherwise = leave) {
     try {
       return await call(method, url, { ...options, token: await accessToken() });
     } catch (error) {
+      unverified ||= error instanceof Failure && error.code === TokenCode.UNVERIFIED;
       if (!tokenRejected(error)) throw error;
       access = none;
     }

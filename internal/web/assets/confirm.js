@@ -1,42 +1,48 @@
 // /confirm/{key}: a button confirms the email address. Opening the page alone does not.
 
-import { Button, Icon, Problem, StepHeading, Waiting, html, show, useAction, useState } from "./ui.js";
+import { Button, Icon, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { claims, forget, idToken, identity, nextPath, own, signedIn } from "./api.js";
+import { bearer, endSession, identity, nextPath, own } from "./api.js";
+import { onSession, person, signedIn } from "./session.js";
 import { SignIn } from "./signin.js";
 import { useInvited } from "./signup-form.js";
 
 const key = location.pathname.split("/")[2];
 const next = nextPath();
+const elsewhere = !signedIn(); // most likely the account was created in another browser
 
 show(() => {
   const [inside, setInside] = useState(signedIn());
   const [done, setDone] = useState(false);
+  const [first, setFirst] = useState(false); // the address was the first one of the account
+  useEffect(() => onSession(() => { if (signedIn()) setInside(true); }), []); // signed in in another tab
   const invited = useInvited(next);
   const confirm = useAction(async () => {
-    await own("POST", `${identity}/confirm/${key}`);
-    if (next) location.replace(next);
+    const { headers } = await own("POST", `${identity}/confirm/${key}`);
+    setFirst(bearer(headers) !== "");
+    if (next && !elsewhere) location.replace(next);
     else setDone(true);
   });
   if (done) {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The email address is confirmed.")}<//>
-      <div class="row center">
+      ${elsewhere && first && html`<p>${T("You confirmed in another browser than the one you signed up with. If its page is still open, it goes on by itself.")}</p>`}
+      ${next ? html`<a class="button primary" href=${next}>${T("Continue")}</a>` : html`<div class="row center">
         <a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a>
         <a class="button" href="/inbox">${T("Transfers")}</a>
-      </div>
+      </div>`}
     </div>`;
   }
   if (invited === undefined) return html`<${Waiting} />`;
   return html`<div class="narrow card">
     <h1>${T("Confirm your email address")}</h1>
     ${inside ? html`
-      <p>${F("You are signed in as %s.", claims(idToken()).email ?? "")}</p>
+      <p>${F("You are signed in as %s.", person()?.email ?? "")}</p>
       <${Problem} error=${confirm.error} />
       <div class="row">
         <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
-        <${Button} kind="quiet" onClick=${() => forget().then(() => setInside(false))}>${T("Use another account")}<//>
+        <${Button} kind="quiet" onClick=${() => endSession().then(() => setInside(false))}>${T("Use another account")}<//>
       </div>` : html`
       <p>${T("Sign in first, to the account that the address belongs to.")}</p>
       <${SignIn} email=${invited} onDone=${() => setInside(true)} />`}

@@ -2,7 +2,8 @@
 
 import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, announce, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, N, T, when } from "./i18n.js";
-import { claims, idToken, identity, own } from "./api.js";
+import { identity, own } from "./api.js";
+import { person } from "./session.js";
 import { IdentityCode, members } from "./errors.js";
 import { NewPassword, Password } from "./signin.js";
 
@@ -36,7 +37,7 @@ function ChangePassword({ uid }) {
   return html`<section class="card stack"><h2>${T("Password")}</h2>
     ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other sessions were ended.")}<//>`}
     <${Form} onSend=${change.run} onInput=${() => setDone(false)}>
-      <input type="text" name="username" autocomplete="username" value=${claims(idToken()).email ?? ""} hidden readonly />
+      <input type="text" name="username" autocomplete="username" value=${person()?.email ?? ""} hidden readonly />
       <${Password} label=${T("Present password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
       <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />
       ${!refused && html`<${Problem} error=${change.error} />`}

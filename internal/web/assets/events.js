@@ -1,7 +1,8 @@
 // The feed of the signed-in person: server-sent events, read with fetch because EventSource cannot send a token. After an
 // interruption the server continues at Last-Event-ID.
 
-import { identity, own, signedIn } from "./api.js";
+import { identity, own } from "./api.js";
+import { signedIn } from "./session.js";
 
 /**
  * Follows the feed until the page is closed or the session ends. Reconnects with exponential back-off.

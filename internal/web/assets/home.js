@@ -2,7 +2,7 @@
 
 import { Button, Field, Form, Icon, html, show } from "./ui.js";
 import { T } from "./i18n.js";
-import { signedIn } from "./api.js";
+import { signedIn } from "./session.js";
 import "./shell.js";
 
 const product = document.documentElement.dataset.product;

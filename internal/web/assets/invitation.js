@@ -1,9 +1,10 @@
 // /invitation/{key}: shows who invites and to what, before the sign-in; a button accepts. A member of another organization leaves it with the
 // same button.
 
-import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useLoaded, useState } from "./ui.js";
+import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { F, T, when } from "./i18n.js";
-import { call, claims, forget, idToken, identity, own, signedIn } from "./api.js";
+import { call, endSession, identity, own } from "./api.js";
+import { onSession, person, signedIn } from "./session.js";
 import { SignIn } from "./signin.js";
 import { Sent, SignUp } from "./signup-form.js";
 import { roleName } from "./roles.js";
@@ -14,6 +15,7 @@ const at = `${identity}/public/invitations/${key}`;
 show(() => {
   const { value: invitation, error } = useLoaded(async () => (await call("GET", at)).body);
   const [inside, setInside] = useState(signedIn());
+  useEffect(() => onSession(() => { if (signedIn()) setInside(true); }), []); // signed in in another tab
   if (error) {
     return html`<div class="narrow card"><h1>${T("Join an organization")}</h1>
       ${error.status === 404 ? html`<${Notice} kind="bad">${T("This invitation is unknown, was already used, or has expired. Ask for a new one.")}<//>`
@@ -22,7 +24,7 @@ show(() => {
   }
   if (!invitation) return html`<${Waiting} />`;
   return html`<div class="narrow card">
-    ${inside ? html`<${Accept} invitation=${invitation} onOther=${() => forget().then(() => setInside(false))} />`
+    ${inside ? html`<${Accept} invitation=${invitation} onOther=${() => endSession().then(() => setInside(false))} />`
       : html`<${Enter} invitation=${invitation} onDone=${() => setInside(true)} />`}
   </div>`;
 });
@@ -69,7 +71,7 @@ function Accept({ invitation, onOther }) {
     await own("POST", `${identity}/invitations/${key}/accept`, leave ? { json: { leave } } : {});
     setDone(true);
   });
-  const email = claims(idToken()).email ?? "";
+  const email = person()?.email ?? "";
   const name = organization.name || new URL(organization.url).host;
   if (!profile) return html`<${Waiting} error=${error} />`;
   const present = profile.membership?.organization;

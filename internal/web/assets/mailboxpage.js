@@ -4,7 +4,8 @@ import {
   Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useState,
 } from "./ui.js";
 import { F, N, T, bytes } from "./i18n.js";
-import { asAnybody, bearer, call, claims, idToken, identity, own, signedIn, transfer } from "./api.js";
+import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
+import { person, signedIn } from "./session.js";
 import { TransferCode, members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
@@ -108,8 +109,8 @@ async function reserve() {
 
 /** The form: sender, the owner's questions, subject and message. */
 function Details({ mailbox, upload }) {
-  const ownEmail = signedIn() ? claims(idToken()).email : "";
-  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail ?? "", subject: "", message: "", fields: {}, ...upload.form });
+  const ownEmail = person()?.email ?? "";
+  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, subject: "", message: "", fields: {}, ...upload.form });
   const set = (name, value) => {
     setValues((now) => ({ ...now, [name]: value })); // other inputs may have changed since this render
     upload.write({ [name]: value });

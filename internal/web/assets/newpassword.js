@@ -2,7 +2,8 @@
 
 import { Button, Form, Icon, Problem, StepHeading, html, show, useAction, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
-import { call, claims, identity, keep, own } from "./api.js";
+import { call, identity, keep, own } from "./api.js";
+import { claims } from "./session.js";
 import { members } from "./errors.js";
 import { NewPassword, SecondFactor } from "./signin.js";
 

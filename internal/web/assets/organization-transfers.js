@@ -2,8 +2,9 @@
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
 import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
-import { now, own, transfer } from "./api.js";
+import { own, transfer } from "./api.js";
 import { saveBody } from "./downloads.js";
+import { now } from "./session.js";
 import { members } from "./errors.js";
 
 /** Edits the settings of transfers. */

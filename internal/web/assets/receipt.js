@@ -2,7 +2,7 @@
 
 import { Button, Copy, Icon, Lines, html } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
-import { signedIn } from "./api.js";
+import { signedIn } from "./session.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.

@@ -1,9 +1,10 @@
 // The frame of every page: the organization's theme, the navigation and the choice of language.
 
-import { Icon, html, useRef, useState } from "./ui.js";
+import { Icon, html, useEffect, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
 import { T } from "./i18n.js";
-import { call, claims, forget, idToken, identity, signedIn } from "./api.js";
+import { call, endSession, identity } from "./api.js";
+import { claims, onSession, person } from "./session.js";
 
 /** The environment of this host (GET /environment), or {} when it cannot be read. @type {Promise<any>} */
 export const environment = call("GET", `${identity}/environment`).then(({ body }) => body).catch(() => ({}));
@@ -34,15 +35,16 @@ const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id))
 
 /** Ends this session and opens the start page. */
 export async function signOut() {
-  const token = idToken();
-  await Promise.all([forget(), call("POST", `${identity}/auth/logout`, { token }).catch(() => {})]);
+  await endSession();
   location.assign("/");
 }
 
 function Navigation() {
   const [open, setOpen] = useState(false);
   const menu = useRef(/** @type {HTMLButtonElement | null} */ (null));
-  if (!signedIn()) {
+  const [who, setWho] = useState(person);
+  useEffect(() => onSession(() => setWho(person())), []);
+  if (!who) {
     const [path, name] = location.pathname === "/login" ? ["/signup", T("Create an account")] : ["/login", T("Sign in")];
     return html`<nav aria-label=${T("Pages")}><a href=${path}>${name}</a></nav>`;
   }
@@ -51,9 +53,8 @@ function Navigation() {
     setOpen(false);
     menu.current?.focus();
   };
-  const isMember = Object.entries(claims(idToken())).some(([name, value]) => name.endsWith("/org_id") && value);
   const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/mailbox", T("Mailbox")], ["/account", T("Account")]];
-  if (isMember) pages.push(["/organization", T("Organization")]);
+  if (who.organization) pages.push(["/organization", T("Organization")]);
   return html`<nav aria-label=${T("Pages")} class=${open ? "open" : ""} onKeyDown=${escape}>
     <button ref=${menu} type="button" class="button quiet menu" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
       <${Icon} name="menu" />${T("Menu")}</button>

@@ -2,7 +2,8 @@
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { call, claims, identity, keep, lasts, nextPath, session, withNext } from "./api.js";
+import { call, identity, keep, nextPath, withNext } from "./api.js";
+import { claims, lasts, session } from "./session.js";
 import { adoptLanguage, environment } from "./shell.js";
 
 /** A password input with a button that shows the text. @param {import("./ui.js").Props} props */

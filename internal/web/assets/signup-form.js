@@ -1,8 +1,9 @@
 // The form that creates an account, and the notice that the confirmation mail was sent. The pages /signup and /invitation/{key} use it.
 
-import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { F, T, locale } from "./i18n.js";
-import { call, identity, keep, own } from "./api.js";
+import { call, currentClaims, identity, keep, own } from "./api.js";
+import { onSession } from "./session.js";
 import { members } from "./errors.js";
 import { NewPassword } from "./signin.js";
 
@@ -34,8 +35,42 @@ export function SignUp({ address = "", next = "", title, lead = null }) {
     <//>`;
 }
 
-/** Says that the confirmation mail was sent. @param {{address: string, next?: string}} props */
+/** Seconds between two questions whether the address was confirmed: at first, and at most. */
+const soon = 4, late = 60;
+
+/** Opens a path when the address of the account was confirmed, in another tab or in another browser. @param {string} path */
+function useConfirmed(path) {
+  useEffect(() => {
+    let wait = soon, timer = 0, asked = performance.now(), over = false;
+    const ask = async () => {
+      if (over || document.hidden) return; // asks again when the page is visible
+      clearTimeout(timer);
+      asked = performance.now();
+      const level = await currentClaims().then((of) => of.authLevel, (error) => (error.status === 401 ? undefined : 0));
+      if (level > 0 && !over) location.replace(path);
+      over ||= level !== 0; // confirmed, or the session has ended
+      wait = Math.min(late, wait * 1.5);
+      clearTimeout(timer);
+      if (!over) timer = setTimeout(ask, wait * 1000);
+    };
+    const back = () => { if (performance.now() - asked > soon * 1000) ask(); };
+    timer = setTimeout(ask, wait * 1000);
+    const end = onSession(ask);
+    addEventListener("focus", back);
+    addEventListener("visibilitychange", back);
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      end();
+      removeEventListener("focus", back);
+      removeEventListener("visibilitychange", back);
+    };
+  }, []);
+}
+
+/** Says that the confirmation mail was sent, and goes on when the address is confirmed. @param {{address: string, next?: string}} props */
 export function Sent({ address, next = "" }) {
+  useConfirmed(next || "/inbox");
   const again = useAction(() => own("POST", `${identity}/profile/emails/${encodeURIComponent(address)}/verify`, next ? { json: { next } } : {}));
   const [asked, setAsked] = useState(false);
   return html`<div class="center">

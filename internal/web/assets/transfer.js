@@ -2,7 +2,8 @@
 
 import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { F, T, exactly } from "./i18n.js";
-import { Failure, asAnybody, call, signedIn, transfer } from "./api.js";
+import { Failure, asAnybody, call, transfer } from "./api.js";
+import { signedIn } from "./session.js";
 import { Password } from "./signin.js";
 import { Contents } from "./contents.js";
 import { downloadPublic } from "./downloads.js";

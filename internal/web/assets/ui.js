@@ -5,7 +5,8 @@ import { useEffect, useId, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
 import { paths } from "./icons.js";
 import { T } from "./i18n.js";
-import { Failure, signInFirst, signedIn } from "./api.js";
+import { Failure, signInFirst } from "./api.js";
+import { signedIn } from "./session.js";
 
 /**
  * The properties of a component.

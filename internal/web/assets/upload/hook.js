@@ -2,7 +2,8 @@
 
 import { announce, useEffect, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
-import { Failure, account, call, now, transfer } from "../api.js";
+import { Failure, call, transfer } from "../api.js";
+import { account, now } from "../session.js";
 import { Upload } from "./engine.js";
 import { lockRecord, readReceipt, readRecord, removeReceipt, removeRecord, writeReceipt, writeRecord } from "../store.js";
 import { reopen } from "../files.js";
