@@ -102,6 +102,21 @@ func (o Owner) VolumeExceeded() bool {
 	return o.PersonalVolumeExceeded() || o.SubscriptionVolumeExceeded() || o.StorageExceeded()
 }
 
+// RoomFor refuses texts that do not fit one of the volumes at the moment. The charge decides (contract 4.8).
+// Errors: ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume.
+func (o Owner) RoomFor(bytes int64) error {
+	over := func(limit, held int64) bool { return limit >= 0 && bytes > 0 && held+bytes > limit }
+	switch {
+	case over(o.StorageLimit, o.StorageHeld):
+		return ErrStorageVolume
+	case over(o.UploadLimit, o.UploadHeld):
+		return ErrPersonalVolume
+	case over(o.OrganizationLimit, o.OrganizationHeld):
+		return ErrSubscriptionVolume
+	}
+	return nil
+}
+
 // PublicMailbox is a mailbox with its owner.
 type PublicMailbox struct {
 	Mailbox

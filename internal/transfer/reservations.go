@@ -66,6 +66,18 @@ func (r Reservation) HasText() bool {
 	return false
 }
 
+// MetadataBytes returns how much volume the texts count (contract 4.8): subject, message, fields, and the recipients of a sender.
+// anonSender and anonEmail count nothing, because a confirm requires them.
+func (r Reservation) MetadataBytes() int64 {
+	n := len(r.Subject) + len(r.Message) + len(r.Fields)
+	if r.Kind != KindMailbox {
+		for _, to := range r.Recipients {
+			n += len(to.Name) + len(to.Email)
+		}
+	}
+	return int64(n)
+}
+
 // Recipient is a recipient of a reservation.
 type Recipient struct {
 	Person      id.Person // zero: no known account
@@ -85,6 +97,18 @@ type Object struct {
 	CRC32        uint32 // of the held bytes, for archives
 	MIMEType     string
 	Downloads    int64
+}
+
+// emptyObject is the least volume that an object of no bytes counts.
+const emptyObject = 1000
+
+// MetadataBytes returns how much volume the object counts beside its bytes (contract 4.8).
+func (o Object) MetadataBytes() int64 {
+	n := int64(len(o.Name) + len(o.ClientID))
+	if o.IntendedSize == 0 {
+		n = max(n, emptyObject)
+	}
+	return n
 }
 
 // Complete reports whether all bytes are held.

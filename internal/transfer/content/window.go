@@ -50,8 +50,12 @@ func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Up
 	}
 	granted := min(want, room(u.StorageLimit, v.Storage, want), room(u.UploadLimit, v.Person, want), room(u.OrganizationLimit, v.Organization, want))
 	if u.Creator.IsZero() {
-		if granted, err = s.boundStranger(ctx, tx, u, want, granted); err != nil {
+		var refusal error
+		if granted, refusal, err = s.boundStranger(ctx, tx, u.Payer, want, granted); err != nil {
 			return writerLease{}, err
+		}
+		if granted <= 0 {
+			return writerLease{}, refusal
 		}
 	}
 	if granted < want {
@@ -67,12 +71,12 @@ var (
 	errOrganizationClient = transfer.ErrClientUnconfirmed.With("unfinished transfers of your network to mailboxes of this organization hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
 )
 
-// boundStranger returns how many of the granted bytes a stranger's upload may reserve. want bytes are counted already.
-// Errors: transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed.
-func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, u postgres.Upload, want, granted int64) (int64, error) {
-	sum, err := tx.Unconfirmed(ctx, u)
+// boundStranger returns how many of the granted bytes a stranger's reservation may take. want bytes are counted already. When these are
+// fewer, refusal is transfer.ErrMailboxUnconfirmed or transfer.ErrClientUnconfirmed.
+func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postgres.Payer, want, granted int64) (fit int64, refusal, err error) {
+	sum, err := tx.Unconfirmed(ctx, p)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	for _, b := range []struct {
 		applies     bool
@@ -80,18 +84,49 @@ func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, u postg
 		refusal     error
 	}{
 		{true, s.limits.UnconfirmedBytes, sum.Mailbox, transfer.ErrMailboxUnconfirmed},
-		{u.Client != "", s.limits.NetworkUnconfirmedBytes, sum.MailboxClient, transfer.ErrClientUnconfirmed},
-		{!u.Organization.IsZero() && s.limits.Organization.All > 0, s.limits.Organization.All, sum.Organization, errOrganization},
-		{u.Client != "" && s.limits.Organization.Network > 0, s.limits.Organization.Network, sum.OrganizationClient, errOrganizationClient},
+		{p.Client != "", s.limits.NetworkUnconfirmedBytes, sum.MailboxClient, transfer.ErrClientUnconfirmed},
+		{!p.Organization.IsZero() && s.limits.Organization.All > 0, s.limits.Organization.All, sum.Organization, errOrganization},
+		{p.Client != "" && s.limits.Organization.Network > 0, s.limits.Organization.Network, sum.OrganizationClient, errOrganizationClient},
 	} {
 		if !b.applies {
 			continue
 		}
-		if granted = min(granted, b.limit-(b.used-want)); granted <= 0 {
-			return 0, b.refusal
+		if room := b.limit - (b.used - want); room < granted {
+			granted, refusal = room, b.refusal
 		}
 	}
-	return granted, nil
+	return granted, refusal, nil
+}
+
+// ChargeMetadata charges bytes of texts and names to the volumes that pay for an open reservation, all or nothing. It refunds a
+// negative number. The caller has stored the texts, and calls it last in tx, because it locks volumes.
+// Errors: transfer.ErrStorageVolume, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrMailboxUnconfirmed,
+// transfer.ErrClientUnconfirmed; the caller then rolls back.
+func (s *Service) ChargeMetadata(ctx context.Context, tx *postgres.Store, p postgres.Payer, bytes int64, month time.Time) error {
+	if bytes == 0 {
+		return nil
+	}
+	if bytes < 0 {
+		return tx.RefundMetadata(ctx, p, -bytes, month)
+	}
+	charged, err := tx.ChargeMetadata(ctx, p, bytes, month)
+	switch {
+	case err != nil:
+		return err
+	case !charged.Storage:
+		return transfer.ErrStorageVolume
+	case !charged.Person:
+		return transfer.ErrPersonalVolume
+	case !charged.Organization && !p.Organization.IsZero():
+		return transfer.ErrSubscriptionVolume
+	case !p.Creator.IsZero():
+		return nil
+	}
+	_, refusal, err := s.boundStranger(ctx, tx, p, bytes, bytes)
+	if err != nil {
+		return err
+	}
+	return refusal
 }
 
 // RecountStrangers corrects the sums of strangers' unconfirmed bytes. They change with the objects, so only an older version that runs

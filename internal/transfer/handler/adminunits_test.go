@@ -217,9 +217,9 @@ func TestUsage(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	d, _ := begin(bob, nil)
-	d.send("a", random(1000))
+	d.send("a", random(994)) // and 6 bytes of its name
 	e, _ := begin(ann, nil)
-	e.send("a", random(500))
+	e.send("a", random(494))
 	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=2"}); err != nil {
 		t.Fatal(err)
 	}

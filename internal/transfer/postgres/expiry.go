@@ -40,10 +40,11 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			RETURNING uid, reservation, limits_organization
 		), r AS (
 			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL FROM t WHERE r.uid = t.reservation
+			RETURNING r.metadata, t.limits_organization
 		), o AS (
 			UPDATE transfer.objects o SET name = NULL, client_id = o.uid::text, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL
 			FROM t WHERE o.reservation = t.reservation
-			RETURNING o.uid, o.held, t.limits_organization
+			RETURNING o.uid, o.held + o.metadata AS held, t.limits_organization
 		), noted AS (
 			INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT uid, $3 FROM o
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
@@ -51,7 +52,8 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			DELETE FROM transfer.one_time_keys k USING t WHERE k.transfer = t.uid
 		)
 		SELECT count(*)::int AS transfers, limits_organization,
-			(SELECT coalesce(sum(held), 0) FROM o WHERE o.limits_organization = t.limits_organization)::bigint AS held
+			((SELECT coalesce(sum(held), 0) FROM o WHERE o.limits_organization = t.limits_organization)
+				+ (SELECT sum(metadata) FROM r WHERE r.limits_organization = t.limits_organization))::bigint AS held
 		FROM t GROUP BY limits_organization`, uids, final, now)
 	if err != nil {
 		return 0, err

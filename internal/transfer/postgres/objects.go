@@ -65,28 +65,31 @@ func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, s
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4`, r, clientID, sc.Host, sc.Now)
 }
 
-// InsertObjects attaches objects to a locked reservation and raises its count. An object of no bytes is complete at once.
+// InsertObjects attaches objects to a locked reservation and raises its count. An object of no bytes is complete at once. metadata is
+// what the reservation's own texts are charged from now on.
 // Errors: transfer.ErrTooManyFiles; transfer.ErrClientID.
-func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []transfer.Object, now time.Time) error {
+func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []transfer.Object, metadata int64, now time.Time) error {
 	empty := sha256.Sum256(nil)
 	_, err := database.Exec(ctx, s.q, "attach objects", `
 		WITH r AS (
-			UPDATE transfer.reservations SET object_count = object_count + cardinality($2::uuid[]) WHERE uid = $1 RETURNING uid
+			UPDATE transfer.reservations SET object_count = object_count + cardinality($2::uuid[]), metadata = $10 WHERE uid = $1 RETURNING uid
 		)
-		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, sha256, mime_type, created_at)
-		SELECT n.uid, r.uid, n.client_id, n.name, n.size, CASE WHEN n.size = 0 THEN $6::bytea END, nullif(n.mime_type, ''), $7
-		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[]) WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, nr)
+		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, sha256, mime_type, created_at, metadata)
+		SELECT n.uid, r.uid, n.client_id, n.name, n.size, CASE WHEN n.size = 0 THEN $6::bytea END, nullif(n.mime_type, ''), $7, n.metadata
+		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[]) WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, nr)
 		ORDER BY n.nr`, r,
 		column(list, func(o transfer.Object) id.Object { return o.UID }),
 		column(list, func(o transfer.Object) string { return o.ClientID }),
 		column(list, func(o transfer.Object) string { return o.Name }),
 		column(list, func(o transfer.Object) int64 { return o.IntendedSize }), empty[:], now,
-		column(list, func(o transfer.Object) string { return o.MIMEType }))
+		column(list, func(o transfer.Object) string { return o.MIMEType }),
+		column(list, transfer.Object.MetadataBytes), metadata)
 	return err
 }
 
 // DeleteObjects deletes the objects of unconfirmed reservations: all, or the one with a clientID. It gives their volume back to
-// the months it was charged to, marks their bytes for the purge, and returns their number. The caller has locked the reservations.
+// the months it was charged to, marks their bytes for the purge, and returns their number. With all objects it releases the
+// volume of the reservations' own texts, too. The caller has locked the reservations, and deletes those that have lost all objects.
 func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation, clientID string, now time.Time) (int, error) {
 	const gone = ` FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND ($2 = '' OR o.client_id = $2)`
@@ -97,12 +100,17 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 	}
 	charges, err := database.All[charge](ctx, s.q, "delete objects", `
 		WITH gone AS (
-			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, r.owner, r.organization, r.limits_organization`+gone+`
+			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, o.metadata, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
 		), parts AS (
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
 			FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
 			UNION ALL
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
+			UNION ALL
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.month, g.metadata, 0 FROM gone g WHERE g.metadata > 0
+			UNION ALL
+			SELECT r.uid, r.owner, r.organization, r.limits_organization, `+utcMonth("r")+`, r.metadata, 0
+			FROM transfer.reservations r WHERE r.uid = ANY ($1) AND r.state = 'open' AND $2 = '' AND r.metadata > 0
 		), counted AS (
 			UPDATE transfer.reservations r SET object_count = r.object_count - t.n
 			FROM (SELECT reservation, count(*) AS n FROM gone GROUP BY reservation) t
@@ -119,6 +127,11 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 		return 0, err
 	}
 	return n, s.refund(ctx, charges)
+}
+
+// utcMonth is the calendar month in which a row of the table was created (transfer.Month).
+func utcMonth(table string) string {
+	return `date_trunc('month', ` + table + `.created_at AT TIME ZONE 'UTC')::date`
 }
 
 // ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.

@@ -161,7 +161,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
 		ctx, r, p := t.Context(), id.Reservation{UUID: reservation}, id.Person{UUID: person}
-		strangers := Upload{Owner: p, Organization: sc.HostOrganization, LimitsOrganization: sc.HostOrganization, Client: "192.0.2.1"}
+		strangers := Payer{Owner: p, Organization: sc.HostOrganization, LimitsOrganization: sc.HostOrganization, Client: "192.0.2.1"}
 		tr, o, key := id.Transfer{UUID: sent}, id.Object{UUID: object}, sha256.Sum256([]byte("key"+of.name))
 		for name, lookup := range map[string]func() error{
 			"mailbox by link": func() error { _, err := s.PublicMailbox(ctx, transfer.Key{Link: "box" + of.name}, sc); return err },
@@ -245,7 +245,7 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 	}
 	unconfirmed := func() {
 		t.Helper()
-		if _, err := s.Unconfirmed(ctx, Upload{Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1"}); err != nil {
+		if _, err := s.Unconfirmed(ctx, Payer{Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified
 		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
 	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
-	r.max_file_size_mb, r.max_recipients, r.object_count, r.transfer, r.created_at, r.expires_at`
+	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
 	JOIN directory.persons p ON p.person = r.owner` + accountJoins + `
 	LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'`
@@ -32,6 +32,7 @@ type readReservation struct {
 	FieldsSchema              []byte
 	VerifySender              bool
 	ObjectCount               int32
+	Metadata                  int64
 }
 
 // HeldReservation is a reservation with the facts that the rules for it need.
@@ -41,10 +42,11 @@ type HeldReservation struct {
 	FieldsSchema []byte // of the mailbox, or nil
 	VerifySender bool   // the mailbox requires a verified sender
 	ObjectCount  int32
+	Metadata     int64 // bytes of texts and names that are charged, without those of the objects
 }
 
 func (r readReservation) held(owner transfer.Owner) HeldReservation {
-	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, VerifySender: r.VerifySender, ObjectCount: r.ObjectCount}
+	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, VerifySender: r.VerifySender, ObjectCount: r.ObjectCount, Metadata: r.Metadata}
 	h.VolumeLimitExceeded = owner.VolumeExceeded()
 	if h.Kind == transfer.KindMailbox {
 		m := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: r.MailboxName, Email: r.MailboxEmail}, Owner: owner}
@@ -60,8 +62,8 @@ func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) e
 		WITH r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, creator, organization, limits_organization, sender, subject, message, anon_sender,
 				anon_email, locale, delivery_notification, ttl, priority, protection, password_hash, fields, max_files, max_file_size_mb,
-				max_recipients, created_at, expires_at)
-			VALUES ($1, $2, $3, $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+				max_recipients, created_at, expires_at, metadata)
+			VALUES ($1, $2, $3, $3, $4, $5, $3, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $26)
 			RETURNING uid
 		)
 		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
@@ -69,7 +71,7 @@ func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) e
 		FROM r, unnest($22::uuid[], $23::text[], $24::text[], $25::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
 		r.UID, r.Kind, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
 		database.Null(r.AnonEmail), database.Null(r.Locale), r.DeliveryNotification, r.TTL, database.Null(r.Priority), r.Protection, database.Null(r.PasswordHash),
-		database.Null(string(r.Fields)), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds)
+		database.Null(string(r.Fields)), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds, r.MetadataBytes())
 	return err
 }
 
@@ -162,10 +164,10 @@ func (s *Store) recipients(ctx context.Context, uid id.Reservation) ([]transfer.
 func (s *Store) UpdateReservation(ctx context.Context, r transfer.Reservation) error {
 	_, err := database.Exec(ctx, s.q, "update reservation", `
 		UPDATE transfer.reservations SET subject = $2, message = $3, anon_sender = $4, anon_email = $5, delivery_notification = $6, ttl = $7,
-			priority = $8, protection = $9, password_hash = $10, fields = $11, type = $12
+			priority = $8, protection = $9, password_hash = $10, fields = $11, type = $12, metadata = $13
 		WHERE uid = $1 AND state = 'open'`,
 		r.UID, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender), database.Null(r.AnonEmail), r.DeliveryNotification, r.TTL, database.Null(r.Priority),
-		r.Protection, database.Null(r.PasswordHash), database.Null(string(r.Fields)), r.Kind)
+		r.Protection, database.Null(r.PasswordHash), database.Null(string(r.Fields)), r.Kind, r.MetadataBytes())
 	return err
 }
 

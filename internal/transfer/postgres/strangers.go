@@ -55,14 +55,16 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 	if len(keys) == 0 {
 		return database.One[AddedReservation](ctx, s.q, operation, nil, sql, args...)
 	}
-	return database.OneLocked[AddedReservation](ctx, s.q, operation, nil, database.Statement{SQL: `
-		SELECT ` + planOnce + `, (SELECT count(pg_advisory_xact_lock(hashtextextended('transfer.strangers ' || k, 0))) FROM unnest($1::text[]) AS k)`,
-		Args: []any{keys}}, sql, args...)
+	return database.OneLocked[AddedReservation](ctx, s.q, operation, nil, database.Statement{
+		SQL:  planOnce.SQL + `, (SELECT count(pg_advisory_xact_lock(hashtextextended('transfer.strangers ' || k, 0))) FROM unnest($1::text[]) AS k)`,
+		Args: []any{keys},
+	}, sql, args...)
 }
 
-// planOnce makes Postgres plan a statement once, for its indexes. A plan that was made while transfer.stranger_reservations was empty reads
-// all of it until the next ANALYZE, and a plan for each call takes longer than the statement.
-const planOnce = `set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
+// planOnce makes Postgres plan the statements of a transaction once, for their indexes. A plan that was made while
+// transfer.stranger_reservations was empty reads all of it until the next ANALYZE, and a plan for each call takes longer than the
+// statement.
+var planOnce = database.Statement{SQL: `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`}
 
 // strangersKeys names the advisory locks for adding a stranger's reservation, one for each bound. All transactions lock in this order.
 func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []string) {
@@ -78,18 +80,18 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 	return keys
 }
 
-// Unconfirmed returns the unconfirmed bytes of strangers. The caller has locked the volumes of the upload's owner and organization,
+// Unconfirmed returns the unconfirmed bytes of strangers. The caller has locked the volumes of the payer's owner and organization,
 // which makes the sums exact. Each sum reads an index of its own.
-func (s *Store) Unconfirmed(ctx context.Context, u Upload) (Strangers, error) {
+func (s *Store) Unconfirmed(ctx context.Context, p Payer) (Strangers, error) {
 	const sum = `(SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stranger_reservations WHERE `
-	return database.OneLocked[Strangers](ctx, s.q, "sum unconfirmed bytes", nil, database.Statement{SQL: `SELECT ` + planOnce}, `
+	return database.OneLocked[Strangers](ctx, s.q, "sum unconfirmed bytes", nil, planOnce, `
 		SELECT `+sum+`owner = $1) AS mailbox, `+sum+`owner = $1 AND client = $2) AS mailbox_client,
 			`+sum+`organization = $3) AS organization, `+sum+`limits_organization = $4 AND client = $2) AS organization_client`,
-		u.Owner, database.Null(u.Client), database.Null(u.Organization), u.LimitsOrganization)
+		p.Owner, database.Null(p.Client), database.Null(p.Organization), p.LimitsOrganization)
 }
 
 // RecountStrangers corrects the bytes of up to limit strangers' reservations, beginning after the uid given. It skips locked rows. It
-// returns the last one, zero at the end, and how many were wrong. A writer changes the bytes of an object before it waits for the row
+// returns the last one, zero at the end, and how many were wrong. A writer changes the bytes of an object or of the texts before it waits for the row
 // that this method has locked, and then adds its difference.
 func (s *Store) RecountStrangers(ctx context.Context, after id.Reservation, limit int) (last id.Reservation, wrong int, err error) {
 	uids, err := database.Scalars[id.Reservation](ctx, s.q, "lock strangers' reservations", `
@@ -101,8 +103,8 @@ func (s *Store) RecountStrangers(ctx context.Context, after id.Reservation, limi
 	wrong, err = database.Exec(ctx, s.q, "recount strangers' bytes", `
 		UPDATE transfer.stranger_reservations x SET bytes = n.bytes
 		FROM (
-			SELECT r.uid, (SELECT coalesce(sum(o.held + o.reserved), 0) FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
-			FROM unnest($1::uuid[]) AS r (uid)
+			SELECT r.uid, r.metadata + (SELECT coalesce(sum(o.held + o.reserved + o.metadata), 0) FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
+			FROM transfer.reservations r WHERE r.uid = ANY ($1)
 		) n WHERE x.reservation = n.uid AND x.bytes <> n.bytes`, uids)
 	return uids[len(uids)-1], wrong, err
 }

@@ -12,22 +12,14 @@ import (
 // Upload is an object locked for a new writer, with everything that decides whether it may write.
 type Upload struct {
 	transfer.Object
-	Reservation        id.Reservation
-	ShaState           []byte
-	Head               []byte    // first bytes, while they are too few to detect the type
-	LeaseUntil         time.Time `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
-	Reserved           int64     // volume that the former writer left reserved
-	Creator            id.Person // zero: a stranger
-	Client             string    // client network of a stranger; empty: unknown
-	Owner              id.Person
-	Organization       id.Organization
-	LimitsOrganization id.Organization
-	Transfer           id.Transfer // set once confirmed
-	MIMETypeFilter     []string
-	UploadLimit        int64 // bytes a month; negative: none
-	OrganizationLimit  int64
-	StorageLimit       int64
-	Stored             int64
+	Payer
+	ShaState       []byte
+	Head           []byte      // first bytes, while they are too few to detect the type
+	LeaseUntil     time.Time   `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
+	Reserved       int64       // volume that the former writer left reserved
+	Transfer       id.Transfer // set once confirmed
+	MIMETypeFilter []string
+	Stored         int64
 }
 
 // LockUpload locks an object, and keeps its reservation from being confirmed until the transaction ends. It locks the
@@ -104,7 +96,7 @@ type Window struct {
 // then of the organization. It raises the epoch by raise, 1 for a new writer. A volume with any room takes all: the caller gives
 // back what exceeds its limit, and rolls back when a volume had no room.
 func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, lease time.Duration, month time.Time) (Window, error) {
-	return database.One[Window](ctx, s.q, "reserve volume", nil, `
+	return database.OneLocked[Window](ctx, s.q, "reserve volume", nil, planOnce, `
 		WITH storage AS (
 			INSERT INTO transfer.stored_volumes AS v (organization, bytes, reserved) SELECT $10::uuid, 0, $5::bigint WHERE $11::bigint <> 0
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved

@@ -8,6 +8,19 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
+// Payer names the volumes that pay for a reservation, with their limits.
+type Payer struct {
+	Reservation        id.Reservation
+	Creator            id.Person // zero: a stranger
+	Client             string    // client network of a stranger; empty: unknown
+	Owner              id.Person
+	Organization       id.Organization // zero: none
+	LimitsOrganization id.Organization
+	UploadLimit        int64 // bytes a month; negative: none
+	OrganizationLimit  int64
+	StorageLimit       int64
+}
+
 // charge is volume that was charged for bytes or reserved for them: to a month of the owner and of the owner's organization,
 // and to the storage of the organization whose limits apply.
 type charge struct {
@@ -17,6 +30,48 @@ type charge struct {
 	LimitsOrganization id.Organization
 	Month              *time.Time // nil: what is held stays charged to its month
 	Held, Reserved     int64
+}
+
+// Charged tells which volumes have taken a charge. Of an owner without organization, Organization is false.
+type Charged struct{ Storage, Person, Organization bool }
+
+// ChargeMetadata charges texts and names of an open reservation: to the storage first, then to the month's volume of the person, then
+// of the organization. A volume takes all or nothing. The caller rolls back when one has no room. It locks the rows as refund does.
+func (s *Store) ChargeMetadata(ctx context.Context, p Payer, bytes int64, month time.Time) (Charged, error) {
+	return database.OneLocked[Charged](ctx, s.q, "charge metadata", nil, planOnce, `
+		WITH storage AS (
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT $4::uuid, $6::bigint WHERE $9::bigint < 0 OR $6 <= $9
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes
+			WHERE $9 < 0 OR v.bytes + v.reserved + $6 <= $9
+			RETURNING v.organization
+		), person AS (
+			INSERT INTO transfer.volumes AS v (subject, month, kind, held)
+			SELECT $2::uuid, $5::date, 'person', $6 WHERE ($7::bigint < 0 OR $6 <= $7) AND (SELECT count(*) FROM storage) > 0
+			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET held = v.held + excluded.held
+			WHERE $7 < 0 OR v.held + v.reserved + $6 <= $7
+			RETURNING v.subject
+		), organization AS (
+			INSERT INTO transfer.volumes AS v (subject, month, kind, held)
+			SELECT $3::uuid, $5::date, 'organization', $6 WHERE $3 IS NOT NULL AND ($8::bigint < 0 OR $6 <= $8) AND (SELECT count(*) FROM person) > 0
+			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET held = v.held + excluded.held
+			WHERE $8 < 0 OR v.held + v.reserved + $6 <= $8
+			RETURNING v.subject
+		), stranger AS (
+			UPDATE transfer.stranger_reservations SET bytes = bytes + $6 WHERE reservation = $1 AND (SELECT count(*) FROM organization) >= 0
+		)
+		SELECT EXISTS (SELECT FROM storage) AS storage, EXISTS (SELECT FROM person) AS person, EXISTS (SELECT FROM organization) AS organization`,
+		p.Reservation, p.Owner, database.Null(p.Organization), p.LimitsOrganization, month, bytes, p.UploadLimit, p.OrganizationLimit, p.StorageLimit)
+}
+
+// SetMetadata stores what the texts of a locked reservation are charged from now on.
+func (s *Store) SetMetadata(ctx context.Context, r id.Reservation, bytes int64) error {
+	_, err := database.Exec(ctx, s.q, "store charged metadata", `UPDATE transfer.reservations SET metadata = $2 WHERE uid = $1`, r, bytes)
+	return err
+}
+
+// RefundMetadata undoes ChargeMetadata.
+func (s *Store) RefundMetadata(ctx context.Context, p Payer, bytes int64, month time.Time) error {
+	return s.refund(ctx, []charge{{Reservation: p.Reservation, Owner: p.Owner, Organization: p.Organization, LimitsOrganization: p.LimitsOrganization, Month: &month, Held: bytes}})
 }
 
 // refund undoes charges. Every upload of an organization waits for these rows, so they are locked last in a transaction, and

@@ -23,7 +23,7 @@ const firstObjects = 1000
 // Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
 // transfer.ErrConfirmed with the transfer's uid.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
-// transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday.
+// transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of content.Service.ChargeMetadata.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var t transfer.Transfer
 	var first []transfer.Object
@@ -173,8 +173,9 @@ type announced struct {
 	lastMail bool              // the owner of the mailbox gets the last mail of the day
 }
 
-// announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event.
-// The event comes last because it locks feeds.
+// announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event. Between them
+// it charges texts that no request has charged: volumes are locked after mails, and feeds last.
+// Errors: those of content.Service.ChargeMetadata.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t announced) error {
 	if !t.Unmailed {
 		if err := s.mailDeliveries(ctx, tx, r, t.Transfer, t.lastMail); err != nil {
@@ -192,6 +193,14 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 	})
 	if err != nil {
 		return err
+	}
+	if uncharged(r) != 0 {
+		if err := tx.SetMetadata(ctx, r.UID, r.MetadataBytes()); err != nil {
+			return err
+		}
+		if err := s.chargeTexts(ctx, tx, r); err != nil {
+			return err
+		}
 	}
 	var receivers []id.Person
 	for _, d := range t.Recipients {

@@ -55,9 +55,11 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	w := newWorld(t)
 	o := w.company(20_000)
 	ann, bob := w.member(w.person("ann@example.com"), o, transfer.RoleTransferUse), w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
-	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 5000 WHERE uid = $1`, ann.Person)
 	callers := map[token.Kind]token.Caller{"ann": ann, "bob": bob}
 	drafts := map[token.Kind]id.Reservation{"ann": w.draft(ann, 25, 1000), "bob": w.draft(bob, 25, 1000)}
+	names := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, ann.Person) // as many as bob's
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 5000 + $2 WHERE uid = $1`, ann.Person, names)
+	w.exec(`UPDATE identity.limits SET transfer_volume_bytes = 20000 + $2 WHERE organization = $1`, o, 2*names)
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	stored, personal, subscription := map[token.Kind]int{}, 0, 0
@@ -84,14 +86,14 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	if stored["ann"] > 5 || stored["ann"]+stored["bob"] != 20 || stored["ann"]+stored["bob"]+personal+subscription != 50 {
 		t.Errorf("%v stored, %d and %d refused", stored, personal, subscription)
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, o); n != 20_000 {
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, o); n != 20_000+2*names {
 		t.Errorf("the organization holds %d bytes", n)
 	}
 	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
 	}
 	usage, err := w.Usage(t.Context(), ann)
-	if err != nil || usage.UploadBytes != int64(stored["ann"])*1000 || usage.OrganizationBytes != 20_000 || usage.OrganizationLimit != 20_000 {
+	if err != nil || usage.UploadBytes != int64(stored["ann"])*1000+names || usage.OrganizationBytes != 20_000+2*names || usage.OrganizationLimit != 20_000+2*names {
 		t.Errorf("%+v %v", usage, err)
 	}
 	for who, c := range callers {

@@ -14,6 +14,23 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
+// uncharged returns how much volume the texts of a reservation count beyond what is charged (contract 4.8). Negative: too much is charged.
+func uncharged(r postgres.HeldReservation) int64 { return r.MetadataBytes() - r.Metadata }
+
+// chargeTexts charges what is uncharged of a locked reservation's own texts.
+// Errors: those of content.Service.ChargeMetadata.
+func (s *Service) chargeTexts(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
+	return s.content.ChargeMetadata(ctx, tx, payer(r.Reservation, r.Facts), uncharged(r), transfer.Month(r.CreatedAt))
+}
+
+// payer returns whose volumes pay for a reservation.
+func payer(r transfer.Reservation, o transfer.Owner) postgres.Payer {
+	return postgres.Payer{
+		Reservation: r.UID, Creator: r.Creator, Client: r.Client, Owner: r.Owner, Organization: r.Organization, LimitsOrganization: r.LimitsOrganization,
+		UploadLimit: o.UploadLimit, OrganizationLimit: o.OrganizationLimit, StorageLimit: o.StorageLimit,
+	}
+}
+
 // BasicMetadata holds the members of a reservation that a stranger may set. Nil members are not given.
 type BasicMetadata struct {
 	Subject, Message, AnonSender, AnonEmail *string

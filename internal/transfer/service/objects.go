@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -73,7 +74,7 @@ type Attachment struct {
 // Attach adds announced files to an open reservation, all or none, and reports whether any is new. Attaching the same file
 // again is idempotent.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
-// transfer.ErrFileTooLarge, transfer.ErrMIMEType.
+// transfer.ErrFileTooLarge, transfer.ErrMIMEType, those of content.Service.ChargeMetadata.
 func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
 	if err := checkAttachments(files); err != nil {
 		return nil, false, err
@@ -99,12 +100,31 @@ func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reserv
 			return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the reservation takes %d files and has %d", r.MaxFiles, r.ObjectCount))
 		}
 		created = true
-		return tx.InsertObjects(ctx, uid, fresh, s.now())
+		now := s.now()
+		if err := tx.InsertObjects(ctx, uid, fresh, r.MetadataBytes(), now); err != nil {
+			return err
+		}
+		return s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now))
 	})
 	if err != nil {
 		return nil, false, err
 	}
 	return out, created, nil
+}
+
+// chargeObjects charges the names of new objects to a month, and what is uncharged of the reservation's texts.
+// Errors: those of content.Service.ChargeMetadata.
+func (s *Service) chargeObjects(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, fresh []transfer.Object, month time.Time) error {
+	var names int64
+	for _, o := range fresh {
+		names += o.MetadataBytes()
+	}
+	if month.Equal(transfer.Month(r.CreatedAt)) { // once is enough
+		names += uncharged(r)
+	} else if err := s.chargeTexts(ctx, tx, r); err != nil {
+		return err
+	}
+	return s.content.ChargeMetadata(ctx, tx, payer(r.Reservation, r.Facts), names, month)
 }
 
 // checkAttachments checks what does not depend on the reservation.

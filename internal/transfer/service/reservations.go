@@ -20,7 +20,7 @@ type Reserved struct {
 
 // ReserveMailbox creates a reservation for the mailbox under key.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Unavailable,
-// transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
+// those of transfer.Owner.RoomFor, transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key string, in BasicMetadata) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, caller, key)
 	if err != nil {
@@ -42,6 +42,9 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	if _, err := m.Unavailable(); err != nil {
 		return Reserved{}, err
 	}
+	if err := m.Owner.RoomFor(r.MetadataBytes()); err != nil {
+		return Reserved{}, err
+	}
 	returnTokens, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)
 	if err != nil {
 		return Reserved{}, err
@@ -56,7 +59,8 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 // CreateReservation creates a reservation of the caller's own: p2p with recipients, drop without.
 // Errors: transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
 // transfer.ErrRoleMissing, fault.ErrInvalid, transfer.ErrTooManyRecipients, transfer.ErrTTL, transfer.ErrPriority,
-// transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrNewTransfers.
+// transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume,
+// transfer.ErrNewTransfers.
 func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in Metadata) (Reserved, error) {
 	sc := s.scope(caller)
 	owner, err := s.store.Owner(ctx, caller.Person, sc)
@@ -93,13 +97,23 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 	err = s.hashPassword(ctx, &in)
 	if err == nil {
 		r.PasswordHash = in.hash
-		err = s.store.InsertReservation(ctx, r)
+		err = s.insertReservation(ctx, r, owner)
 	}
 	if err != nil {
 		returnToken()
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)
+}
+
+// insertReservation stores a sender's reservation and charges its texts.
+func (s *Service) insertReservation(ctx context.Context, r transfer.Reservation, owner transfer.Owner) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.InsertReservation(ctx, r); err != nil {
+			return err
+		}
+		return s.content.ChargeMetadata(ctx, tx, payer(r, owner), r.MetadataBytes(), transfer.Month(r.CreatedAt))
+	})
 }
 
 // mailboxReservation returns a new reservation that follows the mailbox's rules.
@@ -151,8 +165,8 @@ func mayManage(caller token.Caller, uid id.Reservation, creator id.Person) error
 
 // PatchReservation merges members into an open reservation. A sender's reservation becomes p2p with recipients and drop
 // without.
-// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed; for a mailbox's transfer.ErrFixedMember, for
-// a sender's those of CreateReservation.
+// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, those of content.Service.ChargeMetadata; for a mailbox's
+// transfer.ErrFixedMember, for a sender's those of CreateReservation.
 func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // check before hashing, which is expensive; reservations of strangers have no password
@@ -187,7 +201,10 @@ func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid
 				return err
 			}
 		}
-		return tx.UpdateReservation(ctx, r.Reservation)
+		if err := tx.UpdateReservation(ctx, r.Reservation); err != nil {
+			return err
+		}
+		return s.chargeTexts(ctx, tx, r)
 	})
 	if err != nil {
 		return transfer.Reservation{}, nil, err

@@ -93,7 +93,8 @@ func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgre
 	}
 }
 
-// insertStrangers stores a stranger's reservation if the mailbox, its organization and the client network may have one more.
+// insertStrangers stores a stranger's reservation if the mailbox, its organization and the client network may have one more. It charges
+// nothing: a request that did would wait for all others at the volumes of the organization. The next one that changes the reservation does.
 // Errors: transfer.ErrNotFound, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) error {
 	l := s.strangers

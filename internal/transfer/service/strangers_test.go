@@ -1,10 +1,12 @@
 package service_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 
@@ -33,7 +35,8 @@ func (w *world) strange(mailbox, address string) (token.Caller, id.Reservation) 
 func (w *world) wrongSums() int64 {
 	return w.count(`
 		SELECT count(*) FROM transfer.stranger_reservations x
-		WHERE bytes <> (SELECT coalesce(sum(o.held + o.reserved), 0) FROM transfer.objects o WHERE o.reservation = x.reservation)`)
+		JOIN transfer.reservations r ON r.uid = x.reservation
+		WHERE bytes <> r.metadata + (SELECT coalesce(sum(o.held + o.reserved + o.metadata), 0) FROM transfer.objects o WHERE o.reservation = x.reservation)`)
 }
 
 // TestUnconfirmedBytesOfAnOrganization: the unconfirmed bytes of all strangers, and of one client network, at all mailboxes of an
@@ -54,21 +57,26 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				}
 			}
 			w.within(func(l *content.Limits) {
-				l.Window, l.Organization = 700, content.StrangerBytes{All: 5000, Network: 3000}
+				l.Window, l.Organization = 700, content.StrangerBytes{All: 5024, Network: 3012} // the name of each object counts 6
 			})
-			others, second, third := transfer.ErrClientUnconfirmed, int64(3000), int64(3000)
+			others, second, third := transfer.ErrClientUnconfirmed, int64(3006), int64(3006)
 			if member {
 				others, second, third = transfer.ErrMailboxUnconfirmed, 2000, 0
 			}
-			for i, want := range []struct {
+			wants := []struct {
 				mailbox, address string
 				refusal          error
 				held             int64
 			}{
 				{"bob", "192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"cid", "192.0.2.1", transfer.ErrClientUnconfirmed, 0},
 				{"dora", "192.0.2.2", others, second}, {"eve", "192.0.2.3", others, third},
-			} {
-				stranger, r := w.strange(want.mailbox, want.address)
+			}
+			callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
+			for i, want := range wants {
+				callers[i], open[i] = w.strange(want.mailbox, want.address)
+			}
+			for i, want := range wants {
+				stranger, r := callers[i], open[i]
 				if _, err := w.Upload(t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, want.refusal) {
 					t.Errorf("%d: answered %v", i, err)
 				}
@@ -80,6 +88,57 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				t.Errorf("%d sums are wrong", n)
 			}
 		})
+	}
+}
+
+// TestUnconfirmedMetadataIsBounded: texts and names of strangers count as their unconfirmed bytes. Parallel requests do not exceed the
+// bound, and a refused one counts nothing.
+func TestUnconfirmedMetadataIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	w.within(func(l *content.Limits) { l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 5000, 3000 })
+	message := strings.Repeat("m", 400)
+	given := service.BasicMetadata{Message: &message}
+	var wait sync.WaitGroup
+	for i := range 20 {
+		wait.Go(func() {
+			c := w.at(token.Caller{})
+			c.Client.Address = netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", 1+i%2))
+			made, err := w.ReserveMailbox(t.Context(), c, "ann", service.BasicMetadata{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			r := made.Reservation.UID
+			stranger := w.at(token.Caller{Kind: token.KindReservation, Reservation: r})
+			if made, err = w.ReserveMailbox(t.Context(), c, "ann", given); err != nil {
+				t.Error(err)
+				return
+			}
+			another := w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID})
+			_, _, err = w.Attach(t.Context(), another, made.Reservation.UID, []service.Attachment{{ClientID: "a", Name: "a", IntendedSize: 1}})
+			_, _, second := w.PatchReservation(t.Context(), stranger, r, service.Metadata{BasicMetadata: given})
+			_, _, third := w.Attach(t.Context(), stranger, r, []service.Attachment{{ClientID: "a", Name: message, IntendedSize: 1}})
+			for _, err := range []error{err, second, third} {
+				if err != nil && !errors.Is(err, transfer.ErrMailboxUnconfirmed) && !errors.Is(err, transfer.ErrClientUnconfirmed) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := w.wrongSums(); n != 0 {
+		t.Errorf("%d sums are wrong", n)
+	}
+	if n := w.count(`SELECT sum(bytes) FROM transfer.stranger_reservations`); n > 5000 || n <= 4500 {
+		t.Errorf("%d unconfirmed bytes", n)
+	}
+	if n := w.count(`SELECT max(n) FROM (SELECT sum(bytes) AS n FROM transfer.stranger_reservations GROUP BY client) c`); n > 3000 {
+		t.Errorf("%d unconfirmed bytes of a network", n)
+	}
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != w.metadata() {
+		t.Errorf("%d bytes are charged for %d", n, w.metadata())
 	}
 }
 
@@ -103,7 +162,10 @@ func TestSumsOfStrangers(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "d"} {
 			wait.Go(func() {
 				for range 6 {
-					switch rand.N(4) {
+					switch rand.N(5) {
+					case 4:
+						message := string(bytes.Repeat([]byte("m"), rand.N(1000)))
+						_, _, _ = w.PatchReservation(t.Context(), callers[i], open[i], service.Metadata{BasicMetadata: service.BasicMetadata{Message: &message}})
 					case 0:
 						_ = w.DeleteObject(t.Context(), callers[i], open[i], name)
 						_, _, _ = w.Attach(t.Context(), callers[i], open[i], []service.Attachment{{ClientID: name, Name: name, IntendedSize: 4000}})
@@ -119,6 +181,10 @@ func TestSumsOfStrangers(t *testing.T) {
 	wait.Wait()
 	if n := w.wrongSums(); n != 0 {
 		t.Errorf("%d sums are wrong", n)
+	}
+	held := w.count(`SELECT sum(held) FROM transfer.objects`) + w.metadata()
+	if person, stored := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`), w.count(`SELECT sum(bytes) FROM transfer.stored_volumes`); person != held || stored != held {
+		t.Errorf("%d and %d bytes are charged for %d", person, stored, held)
 	}
 	if n := w.count(`SELECT sum(bytes) FROM transfer.stranger_reservations`); n == 0 {
 		t.Error("nothing was counted")
@@ -147,5 +213,8 @@ func TestSumsOfStrangers(t *testing.T) {
 	}
 	if n := w.count(`SELECT count(*) FROM transfer.stranger_reservations`); n != 0 {
 		t.Errorf("%d rows stay", n)
+	}
+	if n := w.count(`SELECT (SELECT sum(held + reserved) FROM transfer.volumes) + (SELECT sum(bytes + reserved) FROM transfer.stored_volumes)`); n != 0 {
+		t.Errorf("%d bytes stay charged", n)
 	}
 }

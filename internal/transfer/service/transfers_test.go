@@ -59,11 +59,12 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owner := w.mailbox()
-	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, owner.Person)
 	c, r := w.reserve()
 	for i := range 50 {
 		w.attach(c, r, fmt.Sprint("o", i), 1000)
 	}
+	limit := 10_000 + w.metadata()
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1`, owner.Person, limit)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	stored, refused := 0, 0
@@ -89,7 +90,7 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 	volume := func() (int64, int64) {
 		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person), w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
 	}
-	if held, reserved := volume(); held != 10_000 || reserved != 0 {
+	if held, reserved := volume(); held != limit || reserved != 0 {
 		t.Fatalf("held %d, reserved %d", held, reserved)
 	}
 	got, objects, err := w.Reservation(t.Context(), c, r)
@@ -142,7 +143,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	run(w.ExpireReservations)
-	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3 {
+	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3+w.metadata() {
 		t.Errorf("%d bytes charged after the reservation expired", n)
 	}
 	w.clock.Advance(3 * 24 * time.Hour)

@@ -220,7 +220,7 @@ func TestSecondWriterWins(t *testing.T) {
 		t.Error("the object is not the second writer's")
 	}
 	w.nothingReserved()
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != 50_000 {
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != 50_000+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
 }
@@ -353,7 +353,7 @@ func TestFilterDeletesOtherContent(t *testing.T) {
 	if _, err := w.Object(t.Context(), c, r, "b"); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("the object was not deleted: %v", err)
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != int64(len(png)) {
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != int64(len(png))+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
 }

@@ -69,7 +69,7 @@ func TestAnnouncedSizesAreNotVolume(t *testing.T) {
 			t.Errorf("a broken upload answered %v", err)
 		}
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 4550 {
+	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 4550+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
 	if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volumes) + (SELECT sum(reserved) FROM transfer.stored_volumes)`); n != 0 {
@@ -96,18 +96,18 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 			w.exec(limit.sql, ann.Person)
 			stranger, r := w.reserve()
 			w.attach(stranger, r, "a", 25_000)
-			data := random(25_000)
+			data, room := random(25_000), 10_100-w.metadata()
 			for range 2 {
 				held := w.held(stranger, r)
 				if _, err := w.Upload(t.Context(), stranger, r, "a", part(data[held:], held, 25_000)); !errors.Is(err, limit.refusal) {
 					t.Errorf("answered %v", err)
 				}
-				if held := w.held(stranger, r); held != 10_100 {
+				if held := w.held(stranger, r); held != room {
 					t.Errorf("%d bytes are held", held)
 				}
 			}
 			w.exec(strings.ReplaceAll(limit.sql, "10100", "30000"), ann.Person)
-			mustUpload(w, stranger, r, "a", part(data[10_100:], 10_100, 25_000))
+			mustUpload(w, stranger, r, "a", part(data[room:], room, 25_000))
 			if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volumes) + (SELECT sum(reserved) FROM transfer.stored_volumes)`); n != 0 {
 				t.Errorf("%d bytes stay reserved", n)
 			}
@@ -120,7 +120,7 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5000, 3000 })
+	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5024, 3012 }) // the name of each object counts 6
 	reserve := func(address string) (token.Caller, id.Reservation) {
 		t.Helper()
 		c := w.at(token.Caller{})
@@ -134,12 +134,17 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 		w.attach(stranger, r, "a", 4000)
 		return stranger, r
 	}
-	for i, want := range []struct {
+	wants := []struct {
 		address string
 		refusal error
 		held    int64
-	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0}, {"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}} {
-		stranger, r := reserve(want.address)
+	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0}, {"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}}
+	callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
+	for i, want := range wants {
+		callers[i], open[i] = reserve(want.address)
+	}
+	for i, want := range wants {
+		stranger, r := callers[i], open[i]
 		if _, err := w.Upload(t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, want.refusal) {
 			t.Errorf("%d: answered %v", i, err)
 		}

@@ -188,6 +188,12 @@ func (w *world) count(sql string, args ...any) int64 {
 	return n
 }
 
+// metadata returns how many bytes the names and texts of all objects and reservations are charged.
+func (w *world) metadata() int64 {
+	w.t.Helper()
+	return w.count(`SELECT (SELECT coalesce(sum(metadata), 0) FROM transfer.objects) + (SELECT coalesce(sum(metadata), 0) FROM transfer.reservations)`)
+}
+
 // person adds a person with a verified address and returns the person as a caller.
 func (w *world) person(email string) token.Caller {
 	w.t.Helper()
