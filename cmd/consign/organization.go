@@ -112,7 +112,7 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 		row("hostname", o.Profile.Hostname)
 		row("inactiveHostnames", strings.Join(o.Profile.InactiveHostnames, ", "))
 		if o.Claim.Host != "" {
-			row("unproved hostname", fmt.Sprintf("%s, until %s has a TXT record %s", o.Claim.Host, o.Claim.Record(), o.Claim.Key))
+			row("unverified hostname", fmt.Sprintf("%s, until %s has a TXT record %s", o.Claim.Host, o.Claim.Record(), o.Claim.Key))
 		}
 		for _, s := range o.Subscriptions {
 			product := "without product"

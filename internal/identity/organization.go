@@ -49,7 +49,7 @@ type Theme struct {
 // IsZero reports whether there is no theme.
 func (t Theme) IsZero() bool { return t == Theme{} }
 
-// HostClaim is a hostname that an organization gets once a TXT record proves that it controls it (contract 3.11).
+// HostClaim is a hostname that an organization gets once a TXT record shows that the organization controls it (contract 3.11).
 type HostClaim struct {
 	Organization id.Organization
 	Host         string

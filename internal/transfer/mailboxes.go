@@ -22,7 +22,7 @@ type Mailbox struct {
 	MIMETypeFilter []string
 	MaxFiles       int32
 	MaxFileSizeMB  int64
-	VerifySender   bool // a stranger proves the stated address with a code
+	VerifySender   bool // a stranger verifies the stated address with a code
 }
 
 // Owner holds what the rules need about the owner of a mailbox or a transfer.

@@ -71,7 +71,7 @@ var typesByExtension = map[string]string{
 }
 
 // isoMedia are the formats of the ISO base media file format. Their files differ in a brand that programs set freely, so
-// the detected type proves the container only.
+// the detected type is that of the container only.
 var isoMedia = map[string]bool{
 	"video/mp4": true, "audio/mp4": true, "audio/x-m4a": true, "video/x-m4v": true, "video/quicktime": true, "video/3gpp": true, "video/3gpp2": true,
 	"image/heic": true, "image/heif": true, "image/heic-sequence": true, "image/heif-sequence": true, "image/avif": true, "image/x-canon-cr3": true,

@@ -23,7 +23,7 @@ type Reservation struct {
 	Message              string
 	AnonSender           string
 	AnonEmail            string
-	ProvenAddresses      []string    // addresses that a stranger's uploader has proved to hold; only read, not stored
+	ProvenAddresses      []string    // addresses that a stranger's uploader has verified; only read, not stored
 	Locale               string      // of the uploader
 	Recipients           []Recipient `db:"-"`
 	DeliveryNotification bool

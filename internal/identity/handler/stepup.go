@@ -8,7 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
-// proofRequest holds the members of a request that proves who sends it (contract 3.21).
+// proofRequest holds the members of a request that confirm the identity of its sender (contract 3.21).
 type proofRequest struct {
 	AuthKey    *string        `json:"authKey"`
 	AuthFactor *factorRequest `json:"authFactor"`

@@ -189,7 +189,7 @@ func displayName(s string) string {
 }
 
 // UserName returns the name in the member user of Apple's form post, or "". Apple sends this JSON text at the first
-// login only. It is not signed, so the name proves nothing and the email in it is ignored.
+// login only. It is not signed, so the name is unverified and the email in it is ignored.
 func UserName(user string) string {
 	if len(user) > maxToken {
 		return ""

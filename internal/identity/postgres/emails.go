@@ -81,8 +81,8 @@ func (s *Store) RemoveAddress(ctx context.Context, p id.Person, address string) 
 	return err
 }
 
-// MakePrimary makes a verified address the primary one. The primary address then counts as proved when it was
-// verified. Call it with the person locked: it takes two statements, because the unique index allows one primary
+// MakePrimary makes a verified address the primary one. The time of its verification then counts as that of the
+// primary address. Call it with the person locked: it takes two statements, because the unique index allows one primary
 // address at a time.
 func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) error {
 	if _, err := database.Exec(ctx, s.q, "clear primary address", `
@@ -120,7 +120,7 @@ func (s *Store) AddressOfKey(ctx context.Context, p id.Person, hash []byte, now 
 }
 
 // VerifyAddress consumes a verification key and reports whether it confirmed the primary address, which then counts as
-// proved.
+// verified again (email_proved_at).
 // Errors: identity.ErrKeyNotFound; identity.ErrAddressInUse when another person has verified the address.
 func (s *Store) VerifyAddress(ctx context.Context, p id.Person, hash []byte, now time.Time) (primary bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "verify address", identity.ErrKeyNotFound, `

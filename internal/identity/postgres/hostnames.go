@@ -75,7 +75,7 @@ func (s *Store) KeepInactiveHosts(ctx context.Context, o id.Organization, keep [
 	return err
 }
 
-// ClaimHost stores the hostname that an organization wants to prove and replaces an earlier claim. The key of an
+// ClaimHost stores the hostname that an organization wants to verify and replaces an earlier claim. The key of an
 // earlier claim for the same hostname stays.
 func (s *Store) ClaimHost(ctx context.Context, c identity.HostClaim, now time.Time) (identity.HostClaim, error) {
 	return database.One[identity.HostClaim](ctx, s.q, "claim hostname", nil, `
@@ -85,20 +85,20 @@ func (s *Store) ClaimHost(ctx context.Context, c identity.HostClaim, now time.Ti
 		RETURNING organization, host, key`, c.Organization, c.Host, c.Key, now)
 }
 
-// HostClaim returns the unproved hostname of an organization, or the zero claim.
+// HostClaim returns the unverified hostname of an organization, or the zero claim.
 func (s *Store) HostClaim(ctx context.Context, o id.Organization) (identity.HostClaim, error) {
 	return database.One[identity.HostClaim](ctx, s.q, "read claim of hostname", nil, `
 		SELECT organization, host, key FROM identity.host_claims WHERE organization = $1`, o)
 }
 
-// HostClaims returns the unproved hostnames claimed after since, in random order: a caller that runs out of time
+// HostClaims returns the unverified hostnames claimed after since, in random order: a caller that runs out of time
 // before the end starts elsewhere the next time.
 func (s *Store) HostClaims(ctx context.Context, since time.Time) ([]identity.HostClaim, error) {
 	return database.All[identity.HostClaim](ctx, s.q, "read claims of hostnames", `
 		SELECT organization, host, key FROM identity.host_claims WHERE created_at > $1 ORDER BY random()`, since)
 }
 
-// DeleteHostClaim deletes an organization's claim of an unproved hostname.
+// DeleteHostClaim deletes an organization's claim of an unverified hostname.
 func (s *Store) DeleteHostClaim(ctx context.Context, o id.Organization) error {
 	_, err := database.Exec(ctx, s.q, "delete claim of hostname", `DELETE FROM identity.host_claims WHERE organization = $1`, o)
 	return err

@@ -48,7 +48,7 @@ func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time
 }
 
 // TakeResetKey consumes a reset key, deletes the person's other reset keys and forgets the devices. If the key was mailed
-// to the primary address, that address counts as proved. Call it with the person locked.
+// to the primary address, that address counts as verified again. Call it with the person locked.
 // Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
 	return database.Changed(ctx, s.q, "take reset key", identity.ErrKeyNotFound, `

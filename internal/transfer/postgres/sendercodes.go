@@ -20,7 +20,7 @@ func (s *Store) SetSenderCode(ctx context.Context, r id.Reservation, email strin
 
 // TrySenderCode counts a try at a reservation's code and reports whether the code was right, was mailed to the address that the
 // reservation states, and no more than the given number of tries were made. The right code is consumed, and its address is
-// proved.
+// verified.
 func (s *Store) TrySenderCode(ctx context.Context, r id.Reservation, hash []byte, now time.Time, tries int) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "try sender's code", `
 		WITH tried AS (
