@@ -152,7 +152,7 @@ func (s *Store) RenameAuthenticator(ctx context.Context, p id.Person, a id.Authe
 }
 
 // ChangeHash replaces the hash of a person's password, if it is still old, and reports whether it was. It also deletes
-// the person's reset keys and forgets the devices, and no session may set the password without the old one any more. Call
+// the person's reset keys and invalidates the device cookies, and no session may set the password without the old one any more. Call
 // it with the person locked.
 func (s *Store) ChangeHash(ctx context.Context, p id.Person, a id.Authenticator, old, hash []byte, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "change hash", `

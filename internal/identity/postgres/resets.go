@@ -47,7 +47,7 @@ func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time
 		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
 }
 
-// TakeResetKey consumes a reset key, deletes the person's other reset keys and forgets the devices. If the key was mailed
+// TakeResetKey consumes a reset key, deletes the person's other reset keys and invalidates the device cookies. If the key was mailed
 // to the primary address, that address counts as verified again. Call it with the person locked.
 // Errors: identity.ErrKeyNotFound.
 func (s *Store) TakeResetKey(ctx context.Context, p id.Person, hash []byte, now time.Time) error {
