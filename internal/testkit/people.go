@@ -134,12 +134,12 @@ func (p *Person) Do(method, path string, body any) *Response {
 
 // Try is Do for requests that may fail on the way, and for goroutines, where a test must not be ended.
 func (p *Person) Try(ctx context.Context, method, path string, body any) (*Response, error) {
-	resp, raw, err := wire.Read(func() (*http.Response, error) { return p.Open(ctx, method, path, body) })
+	answer, err := wire.Read(func() (*http.Response, error) { return p.Open(ctx, method, path, body) })
 	if err != nil {
 		return nil, err
 	}
-	p.Server.secrets.learn(resp.Header, raw)
-	return &Response{t: p.Server.T, what: method + " " + path, Status: resp.StatusCode, Header: resp.Header, Body: raw}, nil
+	p.Server.secrets.learn(answer.Header, answer.Body)
+	return &Response{t: p.Server.T, what: method + " " + path, Status: answer.Status, Header: answer.Header, Body: answer.Body}, nil
 }
 
 // Open makes a request and leaves the answer's body to the caller: streams and large downloads.

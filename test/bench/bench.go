@@ -137,15 +137,15 @@ func (b *bench) call(ctx context.Context, p *process, method, path, token string
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, raw, err := wire.Read(func() (*http.Response, error) { return http.DefaultClient.Do(r) })
+	got, err := wire.Read(func() (*http.Response, error) { return http.DefaultClient.Do(r) })
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode >= 300 {
-		return nil, fmt.Errorf("%s %s answered %d: %.300s", method, path, resp.StatusCode, raw)
+	if got.Status >= 300 {
+		return nil, fmt.Errorf("%s %s answered %d: %.300s", method, path, got.Status, got.Body)
 	}
 	if out == nil {
-		return resp.Header, nil
+		return got.Header, nil
 	}
-	return resp.Header, json.Unmarshal(raw, out)
+	return got.Header, json.Unmarshal(got.Body, out)
 }

@@ -162,19 +162,19 @@ func (c client) call(method, path string, in, dst any) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, raw, err := wire.Read(func() (*http.Response, error) {
+	got, err := wire.Read(func() (*http.Response, error) {
 		return c.do(context.Background(), method, path, body, http.Header{"Content-Type": {"application/json"}})
 	})
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode >= 300 {
-		return resp.Header, fmt.Errorf("%s %s answered %d: %s", method, path, resp.StatusCode, raw)
+	if got.Status >= 300 {
+		return got.Header, fmt.Errorf("%s %s answered %d: %s", method, path, got.Status, got.Body)
 	}
 	if dst != nil {
-		return resp.Header, json.Unmarshal(raw, dst)
+		return got.Header, json.Unmarshal(got.Body, dst)
 	}
-	return resp.Header, nil
+	return got.Header, nil
 }
 
 func (c client) do(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {

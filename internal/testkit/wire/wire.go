@@ -17,13 +17,20 @@ func Body(v any) (io.Reader, error) {
 	return bytes.NewReader(raw), err
 }
 
-// Read makes a request and reads the whole body of the answer.
-func Read(request func() (*http.Response, error)) (*http.Response, []byte, error) {
+// Answer is an answer that was read to its end.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Read makes a request and reads the whole answer.
+func Read(request func() (*http.Response, error)) (Answer, error) {
 	resp, err := request()
 	if err != nil {
-		return nil, nil, err
+		return Answer{}, err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	return resp, raw, err
+	body, err := io.ReadAll(resp.Body)
+	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: body}, err
 }
