@@ -296,6 +296,71 @@ func TestUndoOfATakenAddress(t *testing.T) {
 	}
 }
 
+// TestUndoWithoutAnAddress: if another person has verified the only address of before, the account stays as it is, and the link works.
+func TestUndoWithoutAnAddress(t *testing.T) {
+	t.Parallel()
+	w := newTakeover(t)
+	w.add("new@example.com")
+	w.promote("new@example.com")
+	w.remove(annsAddress)
+	other := w.SignUpUnconfirmed(annsAddress)
+	confirm := w.Mail.Wait(t, annsAddress, "/confirm/", 2).Key(t, "/confirm/")
+	other.Post(w.Identity+"/confirm/"+confirm, nil).Want(http.StatusNoContent)
+	key := w.key(annsAddress, "was added")
+	for range 2 {
+		w.undo(key).WantError(identity.ErrAddressInUse)
+		if got := addresses(w.hand); got != "new@example.com" {
+			t.Errorf("the person has %s", got)
+		}
+	}
+	other.Delete(w.Identity + "/profile").Want(http.StatusNoContent)
+	if !w.undone(key) {
+		t.Error("the link undoes nothing")
+	}
+}
+
+// TestUndoOfAFederatedPerson: a person without a password gets the addresses back, no reset, and signs in at the provider again.
+func TestUndoOfAFederatedPerson(t *testing.T) {
+	t.Parallel()
+	a := newFederatedServer(t)
+	const address = "eva@example.com"
+	a.login(address, nil)
+	a.Clock.Advance(week)
+	w := &takeover{a.Server, t, a.login(address, nil)}
+	w.add(evilAddress)
+	w.promote(evilAddress)
+	w.remove(address)
+	if !w.undone(w.key(address, "was added")) {
+		t.Error("the link undoes nothing")
+	}
+	w.hand.As(w.hand.ID).Post(w.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	if m := w.Mail.Wait(t, address, "was undone", 1); strings.Contains(m.Text, "password") {
+		t.Errorf("the mail says %s", m.Text)
+	}
+	if got := addresses(a.login(address, nil)); got != address {
+		t.Errorf("the person has %s", got)
+	}
+	var resets int
+	must(t, w.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE template = 'reset-password'`).Scan(&resets))
+	if resets != 0 {
+		t.Errorf("%d reset mails to a person without password", resets)
+	}
+}
+
+// TestOperatorsFactorResetIsMailed: with a link that restores the factors.
+func TestOperatorsFactorResetIsMailed(t *testing.T) {
+	t.Parallel()
+	w := newTakeover(t)
+	code := withTOTP(t, w.Server, w.hand)
+	must(t, w.App.Identity.ResetFactors(t.Context(), annsAddress))
+	if !w.undone(w.key(annsAddress, "app was removed")) {
+		t.Error("the link undoes nothing")
+	}
+	mfa := w.resetToken(annsAddress, 1)
+	w.Clock.Advance(90 * time.Second) // steps after the tolerance of before
+	w.second(mfa, credential.TypeTOTP, code()).Want(http.StatusOK)
+}
+
 // TestResetIsMailed: the use of a reset link is mailed to every address, with a link that undoes it.
 func TestResetIsMailed(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -106,6 +107,27 @@ func TestReseal(t *testing.T) {
 	must(t, err)
 	if plain, err := testSealer(t, "n", "").Box("totp").Open(factor.Secret, factor.UID.UUID[:]); err != nil || !slices.Equal(plain, secret) {
 		t.Errorf("the secret does not open with the new key alone: %v", err)
+	}
+}
+
+// TestResealOfKeptSecrets: a TOTP secret that only the undoing of a change would restore is resealed too.
+func TestResealOfKeptSecrets(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, func(s *service.Settings) { s.Undo = 7 * 24 * time.Hour })
+	ann := k.access(k.person("ann@example.com"))
+	secret := k.totp(ann.Person)
+	must(t, k.ResetFactors(t.Context(), "ann@example.com"))
+	moving := openKit(t, k.url, testSealer(t, "n", "k"))
+	for _, want := range []int{1, 0} {
+		if n, err := moving.Reseal(t.Context()); err != nil || n != want {
+			t.Fatalf("%d secrets were resealed, %v, want %d", n, err, want)
+		}
+	}
+	var factor id.Authenticator
+	var sealed []byte
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT uid, secret FROM identity.security_change_factors WHERE type = 'totp'`).Scan(&factor, &sealed))
+	if plain, err := testSealer(t, "n", "").Box("totp").Open(sealed, factor.UUID[:]); err != nil || !slices.Equal(plain, secret) {
+		t.Errorf("the kept secret does not open with the new key alone: %v", err)
 	}
 }
 
