@@ -1,5 +1,5 @@
 # The image holds one static binary and no shell. It runs without root and writes only to /data. `make test-container` checks
-# each instruction of this file.
+# each instruction of this file. `make pin` pins the base image by digest.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -6,7 +6,7 @@ TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test lint test-all bench migrate docs clean
+.PHONY: help run demo build test lint test-all bench migrate docs pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -40,6 +40,9 @@ bench: build postgres ## compare with bare reference programs, about six minutes
 
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
+
+pin: ## pin the images of Dockerfile and compose.yaml by digest (needs docker buildx and the registries)
+	@scripts/pin-images.sh
 
 clean: ## remove build output, but not ./var, which holds data
 	rm -rf bin .tools
