@@ -1,0 +1,65 @@
+package transfer_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// FuzzDigest checks that the digest of a header is one that the header contains.
+func FuzzDigest(f *testing.F) {
+	f.Add("sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:, sha-512=::")
+	f.Add("sha-256=:AA==:")
+	f.Fuzz(func(t *testing.T, header string) {
+		sum, ok := transfer.ParseDigest(header)
+		if sum != nil && (!ok || len(sum) != sha256.Size || !strings.Contains(header, base64.StdEncoding.EncodeToString(sum))) {
+			t.Errorf("%q: %x, %v", header, sum, ok)
+		}
+	})
+}
+
+// FuzzKey checks that a key is either a uid or a vanity link, in one spelling.
+func FuzzKey(f *testing.F) {
+	for _, key := range []string{"ann", "019ABCDE-0000-7000-8000-000000000001", "a..b", "Ann.Smith", "../x", "ä", "{019abcde-0000-7000-8000-000000000001}"} {
+		f.Add(key)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		key, err := transfer.ParseKey(text)
+		if err == nil {
+			if (key.UID == "") == (key.Link == "") || key.UID+key.Link != strings.ToLower(text) {
+				t.Errorf("%q: %+v", text, key)
+			}
+			if again, err := transfer.ParseKey(key.UID + key.Link); err != nil || again != key {
+				t.Errorf("%q: %+v, then %+v, %v", text, key, again, err)
+			}
+		}
+		if link, ok := transfer.ParseVanityLink(text); ok {
+			if got, err := transfer.ParseKey(link); err != nil || got.Link != link {
+				t.Errorf("link %q: %+v, %v", link, got, err)
+			}
+		}
+	})
+}
+
+// FuzzMIME checks that the filter reads any content and name, and that no type leaves its header.
+func FuzzMIME(f *testing.F) {
+	f.Add([]byte("PK\x03\x04"), "report.docx", "application/*")
+	f.Add([]byte("<html><script>"), "a.txt", "text/plain")
+	f.Add([]byte{0xff, 0xd8, 0xff}, "x", "image/jpeg")
+	f.Fuzz(func(t *testing.T, head []byte, name, accepted string) {
+		for _, kind := range []string{transfer.TypeByName(name), transfer.TypeByContent(head, name)} {
+			if strings.ContainsAny(kind, "\r\n\x00") || strings.Count(kind, "/") > 1 {
+				t.Errorf("%q has the type %q", name, kind)
+			}
+		}
+		if !transfer.ValidMIMERange(accepted) {
+			return
+		}
+		filter := transfer.MIMEFilter{accepted}
+		filter.AllowsName(name)
+		filter.AllowsContent(head, name)
+	})
+}
