@@ -46,6 +46,9 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, config.HostsTTL, a.now)
 	a.watchDirectory(identityStore)
+	if a.config.BcryptCost < config.SafeBcryptCost {
+		a.log.Warn("CONSIGN_BCRYPT_COST is so low that stolen password hashes are easy to guess; use it for tests only", "cost", a.config.BcryptCost, "least", config.SafeBcryptCost)
+	}
 	hasher, err := password.New(a.config.BcryptCost, 0) // shared by both domains: it caps parallel hashing
 	if err != nil {
 		return err

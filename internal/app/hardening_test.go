@@ -3,12 +3,16 @@ package app_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"html"
 	"net/http"
+	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
@@ -117,5 +121,77 @@ func TestCertificateIsReloaded(t *testing.T) {
 	}
 	if !strings.Contains(s.Log(), "the former certificate stays") || !strings.Contains(s.Log(), "certificate loaded again") {
 		t.Error("the log does not tell of the change")
+	}
+}
+
+// TestLowBcryptCostIsReported: the default is safe. A lower cost is for tests, and the start says so.
+func TestLowBcryptCostIsReported(t *testing.T) {
+	t.Parallel()
+	if defaults, err := config.Load([]string{"CONSIGN_DATA_DIR=" + t.TempDir()}); err != nil || defaults.BcryptCost < config.SafeBcryptCost {
+		t.Errorf("the default is %d, %v", defaults.BcryptCost, err)
+	}
+	const warning = "CONSIGN_BCRYPT_COST is so low"
+	for cost, warned := range map[string]bool{"9": true, "10": false} {
+		if s := testkit.New(t, testkit.Env("CONSIGN_BCRYPT_COST", cost)); strings.Contains(s.Log(), warning) != warned {
+			t.Errorf("cost %s: %t", cost, !warned)
+		}
+	}
+}
+
+// TestTokensAreNotInURLs: no query parameter takes a token of a session, and the documents list no parameter that could. What a query
+// takes works once: the key of a download, the claim of a login.
+func TestTokensAreNotInURLs(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	for _, name := range []string{"access_token", "token", "authorization", "Authorization", "bearer", "jwt", "acct", "id_token", "session"} {
+		for _, token := range []string{ann.Access, ann.ID, "Bearer " + ann.Access} {
+			for _, path := range []string{s.Identity + "/profile", s.Identity + "/profile/avatar", s.Identity + "/auth", s.Transfer + "/transfers"} {
+				s.Stranger().Get(path + "?" + url.Values{name: {token}}.Encode()).Want(http.StatusUnauthorized)
+			}
+		}
+	}
+	secret := regexp.MustCompile(`(?i)token|auth|key|otk|claim|session|sid|secret|password`)
+	var found []string
+	for _, doc := range testkit.LoadDocuments(t, s.Identity, s.Transfer) {
+		for _, path := range doc.Paths.Map() {
+			for _, operation := range path.Operations() {
+				for _, p := range slices.Concat(path.Parameters, operation.Parameters) {
+					if p.Value.In == "query" && secret.MatchString(p.Value.Name) && !slices.Contains(found, p.Value.Name) {
+						found = append(found, p.Value.Name)
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	if want := []string{"claim", "keep_session", "otk", "sid"}; !slices.Equal(found, want) { // sid: of the provider, to end a session
+		t.Errorf("query parameters are %v, want %v", found, want)
+	}
+}
+
+// TestEveryScript: names in any script are the same in the API, in pages' data, in file names and in mails.
+func TestEveryScript(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	for i, name := range []string{"Łukasz Żółć", "日本語の名前", "שלום עולם", "مرحبا بالعالم", "Ωμέγα", "Привет", "हिन्दी", "👩‍🚀 Ada", "Ål & <b>Ö</b> \"q\""} {
+		profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
+		ann.Put(s.Identity+"/profile", map[string]any{"name": name, "locale": profile.String("locale"), "timeZone": profile.String("timeZone")}).Want(http.StatusOK)
+		if got := ann.Get(s.Identity + "/profile").String("name"); got != name {
+			t.Errorf("the profile has %q, want %q", got, name)
+		}
+		made := ann.Post(s.Transfer+"/reservations", map[string]any{"recipients": []any{map[string]any{"email": "bob@example.org", "destinationType": "to"}}, "subject": name, "message": name}).Want(http.StatusCreated)
+		at := s.Transfer + "/reservations/" + made.String("uid")
+		ann.Post(at+"/objects", map[string]any{"clientId": "a", "name": name + ".txt", "intendedSize": 1}).Want(http.StatusCreated)
+		ann.Put(at+"/objects/a/content", []byte("x")).Want(http.StatusOK)
+		sent := ann.Post(at+"/confirm", nil).Want(http.StatusOK)
+		if got := ann.Get(s.Transfer + "/transfers/" + sent.String("uid")); got.String("subject") != name || got.String("objects.0.name") != name+".txt" {
+			t.Errorf("the transfer is %s", got.Body)
+		}
+		m := s.Mail.Wait(t, "bob@example.org", "/t/", i+1)
+		if !strings.Contains(m.Subject, name) || !strings.Contains(m.Text, name) || !strings.Contains(m.HTML, html.EscapeString(name)) {
+			t.Errorf("the mail about %q: %q\n%s\n%s", name, m.Subject, m.Text, m.HTML)
+		}
 	}
 }

@@ -7,6 +7,9 @@ const (
 	// HostsTTL is how long a replica caches which organization a hostname selects. A change invalidates the copy at once.
 	HostsTTL = time.Minute
 
+	// SafeBcryptCost is the cost below which the start warns (ASVS 2.4.4).
+	SafeBcryptCost = 10
+
 	// JobWorkers is how many jobs of the default queue run at once.
 	JobWorkers = 8
 	// JobPollInterval is how often the job queue is read without a notification.

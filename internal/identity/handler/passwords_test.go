@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,6 +47,34 @@ func TestChangePassword(t *testing.T) {
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", next)).Want(http.StatusOK)
 	s.Mail.Wait(t, "ann@example.com", "Your password was changed", 1)
 	ann.Delete(one).WantError(identity.ErrCannotUnregister)
+}
+
+// TestPasswordCharacters: any printable character counts, and nothing is changed or cut.
+func TestPasswordCharacters(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	for i, password := range []string{
+		` !"#$%&'()*+,-./:;<=>?@[\]^_` + "`{|}~ ", "Übergrößenträger", "пароль от двери", "鍵は机の引き出しの中にある", "🔑 🐧 🌊 🧑‍🚀 🏔️ 🍋 ✏️", "العربية و עברית",
+	} {
+		address := fmt.Sprintf("p%d@example.com", i)
+		s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": address, "password": password}).Want(http.StatusOK)
+		signIn(s, "", address, password).Want(http.StatusOK)
+		for _, other := range []string{strings.TrimSpace(password) + "x", password[:len(password)-1], password + " "} {
+			signIn(s, "", address, other).WantError(identity.ErrCredentials)
+			s.Clock.Advance(time.Minute)
+		}
+	}
+}
+
+// TestPasswordsDoNotExpire: a password works after years, and may be kept when it is changed.
+func TestPasswordsDoNotExpire(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	s.Clock.Advance(3 * 365 * 24 * time.Hour)
+	ann = ann.Login()
+	ann.Put(passwordPath(t, ann), map[string]any{"pubKey": testkit.Password, "authKey": testkit.Password}).Want(http.StatusOK)
+	signIn(s, "", "ann@example.com", testkit.Password).Want(http.StatusOK)
 }
 
 func TestSetPasswordAfterReset(t *testing.T) {

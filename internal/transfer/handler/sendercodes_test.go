@@ -1,6 +1,9 @@
 package handler_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -155,6 +158,26 @@ func TestAttackSenderCodes(t *testing.T) {
 	for _, m := range s.Mail.To(victim) {
 		if strings.Contains(m.Text+m.Subject+m.Header.Get("To"), "Sam") {
 			t.Errorf("the mail repeats the uploader's words: %s", m.Text)
+		}
+	}
+}
+
+// TestCodesAreNotStored: a row holds a MAC under the secret key, so a copy of the database opens nothing.
+func TestCodesAreNotStored(t *testing.T) {
+	t.Parallel()
+	s, ann := careful(t)
+	d := reserveAs(s.Stranger(), "sam@example.org")
+	d.Post(d.path+"/code", nil).Want(http.StatusNoContent)
+	deliver(ann, object{"message": "Hello.", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
+	s.Stranger().Post(linkTo(s, "bob@example.org")+"/code", nil).Want(http.StatusNoContent)
+	for table, code := range map[string]string{"sender_codes": senderCode(s, "sam@example.org", 1), "deliveries": mailedCode(s, "bob@example.org", "access code", 1)} {
+		var hash []byte
+		var row string
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT code_hash, x::text FROM transfer.`+table+` x WHERE code_hash IS NOT NULL`).Scan(&hash, &row); err != nil {
+			t.Fatal(err)
+		}
+		if plain := sha256.Sum256([]byte(code)); len(hash) != sha256.Size || bytes.Equal(hash, plain[:]) || strings.Contains(row, code) && !strings.Contains(fmt.Sprintf("%x", hash), code) {
+			t.Errorf("%s holds %s for the code %s", table, row, code)
 		}
 	}
 }
