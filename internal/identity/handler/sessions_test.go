@@ -257,6 +257,20 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	}
 	other.Post(s.Identity+"/auth/exists", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrPersonNotFound)
 	other.Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).WantError(identity.ErrResetRefused)
+	// The host of PUBLIC_URL knows everybody, and the reset leads to the home host.
+	public := s.Stranger()
+	public.Post(s.Identity+"/auth/exists", map[string]any{"address": "ann@example.com"}).Want(http.StatusOK)
+	public.Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
+	if link := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Link(t, "/reset/"); !strings.Contains(link, "//acme.example.com") {
+		t.Errorf("the mail links to %s, want the home host", link)
+	}
+	public.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
+	// Tokens are not bound to a host.
+	for _, host := range []string{"acme.example.com", "other.example.com", "localhost"} {
+		at := w.ann.With("Host", host)
+		at.Get(s.Identity + "/profile").Want(http.StatusOK)
+		at.As(w.ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
+	}
 	// People who are at home at the free organization's host sign in everywhere: dan, and cid of an organization without a host.
 	for _, address := range []string{"dan@example.com", "cid@example.com"} {
 		other.Post(s.Identity+"/auth/login", credentials(address, "bcrypt", testkit.Password)).Want(http.StatusOK)
@@ -266,4 +280,33 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 			t.Errorf("the mail links to %s, want the home host", link)
 		}
 	}
+}
+
+// TestConfirmationLeadsBack: people without an organization's host of their own sign up and confirm at any host, and the
+// link leads back there.
+func TestConfirmationLeadsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.s
+	must(t, s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
+	leads := func(address string, n int, host string) string {
+		t.Helper()
+		m := s.Mail.Wait(t, address, "/confirm/", n)
+		if link := m.Link(t, "/confirm/"); !strings.Contains(link, "//"+host) {
+			t.Errorf("the mail %d to %s links to %s, want %s", n, address, link, host)
+		}
+		return m.Key(t, "/confirm/")
+	}
+	eve := s.Stranger().With("Host", "acme.example.com")
+	useTokens(eve, eve.Post(s.Identity+"/signup", map[string]any{"address": "eve@example.com", "password": testkit.Password}).Want(http.StatusOK))
+	leads("eve@example.com", 1, "acme.example.com")
+	unknown := eve.With("Host", "unknown.example.com") // of the free organization
+	unknown.Post(s.Identity+"/profile/emails/eve@example.com/verify", map[string]any{"next": "/account"}).Want(http.StatusNoContent)
+	key := leads("eve@example.com", 2, "localhost")
+	eve.Post(s.Identity+"/confirm/"+key, nil).Want(http.StatusNoContent)
+	// A member of an organization with a host is at home there only.
+	w.ann.Post(s.Identity+"/profile/emails", map[string]any{"address": "ann2@example.com"}).Want(http.StatusCreated)
+	leads("ann2@example.com", 1, "acme.example.com")
+	w.dan.With("Host", "acme.example.com").Post(s.Identity+"/profile/emails", map[string]any{"address": "dan2@example.com"}).Want(http.StatusCreated)
+	leads("dan2@example.com", 1, "acme.example.com")
 }

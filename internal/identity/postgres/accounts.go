@@ -106,6 +106,8 @@ type Contact struct {
 	TimeZone string
 	Host     string // home host, for links
 	Email    string // the primary address
+
+	Everywhere bool // at home at every host (contract 1.2); set by Contact only
 }
 
 // Contact returns what a mail to a person needs.
@@ -113,9 +115,9 @@ type Contact struct {
 func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
 	return database.One[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
-		       coalesce(a.address, '') AS email
+		       coalesce(a.address, '') AS email, coalesce(ho.free, true) AS everywhere
 		FROM identity.persons p
-		JOIN identity.homes h ON h.person = p.uid
+		JOIN (`+homeTables+`) ON h.person = p.uid
 		LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
 		WHERE p.uid = $1`, p)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -43,6 +44,10 @@ type Home struct {
 
 // ServedBy reports whether the person may sign in at the hosts of an organization.
 func (h Home) ServedBy(o id.Organization) bool { return h.Everywhere || h.Organization == o }
+
+// KnownAt reports whether a host may tell that the person exists: where the person may sign in, and the free
+// organization's (contract 1.2).
+func (h Home) KnownAt(host hosts.Host) bool { return host.Free || h.ServedBy(host.Organization) }
 
 // homeColumns are the columns of Home, from homeTables.
 const homeColumns = `h.organization, coalesce(h.host, '') AS host, coalesce(ho.free, true) AS everywhere`

@@ -231,7 +231,7 @@ func (s *Service) Exists(ctx context.Context, c token.Client, address string) (i
 	if err != nil {
 		return "", err
 	}
-	if !e.ServedBy(c.Host.Organization) { // not through another organization's host (contract 1.2)
+	if !e.KnownAt(c.Host) {
 		return "", identity.ErrPersonNotFound
 	}
 	if e.Issuer != "" {

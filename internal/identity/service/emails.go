@@ -52,7 +52,7 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		}); err != nil {
 			return err
 		}
-		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires}); err != nil {
+		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires, host: caller.Client.Host.Name}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
@@ -211,25 +211,28 @@ type verification struct {
 	address string // the address that the key verifies
 	key     string
 	expires time.Time
-	next    string // path of host that the confirmation page opens afterwards; empty: none
-	host    string // a configured hostname; needed with next
+	next    string // path that the confirmation page opens afterwards; empty: none
+	host    string // a configured hostname: where the person began
 }
 
 // mailVerification queues the mail with a verification key, to the address that the key verifies. Its link leads to the
-// home host, or to the host of next.
+// home host. Who is at home at every host is led back to the host where they began.
 func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, v verification) error {
 	to, err := tx.Contact(ctx, v.person)
 	if err != nil {
 		return err
 	}
-	link := s.link(to.Host, "/confirm/"+v.key)
+	host, path := to.Host, "/confirm/"+v.key
+	if to.Everywhere && v.host != "" {
+		host = v.host
+	}
 	if v.next != "" {
-		link = s.link(v.host, "/confirm/"+v.key+"?next="+url.QueryEscape(v.next))
+		path += "?next=" + url.QueryEscape(v.next)
 	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: v.address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: v.person.String(),
 		Data:     map[string]any{"address": v.address, "expiresAt": v.expires},
-		Secret:   map[string]string{"link": link},
+		Secret:   map[string]string{"link": s.link(host, path)},
 		GiveUpAt: v.expires,
 	})
 	return err

@@ -25,7 +25,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, addr
 	if s.settings.StrictEnumeration {
 		return s.store.InTx(ctx, func(tx *postgres.Store) error {
 			return s.jobs.Enqueue(ctx, tx.Tx(), resetJob{
-				Address: address, Organization: c.Host.Organization, Client: c.Address, UserAgent: userAgent(c),
+				Address: address, Organization: c.Host.Organization, Free: c.Host.Free, Client: c.Address, UserAgent: userAgent(c),
 			})
 		})
 	}
@@ -35,7 +35,8 @@ func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, addr
 // resetJob is the job that handles a request for a reset.
 type resetJob struct {
 	Address      string          `json:"address"`
-	Organization id.Organization `json:"organization"`
+	Organization id.Organization `json:"organization"` // of the request host
+	Free         bool            `json:"free"`         // it is the free organization
 	Client       netip.Addr      `json:"client"`
 	UserAgent    string          `json:"userAgent"`
 }
@@ -45,7 +46,7 @@ func (resetJob) Kind() string { return "identity-reset" }
 
 // workReset queues the mail of a reset. A request for an unknown address is done without a mail.
 func (s *Service) workReset(ctx context.Context, a resetJob) error {
-	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization}}
+	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization, Free: a.Free}}
 	if err := s.reset(ctx, c, a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
 		return err
 	}
@@ -57,7 +58,7 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 	if err != nil {
 		return err
 	}
-	if !to.ServedBy(c.Host.Organization) { // not through another organization's host (contract 1.2)
+	if !to.KnownAt(c.Host) {
 		return identity.ErrResetRefused
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {

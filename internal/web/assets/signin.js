@@ -77,7 +77,11 @@ export function SignIn({ email = "", onDone }) {
   const sign = useAction(async (input) => {
     stay.current = input.stay === "on";
     setAddress(input.email);
-    const { body } = await call("POST", `${identity}/auth/login`, { json: { email: input.email.trim(), type: "bcrypt", key: input.password } });
+    const json = { email: input.email.trim(), type: "bcrypt", key: input.password };
+    const { body } = await call("POST", `${identity}/auth/login`, { json }).catch((error) => {
+      if (error.alternate) location.assign(elsewhere(error.alternate, input.email)); // the organization's own host
+      throw error;
+    });
     if (claims(body.token).scope === "mfa") setPending(body.token);
     else await begin(body.token);
   });
