@@ -30,6 +30,12 @@ export async function externalTests() {
       await p.getByRole("button", { name: "Continue" }).click(); // consent of the provider: share the address
       await p.waitForURL("**/account");
       equal(await p.getByLabel("Name", { exact: true }).inputValue(), "Frieda Fern", "name");
+      await p.goto(`${base}/organization`);
+      await p.getByLabel("Name").fill("Fern & Friends");
+      await p.getByRole("button", { name: "Create an organization" }).click();
+      await p.getByRole("link", { name: "Security" }).click();
+      await p.getByRole("button", { name: "Require a second factor" }).click(); // the provider asks for it
+      await p.getByText("Members need a second factor.").waitFor();
       const q = await atSignIn();
       await q.getByRole("link", { name: /cancel/i }).click();
       await q.getByText("The other service has not signed you in.").waitFor();

@@ -32,6 +32,8 @@ export async function journeyTests() {
     const p = await page(await visitor({ locale: "de-DE", viewport: { width: 390, height: 800 } }), box);
     await p.getByText("Dieses Postfach nimmt derzeit keine Dateien an.").waitFor();
     await p.screenshot({ path: `${pictures}/journey-closed-mailbox.png` });
+    const english = await page(await visitor(), box);
+    await english.getByText("This mailbox takes no files at the moment.").waitFor();
     const q = await page(await signedIn(member), "/mailbox");
     await q.getByText("The service is switched off for your organization. Ask your administrator.").waitFor();
   });

@@ -68,6 +68,22 @@ func TestAdministratorRequiresSecondFactor(t *testing.T) {
 	}
 }
 
+// TestExternalAdministratorRequiresSecondFactor: the session of an external provider meets the rule, so its administrator may set it.
+// The page knows such a person by the missing password.
+func TestExternalAdministratorRequiresSecondFactor(t *testing.T) {
+	t.Parallel()
+	a := newFederatedServer(t)
+	eva := a.login("eva@example.com", nil)
+	c := createOrganization(eva, "Elsewhere")
+	if got := eva.Get(a.Identity + "/profile/authenticators").Want(http.StatusOK); got.Value("authenticators.0") != nil {
+		t.Errorf("%s", got.Body)
+	}
+	eva.Put(c.path+"/security", map[string]any{"mfaRequired": true}).Want(http.StatusOK)
+	poll.Until(t, "the end of access", func() bool { return eva.Get(c.path).Status == http.StatusUnauthorized })
+	eva.Refresh()
+	eva.Get(c.path).Want(http.StatusOK)
+}
+
 func TestOrganizationLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

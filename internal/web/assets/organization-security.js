@@ -13,8 +13,10 @@ export function Security({ at }) {
 
 function Factor({ at }) {
   const { value, error, reload } = useLoaded(async () => {
-    const [profile, said] = await Promise.all([own("GET", `${identity}/profile`), accessClaims()]);
-    return { required: profile.body.membership?.organization?.mfaRequired ?? false, ready: said.authLevel >= 2 };
+    const [profile, said, listed] = await Promise.all([own("GET", `${identity}/profile`), accessClaims(), own("GET", `${identity}/profile/authenticators`)]);
+    // A person of an external provider has no password here: the provider asks for the second factor.
+    const external = !listed.body.authenticators.some((/** @type {any} */ a) => a.type === "bcrypt");
+    return { required: profile.body.membership?.organization?.mfaRequired ?? false, ready: external || said.authLevel >= 2 };
   });
   const { stepUp, dialog } = useStepUp();
   const put = useAction(async (mfaRequired) => {
