@@ -81,7 +81,7 @@ var (
 	ErrSenderCode = fault.New(403074, "code: is wrong, used, expired or for another address; POST …/code mails another one")
 	// ErrSenderCodesUsed: as many codes were mailed for the reservation as there may be.
 	ErrSenderCodesUsed = fault.New(403075, "three codes were mailed for this transfer; begin a new one")
-	// ErrMessageToMany: a transfer without objects has more than one recipient.
+	// ErrMessageToMany: a transfer without objects, or with empty ones only, has more than one recipient.
 	ErrMessageToMany = fault.New(403073, "recipients: a message or fields without a file go to one recipient only; attach a file, or leave one recipient")
 
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).

@@ -52,11 +52,18 @@ func TestAttackMessagesWithoutFiles(t *testing.T) {
 			continue
 		}
 		got.WantError(c.want)
-		if c.want == transfer.ErrUnconfirmable && got.Details() != "objects: at least one is required, or for a single recipient a message or fields" {
+		if c.want == transfer.ErrUnconfirmable && got.Details() != "objects: at least one that is not empty is required, or for a single recipient a message or fields" {
 			t.Errorf("%s: %s", name, got.Details())
 		}
 	}
-	d, _ := begin(ann, object{"recipients": recipients("i", 2), "message": "Both sheets."})
+	d, _ := begin(ann, object{"recipients": recipients("j", 1), "subject": "Buy."})
+	d.Put(d.attach("buy-this", 0), nil).Want(http.StatusOK) // an empty file is no file
+	d.Post(d.path+"/confirm", nil).WantError(transfer.ErrUnconfirmable)
+	d.Patch(d.path, object{"message": "Hello."}).Want(http.StatusOK)
+	d.confirm()
+	d, _ = begin(ann, object{"recipients": recipients("i", 2), "message": "Both sheets."})
+	d.Post(d.path+"/confirm", nil).WantError(transfer.ErrMessageToMany)
+	d.Put(d.attach("empty", 0), nil).Want(http.StatusOK)
 	d.Post(d.path+"/confirm", nil).WantError(transfer.ErrMessageToMany)
 	d.send("a", []byte("hello"))
 	d.confirm()
@@ -115,13 +122,13 @@ func TestAttackManyRecipients(t *testing.T) {
 		t.Fatalf("%d of 6 confirms were refused, with no room left", len(drafts))
 	}
 	theirs, _ := begin(bob, object{"recipients": recipients("bob", 5), "subject": "another account"})
-	theirs.send("a", nil)
+	theirs.send("a", []byte("a"))
 	theirs.confirm()
 	drop, _ := begin(ann, nil)
 	drop.confirm() // a link has no recipients
 
 	six, _ := begin(ann, object{"recipients": recipients("six", 6)})
-	six.send("a", nil)
+	six.send("a", []byte("a"))
 	refused := six.Post(six.path+"/confirm", nil)
 	refused.WantError(transfer.ErrTooManyRecipientsToday)
 	if after, _ := strconv.Atoi(refused.Header.Get("Retry-After")); after < 3*24*3600-60 || after > 3*24*3600 {
@@ -134,7 +141,7 @@ func TestAttackManyRecipients(t *testing.T) {
 	s.Clock.Advance(3 * 24 * time.Hour)
 	ann.Refresh()
 	nine, _ := begin(ann, object{"recipients": recipients("nine", 9)})
-	nine.send("a", nil)
+	nine.send("a", []byte("a"))
 	nine.confirm()
 	ann.Post(s.Transfer+"/reservations", object{"recipients": recipients("ten", 10)}).WantError(transfer.ErrTooManyRecipients)
 }

@@ -49,6 +49,11 @@ func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit i
 		WHERE o.reservation = $1 AND o.held < o.intended_size ORDER BY o.position LIMIT $2`, r, limit)
 }
 
+// BytesAnnounced reports whether one of a reservation's objects is not to be empty.
+func (s *Store) BytesAnnounced(ctx context.Context, r id.Reservation) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "look for bytes", nil, `SELECT EXISTS (SELECT FROM transfer.objects WHERE reservation = $1 AND intended_size > 0)`, r)
+}
+
 // ReservedObject is an object with the creator of its reservation, who may work on it.
 type ReservedObject struct {
 	transfer.Object

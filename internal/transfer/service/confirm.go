@@ -96,9 +96,12 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 		}
 		missing = append(missing, transfer.ValidateFields(r.FieldsSchema, r.Fields)...)
 	}
-	mailOnly := r.Kind == transfer.KindP2P && r.ObjectCount == 0 // its mail is all that recipients get
+	mailOnly, err := s.mailOnly(ctx, tx, r)
+	if err != nil {
+		return err
+	}
 	if mailOnly && !r.HasText() {
-		missing = append(missing, "objects: at least one is required, or for a single recipient a message or fields")
+		missing = append(missing, "objects: at least one that is not empty is required, or for a single recipient a message or fields")
 	}
 	if r.Protection == transfer.ProtectPassword && r.PasswordHash == "" {
 		missing = append(missing, "password: is required for the protection password")
@@ -120,6 +123,15 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 		return transfer.ErrMessageToMany
 	}
 	return nil
+}
+
+// mailOnly reports whether its mail is all that the recipients of a transfer get: it has no objects, or empty ones only.
+func (s *Service) mailOnly(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (bool, error) {
+	if r.Kind != transfer.KindP2P || r.ObjectCount == 0 {
+		return r.Kind == transfer.KindP2P, nil
+	}
+	announced, err := tx.BytesAnnounced(ctx, r.UID)
+	return !announced, err
 }
 
 // countRecipients adds the recipients of a reservation to those of its owner today.
