@@ -2,6 +2,7 @@
 import { finish } from "./kit.mjs";
 import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
+import { securityTests } from "./security.mjs";
 import { invitationTests } from "./invitations.mjs";
 import { sharedTests } from "./shared.mjs";
 import { externalTests } from "./external.mjs";
@@ -14,6 +15,7 @@ import { journeyTests } from "./journeys.mjs";
 
 await mailboxPageTests();
 await accountTests();
+await securityTests();
 await invitationTests();
 await sharedTests();
 await externalTests();
