@@ -31,6 +31,17 @@ func (w *world) strange(mailbox, address string) (token.Caller, id.Reservation) 
 	return stranger, made.Reservation.UID
 }
 
+// wantRefusal uploads the file of strange and checks the error and how many bytes are held then.
+func (w *world) wantRefusal(stranger token.Caller, r id.Reservation, refusal error, want int64) {
+	w.t.Helper()
+	if _, err := w.Upload(w.t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, refusal) {
+		w.t.Errorf("answered %v, want %v", err, refusal)
+	}
+	if held := w.held(stranger, r); held != want {
+		w.t.Errorf("%d bytes are held, want %d", held, want)
+	}
+}
+
 // wrongSums returns how many strangers' reservations have another sum than their objects.
 func (w *world) wrongSums() int64 {
 	return w.count(`
@@ -76,13 +87,7 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				callers[i], open[i] = w.strange(want.mailbox, want.address)
 			}
 			for i, want := range wants {
-				stranger, r := callers[i], open[i]
-				if _, err := w.Upload(t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, want.refusal) {
-					t.Errorf("%d: answered %v", i, err)
-				}
-				if held := w.held(stranger, r); held != want.held {
-					t.Errorf("%d: %d bytes are held", i, held)
-				}
+				w.wantRefusal(callers[i], open[i], want.refusal, want.held)
 			}
 			if n := w.wrongSums(); n != 0 {
 				t.Errorf("%d sums are wrong", n)

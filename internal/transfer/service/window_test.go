@@ -13,7 +13,6 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
-	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // within restarts the world's service with other limits of uploads.
@@ -121,19 +120,6 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.mailbox()
 	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5024, 3012 }) // the name of each object counts 6
-	reserve := func(address string) (token.Caller, id.Reservation) {
-		t.Helper()
-		c := w.at(token.Caller{})
-		c.Client.Address = netip.MustParseAddr(address)
-		made, err := w.ReserveMailbox(t.Context(), c, "ann", service.BasicMetadata{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := made.Reservation.UID
-		stranger := w.at(token.Caller{Kind: token.KindReservation, Reservation: r})
-		w.attach(stranger, r, "a", 4000)
-		return stranger, r
-	}
 	wants := []struct {
 		address string
 		refusal error
@@ -141,16 +127,11 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0}, {"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}}
 	callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
 	for i, want := range wants {
-		callers[i], open[i] = reserve(want.address)
+		callers[i], open[i] = w.strange("ann", want.address)
 	}
 	for i, want := range wants {
 		stranger, r := callers[i], open[i]
-		if _, err := w.Upload(t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, want.refusal) {
-			t.Errorf("%d: answered %v", i, err)
-		}
-		if held := w.held(stranger, r); held != want.held {
-			t.Errorf("%d: %d bytes are held", i, held)
-		}
+		w.wantRefusal(stranger, r, want.refusal, want.held)
 		if i == 3 {
 			w.exec(`DELETE FROM transfer.stranger_reservations WHERE client = '192.0.2.1'`) // as a confirm does
 			mustUpload(w, stranger, r, "a", part(random(3000), 0, 4000))
