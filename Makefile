@@ -6,7 +6,7 @@ TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo build test lint test-all bench migrate docs pin clean
+.PHONY: help run demo demo-journeys build test lint test-all bench migrate docs pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -16,6 +16,9 @@ run: build postgres ## serve on an embedded Postgres and the local disk, with a 
 
 demo: build postgres ## run the main job with curl, against a running server or one that it starts
 	@test/demo.sh
+
+demo-journeys: build postgres ## walk each journey in Chromium, with pictures in var/journeys
+	@test/demo-journeys.sh
 
 build: ## build bin/consign
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
@@ -29,7 +32,7 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet,
 	test/web/node_modules/.bin/tsc -p internal/web
 
 test-all: test lint ## everything: test, lint and each test-NAME below
-	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
+	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh|test/demo-journeys.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
 
 test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (scripts in test/)

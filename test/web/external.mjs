@@ -1,7 +1,7 @@
 // Sign-in with an external provider: npm oidc-provider, as in test/oidc.
 
 import { startProvider } from "../oidc/provider.mjs";
-import { api, base, equal, page, test, visitor } from "./kit.mjs";
+import { api, base, equal, page, picture, test, visitor } from "./kit.mjs";
 
 const issuer = `http://127.0.0.1:${process.env.IDP_PORT}`;
 
@@ -36,6 +36,7 @@ export async function externalTests() {
       await p.getByRole("link", { name: "Security" }).click();
       await p.getByRole("button", { name: "Require a second factor" }).click(); // the provider asks for it
       await p.getByText("Members need a second factor.").waitFor();
+      await picture(p, "external", "An administrator from an external provider requires a second factor of all members.");
       const q = await atSignIn();
       await q.getByRole("link", { name: /cancel/i }).click();
       await q.getByText("The other service has not signed you in.").waitFor();

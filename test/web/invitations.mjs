@@ -1,6 +1,6 @@
 // Invitations, from the mail to the membership, at the organization's own host (*.localhost is the loopback).
 
-import { access, api, base, consign, equal, mail, page, person, settle, settled, test, visitor } from "./kit.mjs";
+import { access, api, base, consign, equal, mail, page, person, picture, settle, settled, test, visitor } from "./kit.mjs";
 
 const password = "violet-anchor-92-meadow";
 
@@ -41,6 +41,7 @@ export async function invitationTests() {
     const p = await open(context, link);
     await p.getByRole("heading", { name: "Bridge Works invites you" }).waitFor();
     await p.getByText("Ida invites you to join Bridge Works.").waitFor();
+    await picture(p, "invitation", "The link of an invitation shows who invites, at the organization's own host; the address is filled in.");
     equal(await p.inputValue("[name=address]"), "newt@example.com", "the address that is filled in");
     await p.fill("[name=password]", password);
     await p.getByRole("button", { name: "Create an account" }).click();
@@ -54,6 +55,7 @@ export async function invitationTests() {
     await q.getByRole("button", { name: "Accept the invitation" }).waitFor();
     await p.getByRole("button", { name: "Accept the invitation" }).click(); // the first tab goes on by itself
     await p.getByText("You are a member of Bridge Works").waitFor();
+    await picture(p, "joined", "After the confirmation one click joins the organization.");
     await p.getByRole("link", { name: "Continue" }).click();
     await p.waitForURL(`${bridge.at}/inbox`);
     const used = await open(context, link);
@@ -76,6 +78,7 @@ export async function invitationTests() {
     await q.waitForURL(`${harbour.at}/login?next=%2Faccount**`);
     await settled(q);
     equal(await q.inputValue("[name=email]"), guest.email, "the address at the other host");
+    await picture(q, "other-host", "Who signs in at the wrong host goes on at the right one, with the address filled in.");
     await signIn(q, guest.password);
     await q.waitForURL(`${harbour.at}/account`);
   });
@@ -94,6 +97,7 @@ export async function invitationTests() {
     await p.getByRole("heading", { name: "Invitations for you" }).waitFor();
     await p.getByRole("link", { name: "View the invitation" }).click();
     await p.getByText("With one click you leave it and join Quay Works").waitFor();
+    await picture(p, "leave-and-join", "A member of the free organization leaves it and joins another in one step.");
     await p.getByRole("button", { name: /^Leave .* and join Quay Works$/ }).click();
     await p.getByText("You are a member of Quay Works").waitFor();
     await p.goto(`${base}/account`);

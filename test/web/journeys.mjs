@@ -1,7 +1,7 @@
 // Journeys of members and administrators that walk across several pages.
 
 import { execFileSync } from "node:child_process";
-import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, pictures, person, settle, settled, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
 async function office(name) {
@@ -23,6 +23,7 @@ export async function journeyTests() {
     await p.getByLabel("Available for").waitFor();
     equal(await p.getByLabel("Available for").locator("option").allInnerTexts(), ["2 days", "4 days"], "periods");
     equal(await p.getByLabel("Protection").locator("option").allInnerTexts(), ["A code sent to each recipient"], "protections");
+    await picture(p, "rules", "A member sends with the periods and the protection that the organization allows.");
   });
 
   await test("journey: a mailbox that takes nothing says why", async () => {
@@ -31,7 +32,7 @@ export async function journeyTests() {
     consign("org", "limits", uid, "serviceEnabled=off");
     const p = await page(await visitor({ locale: "de-DE", viewport: { width: 390, height: 800 } }), box);
     await p.getByText("Dieses Postfach nimmt derzeit keine Dateien an.").waitFor();
-    await p.screenshot({ path: `${pictures}/journey-closed-mailbox.png` });
+    await picture(p, "closed-mailbox", "A mailbox whose organization has the service switched off tells a visitor that it takes no files (German).");
     const english = await page(await visitor(), box);
     await english.getByText("This mailbox takes no files at the moment.").waitFor();
     const q = await page(await signedIn(member), "/mailbox");
@@ -46,7 +47,7 @@ export async function journeyTests() {
     const listed = execFileSync("python3", ["-c", "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))", await copy.path()], { encoding: "utf8" });
     equal(JSON.parse(listed), member.email, "address in the copy");
     await mail(member.email, "/undo/");
-    await p.screenshot({ path: `${pictures}/journey-leaving.png`, fullPage: true });
+    await picture(p, "leaving", "On the account page a person downloads a copy of the own data, and may delete the account (German).");
     await p.getByRole("button", { name: "Konto löschen" }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Konto löschen" }).click();
     await p.waitForURL(`${base}/`);
@@ -86,10 +87,10 @@ export async function journeyTests() {
     await p.getByText("Everybody").waitFor();
     const small = await page(await signedIn(boss, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/organization#security");
     await small.getByText("Wer hat was getan").waitFor();
-    await small.screenshot({ path: `${pictures}/journey-security.png`, fullPage: true });
+    await picture(small, "security", "An administrator sees the rule of the second factor, and who did what (German).");
     await small.goto(`${new URL(small.url()).origin}/organization#profile`);
     await small.getByText("wartet auf den TXT-Eintrag").waitFor();
-    await small.screenshot({ path: `${pictures}/journey-hostname.png`, fullPage: true });
+    await picture(small, "hostname", "A hostname of one's own waits for its TXT record, which can be copied (German).");
     equal((await api("GET", `/id/v3/organizations/${uid}/audit?limit=1`, { token: await access(boss) })).body.entries.length, 1, member.email);
   });
 
@@ -136,7 +137,7 @@ export async function journeyTests() {
       await phone.locator("form [type=submit]").click();
       await phone.getByRole("button", { name: "Adresse bestätigen" }).click();
       await phone.getByText("Sie haben in einem anderen Browser bestätigt").waitFor();
-      await phone.screenshot({ path: `${pictures}/journey-confirmed-elsewhere.png` });
+      await picture(phone, `confirmed-elsewhere-${label}`, `Who confirms in another browser reads that the first one goes on (German, at ${new URL(at).hostname}).`);
       await waiting.waitForURL(`${at}/account`); // it has asked
       await waiting.getByRole("heading", { name: "Your account" }).waitFor();
       await closeBrowser(waiting.context());

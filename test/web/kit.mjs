@@ -72,7 +72,28 @@ export async function test(name, work_) {
   }
 }
 
+const album = [];
+/** For `make demo-journeys`: keeps a picture of a page in a phone's window, with a sentence. Other runs keep none. */
+export async function picture(p, name, sentence) {
+  if (!process.env.JOURNEYS) return;
+  const was = p.viewportSize();
+  await p.setViewportSize({ width: 390, height: 800 });
+  await settled(p);
+  await p.screenshot({ path: path.join(pictures, `journey-${name}.png`), fullPage: true });
+  await p.setViewportSize(was);
+  album.push({ name, sentence });
+}
+
+/** Writes index.html with the pictures and their sentences. */
+function bind() {
+  const shown = album.map(({ name, sentence }) => `<figure><img src="journey-${name}.png" alt="" width="390"><figcaption>${sentence}</figcaption></figure>`);
+  fs.writeFileSync(path.join(pictures, "index.html"), `<!doctype html><html lang="en"><meta charset="utf-8"><title>Journeys</title>
+<style>body { font: 16px sans-serif; margin: 2em } figure { display: inline-block; vertical-align: top; width: 390px; margin: 1em } img { border: 1px solid #999 }</style>
+<h1>Journeys</h1>${shown.join("\n")}</html>\n`);
+}
+
 export async function finish() {
+  if (process.env.JOURNEYS) bind();
   await browser.close();
   fs.rmSync(work, { recursive: true, force: true });
   process.exit(failed ? 1 : 0);
