@@ -135,8 +135,9 @@ func (t *tree) place(parts []string) string {
 	return strings.Join(parts, "/")
 }
 
-// free returns part, with a number when that name is taken in the folder. Numbers start behind the last one found for the same
-// name, with as many digits as there is room for. This keeps a large number of files with the same name from costing quadratic time.
+// free returns part, or, when the folder has that name already, part with a number: "a (2).txt". The stem is cut so that the name
+// fits maxSegment with its number. t.next stores the last number of each name, where the search goes on: without it, many files of
+// the same name would cost quadratic time.
 func (t *tree) free(folder int, part string, taken func(spot) bool) (string, spot) {
 	at := spot{folder, fold(part)}
 	if !taken(at) {

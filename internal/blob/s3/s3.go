@@ -177,7 +177,8 @@ func (s *Store) finished(ctx context.Context, key blob.Key) (minio.ObjectInfo, e
 	if err != nil {
 		return minio.ObjectInfo{}, err
 	}
-	// A restart leaves only whole parts there for a while, and few finished objects have such a size.
+	// writer.restart completes whole parts under this name for a while. Such an object is not finished, which its newest record says.
+	// Its size is a multiple of 1 MiB, so objects of other sizes need no look at the records.
 	if object.Size > 0 && object.Size%mebibyte == 0 {
 		records, err := s.records(ctx, key)
 		if err != nil {

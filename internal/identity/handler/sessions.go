@@ -27,8 +27,8 @@ func (in credentialsRequest) domain() service.Credentials {
 }
 
 // logIn handles POST /auth/login. A login that fails or is refused takes a token of the client address's failed-login
-// bucket. This limits guesses at many accounts, and it limits password comparisons, which are slow. Logins that waited
-// 10 s for the semaphore of the comparisons and failed count too. A known device is limited by its own bucket only, so
+// bucket. This limits guesses at many accounts, and it limits password comparisons, which are slow. A login that gives up
+// after 10 s of waiting for such a comparison takes a token, too. A known device is limited by its own bucket only, so
 // that nobody behind the same address can shut it out (contract 3.22).
 func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	var in credentialsRequest

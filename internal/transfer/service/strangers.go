@@ -9,8 +9,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// The buckets of new transfers (contract 4.2). Owners send from a bucket of their own, so strangers cannot empty it. Of the
-// strangers' bucket of a mailbox one client network takes its share at most.
+// The buckets of new transfers (contract 4.2). What an owner sends counts in newTransferBucket, which strangers cannot fill. What
+// strangers reserve at the owner's mailbox counts in strangersBucket, and in visitorBucket, which limits each client network to
+// StrangerLimits.NetworkShare percent of it.
 func newTransferBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }

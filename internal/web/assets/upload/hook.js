@@ -11,8 +11,8 @@ import { reopen } from "../files.js";
 /** @typedef {import("./engine.js").Item} Item */
 
 /**
- * What outlives a render. `key` of the record and the receipt. `keep`: this window has the lock of the record. `since`: time of the reservation. `left`: files chosen before
- * the reservation failed. `opening`: the reservation being created.
+ * The data that a component keeps from one render to the next. `key`: of the record and the receipt. `keep`: this window has the lock of the record and may write it.
+ * `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation being created.
  * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left: import("../files.js").Chosen[],
  *   opening?: Promise<import("./engine.js").Reservation> | null}} State
  */
