@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/png"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity/service"
@@ -338,5 +340,61 @@ func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures 
 	}
 	if held := heldFor(t, s, ann, groups); held > 4<<20 {
 		t.Errorf("the list for a slow reader holds %d MB", held>>20)
+	}
+}
+
+// TestLinksFollowBeforeTheJob: when an organization gets its own host, the links of its mailboxes and groups answer there within
+// a second, on every replica, even while the job that moves them cannot run.
+func TestLinksFollowBeforeTheJob(t *testing.T) {
+	t.Parallel()
+	here, acme, ann, bob, _ := newOffice(t)
+	there := testkit.New(t, testkit.Beside(here))
+	ann.Post(here.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
+	links := []string{here.Transfer + "/public/mailbox/bob", here.Transfer + "/public/mailboxgroup/office"}
+	all := func(host string, status int) bool {
+		for _, s := range []*testkit.Server{here, there} {
+			for _, link := range links {
+				if s.Stranger().With("Host", host).Get(link).Status != status {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	if !all("localhost", http.StatusOK) {
+		t.Fatal("the links do not answer before the move")
+	}
+	tx, err := here.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.vanity_links FOR UPDATE`); err != nil { // the job waits
+		t.Fatal(err)
+	}
+	if err := here.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+		t.Fatal(err)
+	}
+	changed := time.Now()
+	poll.Until(t, "the links answer at the new host only", func() bool {
+		return all("files.acme.test", http.StatusOK) && all("localhost", http.StatusNotFound)
+	})
+	if took := time.Since(changed); took > 2*time.Second { // 1 s, and slack for a busy machine
+		t.Errorf("the links followed after %v", took)
+	}
+	made := there.Stranger().With("Host", "files.acme.test").Post(links[0], object{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	if location := made.Header.Get("Location"); !strings.HasPrefix(location, "http://files.acme.test:") {
+		t.Errorf("Location: %s", location)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "the job has moved the links", func() bool {
+		var n int
+		err := here.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM transfer.vanity_links WHERE host_organization::text = $1 AND link IN ('bob', 'office')`, acme.uid).Scan(&n)
+		return err == nil && n == 2
+	})
+	if !all("files.acme.test", http.StatusOK) {
+		t.Error("the moved links do not answer")
 	}
 }

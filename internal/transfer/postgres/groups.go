@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -25,7 +27,15 @@ func (s *Store) PublicGroup(ctx context.Context, key transfer.Key, sc Scope) (tr
 		JOIN directory.organizations o ON o.organization = g.organization
 		WHERE v.link = $1 AND o.host = $2 AND v.host_organization = $3`, []any{key.Link, sc.Host, sc.HostOrganization}
 	}
-	return database.One[transfer.MailboxGroup](ctx, s.q, "find mailbox group", transfer.ErrNotFound, sql, args...)
+	g, err := database.One[transfer.MailboxGroup](ctx, s.q, "find mailbox group", transfer.ErrNotFound, sql, args...)
+	if key.Link != "" && errors.Is(err, transfer.ErrNotFound) {
+		return database.One[transfer.MailboxGroup](ctx, s.q, "find mailbox group that moves", transfer.ErrNotFound, `
+		SELECT `+groupColumns+` FROM transfer.vanity_links v
+		JOIN transfer.mailbox_groups g ON g.uid = v.mailbox_group
+		JOIN directory.organizations o ON o.organization = g.organization
+		WHERE `+fmt.Sprintf(unmoved, 1, 2, 3), key.Link, sc.Host, sc.HostOrganization)
+	}
+	return g, err
 }
 
 // Group returns a group of an organization, without its mailboxes.

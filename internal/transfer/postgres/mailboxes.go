@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -54,7 +56,14 @@ type ownedMailbox struct {
 	transfer.Account
 }
 
-// PublicMailbox finds a mailbox by its key among those whose home is the scope's host.
+// unmoved selects a link of another host's whose owner or group is at home at the host in $%[2]d, and which is neither taken
+// nor released there: a job moves it to the organization in $%[3]d. $%[1]d is the link.
+const unmoved = `v.link = $%[1]d AND v.released_at IS NULL AND v.host_organization <> $%[3]d AND o.host = $%[2]d
+		  AND NOT EXISTS (SELECT FROM transfer.vanity_links x WHERE x.host_organization = $%[3]d AND x.link = $%[1]d)
+		ORDER BY v.host_organization LIMIT 1`
+
+// PublicMailbox finds a mailbox by its key among those whose home is the scope's host. A link follows its owner to a new
+// home host at once.
 // Errors: transfer.ErrNotFound.
 func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (transfer.PublicMailbox, error) {
 	const columns = `SELECT ` + accountColumns + `, ` + mailboxColumns
@@ -69,6 +78,13 @@ func (s *Store) PublicMailbox(ctx context.Context, key transfer.Key, sc Scope) (
 		WHERE v.link = $3 AND v.host_organization = $4`, []any{args[0], args[1], key.Link, sc.HostOrganization}
 	}
 	m, err := database.One[ownedMailbox](ctx, s.q, "find mailbox", transfer.ErrNotFound, sql, args...)
+	if key.Link != "" && errors.Is(err, transfer.ErrNotFound) {
+		m, err = database.One[ownedMailbox](ctx, s.q, "find mailbox that moves", transfer.ErrNotFound, columns+` FROM transfer.vanity_links v
+		JOIN transfer.mailboxes m ON m.person = v.mailbox
+		JOIN directory.persons p ON p.person = m.person
+		JOIN directory.organizations o ON o.organization = p.limits_organization`+accountJoins+`
+		WHERE `+fmt.Sprintf(unmoved, 3, 5, 4), args[0], args[1], key.Link, sc.HostOrganization, sc.Host)
+	}
 	if err != nil {
 		return transfer.PublicMailbox{}, err
 	}
