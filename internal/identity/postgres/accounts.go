@@ -106,14 +106,18 @@ type Contact struct {
 	TimeZone string
 	Host     string // home host, for links
 	Email    string // the primary address
+}
 
-	Everywhere bool // at home at every host (contract 1.2); set by Contact only
+// PersonContact is a Contact with whether the person is at home at every host (contract 1.2).
+type PersonContact struct {
+	Contact
+	Everywhere bool
 }
 
 // Contact returns what a mail to a person needs.
 // Errors: identity.ErrPersonNotFound.
-func (s *Store) Contact(ctx context.Context, p id.Person) (Contact, error) {
-	return database.One[Contact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
+func (s *Store) Contact(ctx context.Context, p id.Person) (PersonContact, error) {
+	return database.One[PersonContact](ctx, s.q, "read contact", identity.ErrPersonNotFound, `
 		SELECT coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
 		       coalesce(a.address, '') AS email, coalesce(ho.free, true) AS everywhere
 		FROM identity.persons p
