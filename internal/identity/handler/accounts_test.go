@@ -225,6 +225,32 @@ func TestAttackMailsOfAVictim(t *testing.T) {
 	}
 }
 
+// TestAttackInvitations: anybody can make an organization. Its invitations neither flood an address nor reach many.
+func TestAttackInvitations(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_STRANGER_SHARE", ""))
+	mallory := s.SignUp("mallory@example.com")
+	spam := createOrganization(mallory, "Buy at spam.example")
+	invite := func(address string) int {
+		return mallory.Post(spam.path+"/invitations", map[string]any{"address": address, "roles": []string{}}).Status
+	}
+	mailed := func(address func(i int) string, n int) (sum int) {
+		for i := range n {
+			if invite(address(i)) == http.StatusCreated {
+				sum++
+			}
+			s.Clock.Advance(time.Second)
+		}
+		return sum
+	}
+	if n := mailed(func(int) string { return "victim@example.org" }, 12); n != 5 {
+		t.Errorf("one address got %d invitations", n)
+	}
+	if n := mailed(func(i int) string { return fmt.Sprintf("victim%d@example.org", i) }, 120); n > 90 || n < 80 {
+		t.Errorf("%d further addresses got an invitation", n)
+	}
+}
+
 // TestSignupMailsAreLimited: repeated signups with another person's address send it a limited number of mails, in any
 // spelling. A refused signup sends none and takes no token.
 func TestSignupMailsAreLimited(t *testing.T) {

@@ -61,7 +61,7 @@ type Handler struct {
 	avatarBytes int
 	devices     devices
 
-	verifyAskerBucket, resetAskerBucket ratelimit.Bucket // mails to one address that one client network causes
+	verifyAskerBucket, inviteAskerBucket, resetAskerBucket ratelimit.Bucket // mails to one address that one client network causes
 
 	installation Installation
 }
@@ -75,6 +75,7 @@ func New(o Options) *Handler {
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 		devices:           devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
 		verifyAskerBucket: askerBucket(verifyMailBucket, o.NetworkShare), resetAskerBucket: askerBucket(resetMailBucket, o.NetworkShare),
+		inviteAskerBucket: askerBucket(inviteMailBucket, o.NetworkShare),
 	}
 }
 
@@ -90,8 +91,9 @@ func New(o Options) *Handler {
 //   - invitation-read: invitations read by key from one client address.
 //   - address-added, invitation: mails of one person to unverified addresses.
 //   - verification-mail: verification mails to one address, of all who ask for them: signups, added addresses, repeated requests.
+//   - invitation-mail: invitations to one address, of all who invite it.
 //   - reset-mail: reset mails to one address, of all who ask for them but the person's known devices.
-//   - verification-mail-asker, reset-mail-asker: the same of one client network.
+//   - verification-mail-asker, invitation-mail-asker, reset-mail-asker: the same of one client network.
 //   - inbox: mails of one person to one address by added address or invitation.
 //   - kept-session: sessions made from another session, because each session has its own general bucket.
 //   - export: copies of all data of one person.
@@ -114,7 +116,8 @@ var (
 	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
-	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(24 * time.Hour / 100)}, By: ratelimit.ByPerson, Essential: true}
+	inviteMailBucket   = ratelimit.Bucket{Name: "invitation-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
 	exportBucket       = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}

@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -109,12 +110,18 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
+	var parts []ratelimit.Part
 	if address, err := service.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // CreateInvitation reports an invalid address
 		if err := h.takeInbox(w, r, address); err != nil {
 			return err
 		}
+		parts = []ratelimit.Part{{Bucket: h.inviteAskerBucket, Identifier: asker(r, address)}, {Bucket: inviteMailBucket, Identifier: address}}
 	}
-	invitation, err := h.service.CreateInvitation(r.Context(), caller(r), o, in.domain())
+	var invitation identity.Invitation
+	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (mailed bool, err error) {
+		invitation, err = h.service.CreateInvitation(r.Context(), caller(r), o, in.domain())
+		return err == nil, err
+	})
 	if err != nil {
 		return err
 	}
