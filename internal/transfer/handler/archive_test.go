@@ -86,7 +86,7 @@ func TestParallelArchives(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	d, _ := begin(ann, object{"recipients": []object{to("bob@example.com")}})
+	d, _ := begin(ann, object{"recipients": []object{to("bob@example.com")}, "message": "A thousand empty files."})
 	d.attachMany(1000)
 	path := s.Transfer + "/transfers/" + d.confirm()
 	one := bob.Get(path).Want(http.StatusOK).String("objects.7.uid")
