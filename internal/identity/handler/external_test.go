@@ -340,3 +340,39 @@ func TestExternalLogout(t *testing.T) {
 		t.Errorf("a frame would get %v", framed.Header)
 	}
 }
+
+// TestExternalAtAnOrganizationsHost: a new person signs in at an organization's host. The organization's own provider is
+// offered at its host only and makes a member. A provider for everybody makes a person without membership, who stays there.
+func TestExternalAtAnOrganizationsHost(t *testing.T) {
+	t.Parallel()
+	offered := func(p *testkit.Person) int {
+		t.Helper()
+		list, _ := p.Get(p.Server.Identity + "/environment").Want(http.StatusOK).Value("oidcSettings.clients").([]any)
+		return len(list)
+	}
+	enter := func(at *testkit.Person, raw string) *testkit.Response {
+		t.Helper()
+		useTokens(at, at.Post(at.Server.Identity+"/oidc/auth/implicit", map[string]any{"token": raw}).Want(http.StatusOK))
+		return at.Get(at.Server.Identity + "/profile").Want(http.StatusOK)
+	}
+	w := newFederatedOrganization(t)
+	must(t, w.App.Identity.SetHostname(t.Context(), w.company.uid, "acme.example.org"))
+	at := w.Stranger().With("Host", "acme.example.org")
+	if own, public := offered(at), offered(w.Stranger()); own != 2 || public != 1 { // one is for everybody
+		t.Errorf("%d providers are offered at the organization's host and %d elsewhere", own, public)
+	}
+	if got := enter(at, w.token("new@example.com", nil)).String("membership.organization.uid"); got != w.company.uid {
+		t.Errorf("a member of %s", got)
+	}
+
+	a := newFederatedServer(t)
+	acme := createOrganization(a.SignUp("ann@example.com"), "Acme")
+	must(t, a.App.Identity.SetHostname(t.Context(), acme.uid, "acme.example.org"))
+	guest := a.Stranger().With("Host", "acme.example.org")
+	if n := offered(guest); n != 1 {
+		t.Errorf("%d providers are offered", n)
+	}
+	if got := enter(guest, a.token("guest@example.com", nil)); got.Value("membership") != nil {
+		t.Errorf("profile %s", got.Body)
+	}
+}
