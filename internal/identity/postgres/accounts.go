@@ -135,8 +135,7 @@ type MemberContact struct {
 // Contacts returns what mails to persons with a verified primary address need.
 func (s *Store) Contacts(ctx context.Context, persons []id.Person) ([]MemberContact, error) {
 	return database.All[MemberContact](ctx, s.q, "read contacts", `
-		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host, a.address AS email,
-		       false AS everywhere
+		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host, a.address AS email
 		FROM identity.persons p
 		JOIN identity.homes h ON h.person = p.uid
 		JOIN identity.addresses a ON a.person = p.uid AND a.is_primary AND a.verified_at IS NOT NULL
@@ -147,7 +146,7 @@ func (s *Store) Contacts(ctx context.Context, persons []id.Person) ([]MemberCont
 func (s *Store) MemberContacts(ctx context.Context, o id.Organization, after id.Person, limit int) ([]MemberContact, error) {
 	return database.All[MemberContact](ctx, s.q, "list contacts of members", `
 		SELECT p.uid AS person, coalesce(p.name, '') AS name, p.locale, p.time_zone, coalesce(h.host, '') AS host,
-		       coalesce(a.address, '') AS email, false AS everywhere
+		       coalesce(a.address, '') AS email
 		FROM identity.memberships m
 		JOIN identity.persons p ON p.uid = m.person
 		JOIN identity.homes h ON h.person = p.uid
