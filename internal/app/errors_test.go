@@ -14,6 +14,7 @@ import (
 func TestErrorAnswers(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
+	s.SendUndocumented()
 	ann := mailboxOwner(s)
 	sam, reservation := reserve(s.Stranger(), "dr-ann", 10)
 	mailbox, public := s.Transfer+"/mailbox", s.Transfer+"/public/mailbox/dr-ann"

@@ -90,6 +90,7 @@ type attack struct {
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
+	s.SendUndocumented()
 	docs := testkit.LoadDocuments(t, s.Identity, s.Transfer)
 	strangers := callers(t, s)
 	for n, r := range s.App.API.Routes() {

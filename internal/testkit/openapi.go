@@ -8,10 +8,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -50,14 +53,24 @@ var parseDocuments = sync.OnceValues(func() (docs [2]*openapi3.T, err error) {
 	return docs, nil
 })
 
-// checker is a RoundTripper that holds every answer to the documents: status, headers, content type and body.
+// checker is a RoundTripper that holds every answer to the documents: status, headers, content type and body. It does the same
+// with the JSON body of every request that the server has accepted: what the server takes is documented. Bodies that a test
+// sends for a refusal need not match.
 type checker struct {
 	t    testing.TB
 	next http.RoundTripper
 	apis map[string]routers.Router
 	// errors are the operations, statuses and codes of errors that were checked.
 	errors sync.Map
+	// requests are the operations and shapes of request bodies that were checked.
+	requests sync.Map
+	// undocumented is set by Server.SendUndocumented.
+	undocumented atomic.Bool
 }
+
+// SendUndocumented lets a test send bodies that the server tolerates although the documents do not have them: null for an
+// absent member, other JSON types. Bodies of other tests must match their documents when the server accepts them.
+func (s *Server) SendUndocumented() { s.client.Transport.(*checker).undocumented.Store(true) }
 
 // newChecker makes a checker of a server's answers, whose own certificate, if it has one, is trusted.
 func newChecker(t testing.TB, docs Documents, certificate string) *checker {
@@ -133,6 +146,9 @@ func (c *checker) check(router routers.Router, r *http.Request, resp *http.Respo
 		}
 		return
 	}
+	if resp.StatusCode < 400 {
+		c.checkRequest(route, r)
+	}
 	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: find, PathParams: params, Route: route},
 		Status:                 resp.StatusCode, Header: resp.Header,
@@ -154,4 +170,41 @@ func (c *checker) check(router routers.Router, r *http.Request, resp *http.Respo
 	if err := openapi3filter.ValidateResponse(context.Background(), in); err != nil {
 		c.t.Errorf("%s %s answered %d against its OpenAPI document: %v", r.Method, route.Path, resp.StatusCode, err)
 	}
+}
+
+// checkRequest validates the JSON body of an accepted request. Bodies with the same members are checked once.
+func (c *checker) checkRequest(route *routers.Route, r *http.Request) {
+	c.t.Helper()
+	name, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if c.undocumented.Load() || r.GetBody == nil || route.Operation.RequestBody == nil || !strings.HasSuffix(name, "json") {
+		return
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return
+	}
+	var value map[string]any
+	if err := json.NewDecoder(body).Decode(&value); err != nil {
+		return // empty
+	}
+	if _, known := c.requests.LoadOrStore(fmt.Sprint(r.Method, route.Path, shape(value)), true); known {
+		return
+	}
+	media := route.Operation.RequestBody.Value.Content.Get(name)
+	if media == nil {
+		c.t.Errorf("%s %s accepts a body of type %s, but its document does not have it", r.Method, route.Path, name)
+		return
+	}
+	if err := media.Schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.MultiErrors()); err != nil {
+		c.t.Errorf("%s %s accepted a body against its OpenAPI document: %v", r.Method, route.Path, err)
+	}
+}
+
+// shape returns the members of an object with the types of their values.
+func shape(value map[string]any) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		fmt.Fprintf(&b, "%s %T,", name, value[name])
+	}
+	return b.String()
 }

@@ -120,6 +120,7 @@ func TestPatchingAReservation(t *testing.T) {
 func TestMergePatch(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
+	s.SendUndocumented() // null as the name of a recipient
 	made := ann.Post(s.Transfer+"/reservations", map[string]any{
 		"subject": "Plans", "message": "Hello", "ttl": 1, "priority": 2, "protection": "password", "password": "opensesame", "deliveryNotification": true,
 		"recipients": []any{map[string]any{"email": "bob@example.com", "destinationType": "to", "name": nil}}, "fields": map[string]any{"a": "1", "b": "2"},
