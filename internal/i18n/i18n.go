@@ -28,7 +28,7 @@ const contextEnd = "\x04"
 //go:embed locales/*.po
 var files embed.FS
 
-// locales are those of the identity specification, with their language tags for matching.
+// locales are those of the identity specification, with the language tags for matching Accept-Language.
 var locales = []struct {
 	name string
 	tag  language.Tag
@@ -43,7 +43,7 @@ var locales = []struct {
 	{"ja_JP", language.Japanese},
 }
 
-// Locales returns the supported locales in the order of the identity specification.
+// Locales returns the supported locales as the identity specification lists them. The pages sort them by name.
 func Locales() []string {
 	return []string{"de_DE", "en_US", "fr_FR", "ru_RU", "ko_KR", "zh_CN", "zh_TW", "ja_JP"}
 }

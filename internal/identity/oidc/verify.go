@@ -61,9 +61,9 @@ func (p *Providers) Verify(ctx context.Context, rawIDToken string, want Expectat
 	return p.verify(ctx, r, t, want)
 }
 
-// addressee returns the client that a token is for: the audience, or the authorized party if there are several
-// audiences (OpenID Connect Core 1.0, section 3.1.3.7). It returns nil if no client matches, or another than clientID
-// unless that is empty.
+// addressee returns the client that a token is for: the audience, or the authorized party (azp) if there are several
+// audiences (OpenID Connect Core 1.0, section 3.1.3.7). It ignores azp beside a single audience. It returns nil if no
+// client matches. An empty clientID allows each client, another one only itself.
 func (p *Providers) addressee(c claims, clientID string) *registration {
 	audience := c.Audience[0]
 	if len(c.Audience) > 1 {

@@ -120,9 +120,9 @@ const (
 		ORDER BY t.created_at DESC, t.uid DESC LIMIT `
 )
 
-// Whether pattern $6 matches a candidate c of either half. Case does not matter, nor the Unicode form of accents (macOS decomposes
-// them in file names). A recipient's search does not see what a protection hides. They are aggregates, because with EXISTS and
-// thousands of candidates the planner reads all transfers.
+// foundReceived and foundSent tell whether pattern $6 matches the candidate c. They ignore case and the Unicode form of accents (macOS
+// decomposes them in file names). A recipient's search does not see what a protection hides. Both are aggregates, because with
+// EXISTS and thousands of candidates the planner reads all transfers.
 const (
 	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
 			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($6))), false)

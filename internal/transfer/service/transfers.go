@@ -74,7 +74,7 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller, q Transfer
 	return s.seen(ctx, rows), next, nil
 }
 
-// seen streams rows with their contents, in batches of at most objectsBatch objects and contentBatch bytes, or of one row.
+// seen streams rows with their contents, in batches. A batch ends with the row that reaches objectsBatch objects or contentBatch bytes.
 func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.Seq2[SeenTransfer, error] {
 	return func(yield func(SeenTransfer, error) bool) {
 		for rest := rows; len(rest) > 0; {
