@@ -19,14 +19,17 @@ func TestRoutesAreDocumented(t *testing.T) {
 		for path, item := range doc.Paths.Map() {
 			for method := range item.Operations() {
 				documented[method+" "+base+path] = true
+				for _, server := range item.Servers { // a path with servers of its own has an alias at the root of a host
+					if server.URL == "/" {
+						documented[method+" "+path] = true
+					}
+				}
 			}
 		}
 	}
 	var mounted []string
 	for _, r := range s.App.API.Routes() {
-		if r.Base != "" { // the aliases at the root of a host are documented below the base path
-			mounted = append(mounted, r.Method+" "+r.Path)
-		}
+		mounted = append(mounted, r.Method+" "+r.Path)
 	}
 	for _, m := range mounted {
 		path := strings.TrimPrefix(m, http.MethodHead+" ")

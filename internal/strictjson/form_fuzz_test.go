@@ -14,7 +14,7 @@ func FuzzForm(f *testing.F) {
 	f.Add("a=%zz;b", "application/x-www-form-urlencoded; charset=utf-8")
 	f.Add("x", "text/plain;;;")
 	f.Fuzz(func(t *testing.T, body, kind string) {
-		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/", strings.NewReader(body))
 		r.Header.Set("Content-Type", kind)
 		if values, err := strictjson.DecodeForm(r); (values == nil) == (err == nil) {
 			t.Errorf("%q: %v, %v", body, values, err)

@@ -269,7 +269,10 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	for _, host := range []string{"acme.example.com", "other.example.com", "localhost"} {
 		at := w.ann.With("Host", host)
 		at.Get(s.Identity + "/profile").Want(http.StatusOK)
-		at.As(w.ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
+		access := at.As(w.ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK).String("token")
+		if iss := claimsOf(t, access)["iss"]; iss != s.Config.PublicURL.String()+s.Identity {
+			t.Errorf("a token from %s has the issuer %v", host, iss)
+		}
 	}
 	// People who are at home at the free organization's host sign in everywhere: dan, and cid of an organization without a host.
 	for _, address := range []string{"dan@example.com", "cid@example.com"} {

@@ -20,7 +20,7 @@ func FuzzRange(f *testing.F) {
 		if !strings.HasPrefix(header, bytesUnit) || strings.Count(header, ",") >= maxRanges || size == 0 {
 			return // serve ignores these
 		}
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Range", header)
 		e, ok := extentOf(r, `"e"`, int64(size))
 		if !ok {
