@@ -45,7 +45,7 @@ export async function troubleTests() {
     await q.getByLabel("Name in the link").fill("-");
     await q.getByRole("button", { name: "Save" }).click();
     await q.locator(".notice.bad").waitFor();
-    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await value(q, "Name in the link")], ["Family", "All of us", "-"], "group");
+    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await q.getByLabel("Name in the link").inputValue()], ["Family", "All of us", "-"], "group");
   });
 
   await test("a file that vanishes after “Deliver” stops the delivery", async () => {
