@@ -5,7 +5,7 @@ import { access, api, base, consign, equal, mail, page, person, picture, settle,
 const password = "violet-anchor-92-meadow";
 
 /** Creates an organization whose administrator is `boss`. With `label` it gets the host LABEL.localhost. */
-async function organization(boss, name, label = "") {
+export async function organization(boss, name, label = "") {
   const created = await api("POST", "/id/v3/organizations", { token: await access(boss), json: { name } });
   settle(boss, created);
   if (!label) return { uid: created.body.uid, at: base };

@@ -285,7 +285,7 @@ func TestFactorRequired(t *testing.T) {
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, func(s *service.Settings) {
-		s.RedirectOrigins = []string{"https://app.example.org", "http://localhost:3000"}
+		s.RedirectOrigins = []string{"https://app.example.org", "http://localhost:3000", "http://dev.localhost:3000", "http://app.example.org"}
 	})
 	ann := k.caller(k.person("ann@example.com"))
 	for redirect, allowed := range map[string]bool{
@@ -294,6 +294,9 @@ func TestRedirects(t *testing.T) {
 		"https://app.example.org/in":         true,
 		"https://APP.example.org:443/in":     true,
 		"http://localhost:3000/dev":          true,
+		"http://dev.localhost:3000/":         true,
+		"http://other.localhost:3000/":       false,
+		"http://dev.localhost.evil.com/":     false,
 		"http://localhost:3001/":             false,
 		"http://localhost/":                  false,
 		"http://app.example.org/":            false,

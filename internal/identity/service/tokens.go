@@ -227,7 +227,7 @@ func (s *Service) PickUpToken(ctx context.Context, caller token.Caller, verifier
 	return s.idToken(ctx, t)
 }
 
-// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost, at a hostname of the person's
+// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost and names below it (RFC 6761, section 6.3), at a hostname of the person's
 // organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in RedirectOrigins.
 // Errors: identity.ErrRedirectURI.
 func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost hosts.Host, raw string) error {
@@ -235,7 +235,8 @@ func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost ho
 	if err != nil || text.Line(raw, text.MaxURL) != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(raw, " \\") {
 		return identity.ErrRedirectURI
 	}
-	local := strings.EqualFold(u.Hostname(), "localhost")
+	name := strings.ToLower(u.Hostname())
+	local := name == "localhost" || strings.HasSuffix(name, ".localhost")
 	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
 		return identity.ErrRedirectURI
 	}
