@@ -23,8 +23,7 @@ type Host struct {
 }
 
 // Load returns the host of a lower-case name without port.
-// Errors: fault.ErrNotFound when the name belongs to no organization and
-// there is no free one.
+// Errors: identity.ErrNoHost when the name belongs to no organization and there is no free one.
 type Load func(ctx context.Context, name string) (Host, error)
 
 // Sizes of the caches. Clients choose unknown names freely, so these have their own small cache and cannot evict real ones.
@@ -52,7 +51,7 @@ func New(load Load, publicURL *url.URL, ttl time.Duration, now func() time.Time)
 
 // Resolve returns the host of hostname. It ignores a port, upper case and a final dot. For a string that cannot be a hostname it calls
 // load with "".
-// Errors: those of load; fault.ErrNotFound when the name selects no organization.
+// Errors: those of load.
 func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) {
 	name := Normalize(hostname)
 	if !plausible(name) {
