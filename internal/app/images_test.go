@@ -13,9 +13,9 @@ import (
 // pinned already. A program that stands for docker answers here.
 func TestPinImages(t *testing.T) {
 	t.Parallel()
-	bash, err := exec.LookPath("bash")
+	bash, err := exec.LookPath("bash") // `make test` runs scripts of bash, too
 	if err != nil {
-		t.Skip("needs bash")
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"Dockerfile", "compose.yaml", "scripts/pin-images.sh"} {
