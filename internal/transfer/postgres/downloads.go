@@ -31,7 +31,8 @@ type FirstAccess struct {
 	SenderZone   string // of the sender's account
 }
 
-// RecordAccess records that a delivery was opened. first is false, and the result zero, when any recipient has opened the transfer before. The transfer is locked before the delivery.
+// RecordAccess records that a delivery was opened. first is false, and the result zero, when any recipient has opened the transfer
+// before. The transfer is locked before the delivery.
 func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) (a FirstAccess, first bool, err error) {
 	a, err = database.One[FirstAccess](ctx, s.q, "record access", nil, `
 		WITH opened AS (

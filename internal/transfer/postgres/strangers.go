@@ -25,7 +25,7 @@ type AddedReservation struct {
 // InsertMailboxReservation stores a stranger's reservation if the mailbox exists and each bound has room for it. It does not lock the
 // mailbox, since many reserve at once. So a concurrent deletion of the mailbox may not end the reservation. Requests do not find it
 // without the mailbox, and the job transfer-expire-reservations deletes its rows at expires_at. Advisory locks make the counts exact.
-// Their cost is bounded, because each stops at its bound.
+// A count stops at its bound, so its cost is bounded as well.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
 	count := func(where, limit string) string {
 		return `(SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where + ` AND expires_at > $16 LIMIT ` + limit + `::bigint) x)`

@@ -36,7 +36,8 @@ type charge struct {
 type Charged struct{ Storage, Person, Organization bool }
 
 // ChargeMetadata charges texts and names of an open reservation: to the storage first, then to the month's volume of the person, then
-// of the organization. A volume takes all or nothing. The caller rolls back when one has no room. It locks the rows as refund does.
+// of the organization. A volume takes all or nothing. The caller rolls back when one has no room.
+// Each part counts the rows of the one before, so that it locks the rows in the order of refund.
 func (s *Store) ChargeMetadata(ctx context.Context, p Payer, bytes int64, month time.Time) (Charged, error) {
 	return database.OneLocked[Charged](ctx, s.q, "charge metadata", nil, planOnce, `
 		WITH storage AS (
