@@ -117,14 +117,7 @@ func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket
 // TakeFor is TakeQuietly around work that reports whether it counts. The token is taken before the work, so that parallel
 // requests cannot exceed the capacity, and returned after work that does not count.
 func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style, work func() (counts bool, err error)) error {
-	if err := b.TakeQuietly(w, ctx, bucket, identifier, style); err != nil {
-		return err
-	}
-	counts, err := work()
-	if counts {
-		return err
-	}
-	return cmp.Or(err, b.limiter.Return(ctx, bucket, identifier))
+	return b.TakeAllFor(w, ctx, []ratelimit.Part{{Bucket: bucket, Identifier: identifier}}, style, work)
 }
 
 // TakeAllFor is TakeFor for a token of every part, or of none.
