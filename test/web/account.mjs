@@ -1,7 +1,7 @@
 // Accounts: from the first sign-up to the second factor, by page and mail.
 
 import fs from "node:fs";
-import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, signedIn, test, totp, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, settled, signedIn, test, totp, visitor } from "./kit.mjs";
 
 const password = "violet-anchor-92-meadow";
 
@@ -35,6 +35,30 @@ export async function accountTests() {
     const again = await page(context, new URL(link).pathname);
     await again.getByRole("button", { name: "Confirm the address" }).click();
     await again.locator(".notice.bad").waitFor(); // the key is consumed, or the rate limit is reached
+  });
+
+  await test("unsaved settings ask before the page is left", async () => {
+    const p = await page(await signedIn(demo), "/account");
+    const asked = () => p.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+    equal(await asked(), false, "asked without a change");
+    const name = await p.locator("[name=name]").inputValue();
+    await p.fill("[name=name]", `${name} `);
+    equal(await asked(), true, "asked after a change");
+    await p.locator("form", { has: p.locator("[name=name]") }).getByRole("button", { name: "Save" }).click();
+    await p.locator(".saved").waitFor();
+    equal(await asked(), false, "asked after saving");
+    await p.goto(`${base}/organization#settings`); // parts of one page
+    await settled(p);
+    await p.getByRole("link", { name: "Profile" }).click();
+    const city = p.getByLabel("City");
+    await city.fill("Bern");
+    await p.getByRole("link", { name: "Members" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+    equal([await city.inputValue(), new URL(p.url()).hash], ["Bern", "#profile"], "kept");
+    await p.getByRole("link", { name: "Members" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
+    await p.getByRole("heading", { name: "Invite" }).waitFor();
+    equal([await asked(), new URL(p.url()).hash], [false, "#members"], "left");
   });
 
   await test("a wrong password, and the page after signing in", async () => {

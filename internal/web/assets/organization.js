@@ -1,6 +1,8 @@
 // /organization: navigation between its parts, each in a module of its own. Without the permission, a part is read-only.
 
-import { Button, Field, Form, Problem, Unloaded, Waiting, html, showOwn, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import {
+  Ask, Button, Field, Form, Problem, Unloaded, Waiting, hasUnsaved, html, showOwn, useAction, useEffect, useLoaded, useState,
+} from "./ui.js";
 import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { Profile } from "./organization-profile.js";
@@ -57,13 +59,25 @@ function Organization({ uid, admin, free, roles }) {
   const parts = partsFor(admin, roles);
   const chosen = () => parts.find(([name]) => `#${name}` === location.hash) ?? parts[0];
   const [[part, , Part], setPart] = useState(chosen);
+  const [wanted, setWanted] = useState(/** @type {any[] | null} */ (null));
   useEffect(() => {
-    const turn = () => setPart(chosen());
+    const turn = () => {
+      if (!hasUnsaved()) return setPart(chosen());
+      if (chosen()[0] === part) return;
+      setWanted(chosen());
+      history.replaceState(null, "", `#${part}`);
+    };
     addEventListener("hashchange", turn);
     return () => removeEventListener("hashchange", turn);
-  }, []);
+  }, [part]);
+  const leave = () => {
+    setPart(/** @type {any[]} */ (wanted));
+    history.replaceState(null, "", `#${wanted?.[0]}`);
+  };
   const link = ([name, label]) => html`<a href=${`#${name}`} aria-current=${part === name ? "true" : undefined}>${label}</a>`;
   return html`<h1>${T("Your organization")}</h1>
     <nav class="parts" aria-label=${T("Organization")}>${parts.map(link)}</nav>
-    <div class="stack sections"><${Part} key=${part} at=${`${identity}/organizations/${uid}`} admin=${admin} free=${free} /></div>`;
+    <div class="stack sections"><${Part} key=${part} at=${`${identity}/organizations/${uid}`} admin=${admin} free=${free} /></div>
+    ${wanted && html`<${Ask} question=${T("Leave without saving? Your changes will be lost.")} yes=${T("Leave")}
+      onYes=${leave} onClose=${() => setWanted(null)} />`}`;
 }

@@ -69,19 +69,48 @@ export function useAction(work) {
   return { ...state, run };
 }
 
+/** The forms on this page whose changes were not saved. @type {Set<object>} */
+const unsaved = new Set();
+/** Reports whether the page has changes that were not saved. */
+export const hasUnsaved = () => unsaved.size > 0;
+const hold = (/** @type {Event} */ event) => event.preventDefault();
+
+/** Returns a function that marks the component as changed or saved. The browser asks before a page with changes is left. */
+export function useUnsaved() {
+  const form = useRef({}).current;
+  const mark = (/** @type {boolean} */ changed) => {
+    if (changed) unsaved.add(form);
+    else unsaved.delete(form);
+    if (unsaved.size) addEventListener("beforeunload", hold);
+    else removeEventListener("beforeunload", hold); // the listener keeps some browsers from caching the page
+  };
+  useEffect(() => () => mark(false), []);
+  return mark;
+}
+
 /**
- * Makes an Action that saves a form. `saved` is true from its success until `touch` is called.
+ * Makes an Action that saves a form. `saved` is true from its success until `touch` is called. From `touch` to the success the
+ * browser asks before the page is left.
  * @param {(...args: any[]) => Promise<unknown>} work
  */
 export function useSaving(work) {
   const [saved, setSaved] = useState(false);
+  const mark = useUnsaved();
   const action = useAction(async (...args) => {
     setSaved(false);
-    await work(...args);
+    mark(false); // work may load the page again
+    await work(...args).catch((error) => {
+      mark(true);
+      throw error;
+    });
     setSaved(true);
     announce(T("Saved"));
   });
-  return { ...action, saved, touch: () => setSaved(false) };
+  const touch = () => {
+    setSaved(false);
+    mark(true);
+  };
+  return { ...action, saved, touch };
 }
 
 /**
