@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -107,54 +108,90 @@ type Page struct {
 	Limit          int
 }
 
-// The two halves of a page. Each walks its index from the newest and stops at the limit, so that the time does not grow with the
-// number of transfers. $2 and $3 are the position, $5 the host.
-const (
-	received = `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d JOIN directory.persons p ON p.person = d.person
-		WHERE d.person = $1 AND d.hidden_at IS NULL AND ($5 = '*' OR p.host = $5)
-			AND ($2::timestamptz IS NULL OR (d.created_at, d.transfer) < ($2, $3))
-		ORDER BY d.created_at DESC, d.transfer DESC LIMIT `
-	sent = `SELECT t.created_at, t.uid FROM transfer.transfers t JOIN directory.persons p ON p.person = t.sender
-		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL AND ($5 = '*' OR p.host = $5)
-			AND ($2::timestamptz IS NULL OR (t.created_at, t.uid) < ($2, $3))
-		ORDER BY t.created_at DESC, t.uid DESC LIMIT `
-)
-
-// foundReceived and foundSent tell whether pattern $6 matches the candidate c. They ignore case and the Unicode form of accents (macOS
-// decomposes them in file names). A recipient's search does not see what a protection hides. Both are aggregates, because with
-// EXISTS and thousands of candidates the planner reads all transfers.
-const (
-	foundReceived = `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
-			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize($6))), false)
-		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
-	foundSent = `(SELECT coalesce(bool_or(t.search LIKE lower(normalize($6)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize($6))), false)
-		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
-)
-
-// half is a half of a page without a search, up to limit $4.
-func half(all string) string {
-	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + `$4) c)`
+// listing is the SQL of one page. $1 is the person, $2 the host, $3 one row more than the limit, which shows whether there is a
+// next page. Search texts and the position follow.
+type listing struct {
+	args  []any
+	after string // placeholders of the position; empty: the first page
 }
 
-// searchedHalf is a half of a page with a search: what matches among the newest $7 candidates, up to limit $4, and the last of
-// these candidates, since nothing after it was examined.
-func searchedHalf(all, found string) string {
+func newListing(p id.Person, page Page, sc Scope) *listing {
+	l := &listing{args: []any{p, sc.Host, page.Limit + 1}}
+	if page.After != (Position{}) {
+		l.after = l.arg(page.After.At) + `::timestamptz, ` + l.arg(page.After.UID) + `::uuid`
+	}
+	return l
+}
+
+// arg adds an argument and returns its placeholder.
+func (l *listing) arg(v any) string {
+	l.args = append(l.args, v)
+	return "$" + strconv.Itoa(len(l.args))
+}
+
+// received and sent are the rows of the two halves of a page, whose order is newest. Each walks its index and stops at a LIMIT, so
+// that the time does not grow with the number of transfers. A later page is another statement than the first: in a generic plan, a
+// condition that a parameter can switch off does not bound the index scan.
+func (l *listing) received() string {
+	return `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d
+		WHERE d.person = $1 AND d.hidden_at IS NULL` + l.later("d.created_at, d.transfer") + home
+}
+
+func (l *listing) sent() string {
+	return `SELECT t.created_at, t.uid FROM transfer.transfers t
+		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL` + l.later("t.created_at, t.uid") + home
+}
+
+func (l *listing) later(position string) string {
+	if l.after == "" {
+		return ""
+	}
+	return ` AND (` + position + `) < (` + l.after + `)`
+}
+
+const (
+	newest = ` ORDER BY created_at DESC, uid DESC LIMIT `
+	// home is true when host $2 is the home of person $1. It is evaluated once.
+	home = ` AND ($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2))`
+)
+
+// found tells whether the pattern matches the candidate c. It ignores case and the Unicode form of accents (macOS decomposes them in
+// file names). A recipient's search does not see what a protection hides. Both are aggregates, because with EXISTS and
+// thousands of candidates the planner reads all transfers.
+func foundReceived(pattern string) string {
+	return `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
+			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize(` + pattern + `))), false)
+		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
+}
+
+func foundSent(pattern string) string {
+	return `(SELECT coalesce(bool_or(t.search LIKE lower(normalize(` + pattern + `)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize(` + pattern + `))), false)
+		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
+}
+
+// half is a half of a page without a search.
+func half(all string) string {
+	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + newest + `$3) c)`
+}
+
+// searchedHalf is a half of a page with a search: what matches among the newest candidates, and the last of these candidates,
+// since nothing after it was examined.
+func searchedHalf(all, found, candidates string) string {
 	return `(SELECT * FROM (
-			SELECT c.created_at, c.uid, ` + found + ` AS found, row_number() OVER (ORDER BY c.created_at DESC, c.uid DESC) = $7 AS last
-			FROM (` + all + `$7) c
-		) c WHERE found OR last ORDER BY created_at DESC, uid DESC LIMIT $4)`
+			SELECT c.created_at, c.uid, ` + found + ` AS found, row_number() OVER (ORDER BY c.created_at DESC, c.uid DESC) = ` + candidates + ` AS last
+			FROM (` + all + newest + candidates + `) c
+		) c WHERE found OR last` + newest + `$3)`
 }
 
 // Transfers returns a page of a person's transfers, without objects and long contents, and the position of the next page; the
 // position is zero on the last page. A page of a search may be empty. The list is empty when the person's home is another host
 // than the scope's.
 func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
-	// One row more than the limit shows whether there is a next page.
-	args := []any{p, database.Null(page.After.At), page.After.UID, page.Limit + 1, sc.Host}
-	inbox, outbox := half(received), half(sent)
+	l := newListing(p, page, sc)
+	inbox, outbox := half(l.received()), half(l.sent())
 	if page.Search != "" {
-		inbox, outbox = searchedHalf(received, foundReceived), searchedHalf(sent, foundSent)
-		args = append(args, pattern(page.Search), page.Candidates)
+		like, candidates := l.arg(pattern(page.Search)), l.arg(page.Candidates)
+		inbox, outbox = searchedHalf(l.received(), foundReceived(like), candidates), searchedHalf(l.sent(), foundSent(like), candidates)
 	}
 	halves := inbox + ` UNION ALL ` + outbox
 	switch {
@@ -166,7 +203,7 @@ func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope)
 	list, err := database.All[candidate](ctx, s.q, "list transfers", `
 		WITH page AS (SELECT created_at, uid, bool_or(found) AS found, bool_or(last) AS last FROM (`+halves+`) h GROUP BY created_at, uid)
 		SELECT page.found, page.last, `+pageColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+` `+contentBytes+`
-		ORDER BY page.created_at DESC, page.uid DESC LIMIT $4`, args...)
+		ORDER BY page.created_at DESC, page.uid DESC LIMIT $3`, l.args...)
 	if err != nil {
 		return nil, Position{}, err
 	}
