@@ -60,7 +60,7 @@ var authorization = map[string][]string{
 		"PUT /id/v3/organizations/{uid}/members/{person}", "DELETE /id/v3/organizations/{uid}/members/{person}",
 		"GET /id/v3/organizations/{uid}/invitations", "POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
 		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "DELETE /transfer/v2/mailbox",
-		"GET /transfer/v2/mailbox/reservations", "DELETE /transfer/v2/mailbox/reservations/{uid}", "POST /transfer/v2/reservations",
+		"GET /transfer/v2/mailbox/transfers", "GET /transfer/v2/mailbox/reservations", "DELETE /transfer/v2/mailbox/reservations/{uid}", "POST /transfer/v2/reservations",
 		"GET /transfer/v2/mailboxgroups", "POST /transfer/v2/mailboxgroups",
 		"GET /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"GET /transfer/v2/adminunit", "PUT /transfer/v2/adminunit", "GET /transfer/v2/usage",

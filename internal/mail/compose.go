@@ -24,11 +24,15 @@ type content struct {
 
 type fact struct{ Label, Value string }
 
-// listed is a file in the list, formatted.
+// listed is a file in the list, formatted. SHA256 may be empty.
 type listed struct{ Name, Size, SHA256 string }
 
-// MaxFiles is the most files that a mail lists (contract 4.10).
-const MaxFiles = 50
+// Bounds of the lists in a mail (contract 4.10).
+const (
+	MaxFiles   = 50 // files with their SHA-256
+	MaxNamed   = 10 // files that a mail to a recipient names
+	MaxAnswers = 50 // answers to the questions of a mailbox
+)
 
 // composer builds the content of one mail.
 type composer struct {

@@ -1,6 +1,9 @@
 package mail
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // sender returns "name (address)", or the one of them that is not empty. An address that was not checked is marked.
 func (c *composer) sender() string {
@@ -19,6 +22,33 @@ func (c *composer) sender() string {
 		return name
 	}
 	return name + " (" + strings.Join(notes, ", ") + ")"
+}
+
+// answers adds the answers to the questions of the mailbox.
+func (c *composer) answers() {
+	list := c.data.answers()
+	for _, a := range list[:min(len(list), MaxAnswers)] {
+		value := inert(line(a.Value, maxValue))
+		if day, err := time.Parse(time.DateOnly, a.Value); err == nil && a.Format == "date" {
+			value = c.Date(day)
+		}
+		c.fact(inert(line(a.Title, maxName)), value)
+	}
+}
+
+// list adds the first files, at most limit, and how many there are besides. summed: with the SHA-256 of each.
+func (c *composer) list(limit, count int, summed bool) {
+	files := c.data.files()
+	for _, f := range files[:min(len(files), limit)] {
+		entry := listed{Name: inert(line(f.Name, maxFile)), Size: c.Bytes(f.Size)}
+		if summed {
+			entry.SHA256 = line(f.SHA256, 64)
+		}
+		c.out.Files = append(c.out.Files, entry)
+	}
+	if rest := count - len(c.out.Files); rest > 0 && len(c.out.Files) > 0 {
+		c.out.More = c.N("and %d more file", "and %d more files", rest)
+	}
 }
 
 // open reports whether the mail may show the contents of the transfer: only without password and code.
@@ -56,6 +86,8 @@ func transferDelivered(c *composer) {
 	c.say(c.F("%s sent you files through %s.", sender, c.product))
 	if c.open() {
 		c.out.Quote = block(c.data.text("message"), maxQuote)
+		c.answers()
+		c.list(MaxNamed, int(c.data.number("fileCount")), false)
 	}
 	c.figures()
 	c.button(c.T("Open transfer"))
@@ -69,9 +101,6 @@ func uploadConfirmation(c *composer) {
 	mailbox := c.data.line("mailbox")
 	c.out.Subject = c.F("Your files have reached %s", mailbox)
 	files := c.data.files()
-	for _, f := range files[:min(len(files), MaxFiles)] {
-		c.out.Files = append(c.out.Files, listed{inert(line(f.Name, maxFile)), c.Bytes(f.Size), line(f.SHA256, 64)})
-	}
 	count, total := int(c.data.number("fileCount")), c.data.number("totalBytes")
 	if count == 0 { // queued by a version before 2026-11-22, with all files
 		count = len(files)
@@ -84,14 +113,13 @@ func uploadConfirmation(c *composer) {
 	} else {
 		c.say(c.F("%s has received these files through %s.", mailbox, c.product))
 	}
+	c.list(MaxFiles, count, true)
+	c.answers()
 	c.fact(c.T("Received"), c.moment("at"))
 	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", count, c.Bytes(total)))
 	if len(files) == 0 {
 		c.note(c.T("The files are not listed because this address was not checked."))
 	} else {
-		if rest := count - len(c.out.Files); rest > 0 {
-			c.out.More = c.N("and %d more file", "and %d more files", rest)
-		}
 		c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))
 	}
 	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))

@@ -75,8 +75,8 @@ func (f fact) row() g.Node {
 
 func (f listed) paragraph() g.Node {
 	return h.P(h.Style("margin:0 0 12px;"+wraps),
-		h.Strong(breakable(f.Name)), g.Text(" "), h.Span(h.Style(grey+";white-space:nowrap"), g.Text(f.Size)), h.Br(),
-		h.Span(h.Style(grey+";font-size:13px"), g.Text("SHA-256 "), h.Span(h.Style(fixed+";word-break:break-all"), g.Text(f.SHA256))),
+		h.Strong(breakable(f.Name)), g.Text(" "), h.Span(h.Style(grey+";white-space:nowrap"), g.Text(f.Size)),
+		g.If(f.SHA256 != "", g.Group{h.Br(), h.Span(h.Style(grey+";font-size:13px"), g.Text("SHA-256 "), h.Span(h.Style(fixed+";word-break:break-all"), g.Text(f.SHA256)))}),
 	)
 }
 
@@ -135,7 +135,11 @@ func text(c content) []byte {
 		b.WriteString("\n")
 	}
 	for _, f := range c.Files {
-		b.WriteString("- " + f.Name + "\n  " + f.Size + "\n  SHA-256 " + f.SHA256 + "\n")
+		if f.SHA256 == "" {
+			b.WriteString("- " + f.Name + " (" + f.Size + ")\n")
+		} else {
+			b.WriteString("- " + f.Name + "\n  " + f.Size + "\n  SHA-256 " + f.SHA256 + "\n")
+		}
 	}
 	if c.More != "" {
 		b.WriteString(c.More + "\n")

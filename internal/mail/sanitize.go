@@ -13,6 +13,7 @@ const (
 	maxSubject = 200   // subject of a mail
 	maxQuote   = 20000 // a message
 	maxFile    = 100   // a file name
+	maxValue   = 500   // an answer to a question of a mailbox
 )
 
 // line returns untrusted text as one line: it replaces control and format characters (line ends, bidi overrides) by
@@ -110,12 +111,17 @@ func (v values) time(key string) time.Time {
 	return t
 }
 
-func (v values) files() []File {
-	encoded, err := json.Marshal(v["files"])
+func (v values) files() []File { return decoded[File](v["files"]) }
+
+func (v values) answers() []Answer { return decoded[Answer](v["answers"]) }
+
+// decoded returns a list of Message.Data, nil when it has another shape.
+func decoded[T any](value any) []T {
+	encoded, err := json.Marshal(value)
 	if err != nil {
 		return nil
 	}
-	var list []File
+	var list []T
 	if json.Unmarshal(encoded, &list) != nil {
 		return nil
 	}

@@ -58,12 +58,13 @@ const (
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
 	// (true: the sender's address was not checked), [subject], [message],
-	// fileCount, totalBytes, expiresAt, protection (none, password, recipientAuthentication), [lastOfDay] (true: there may
-	// be no mail about further deliveries of the day); secret link. Subject, message and figures are left out unless
-	// protection is none.
+	// [answers] ([]Answer), [files] ([]File, MaxNamed of them at most), fileCount, totalBytes, expiresAt,
+	// protection (none, password, recipientAuthentication), [lastOfDay] (true: there may
+	// be no mail about further deliveries of the day); secret link. Subject, message, answers, files and figures are left out
+	// unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
-	// [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose
+	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose
 	// address was not checked. It never has a link, a subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// TransferAccessed reports the first access to the sender: [recipient] (missing: opened by the link alone), [subject], at.
@@ -90,6 +91,13 @@ const (
 	PowerUndo = "undo" // ends all sessions and undoes the change
 	PowerEnd  = "end"  // ends all sessions
 )
+
+// Answer is one entry of Data["answers"]: a question of a mailbox with what the sender answered.
+type Answer struct {
+	Title  string `json:"title"`
+	Value  string `json:"value"`
+	Format string `json:"format"` // date: Value is a day like 2026-11-20
+}
 
 // File is one entry of Data["files"].
 type File struct {

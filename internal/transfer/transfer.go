@@ -95,8 +95,9 @@ type Transfer struct {
 	Recipients  []Delivery `db:"-"` // bcc recipients: for the sender only
 	Priority    int32      // 0: none
 	Protection  Protection
-	Unmailed    bool   // the owner of the mailbox was not mailed: too many mails on that day
-	Fields      []byte // JSON object of strings, or nil
+	Unmailed    bool     // the owner of the mailbox was not mailed: too many mails on that day
+	Fields      []byte   // JSON object of strings, or nil
+	Answers     []Answer `db:"-"` // Fields with the questions of the mailbox; left out of lists
 	ObjectCount int32
 	TotalBytes  int64
 	Archives    int64 // downloads of the archive; the objects do not count them

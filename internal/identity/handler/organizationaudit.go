@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"encoding/csv"
-	"fmt"
 	"iter"
 	"maps"
 	"net/http"
@@ -19,8 +17,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 )
-
-const typeCSV = "text/csv"
 
 // auditPage is how many entries GET /organizations/{uid}/audit has in JSON when the request states no limit.
 const auditPage = 100
@@ -75,7 +71,7 @@ func (h *Handler) getOrganizationAudit(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	if table {
-		return respondAuditTable(w, entries)
+		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(entries))
 	}
 	return httpapi.List(w, struct{}{}, "entries", entries, auditEntryFrom)
 }
@@ -90,7 +86,7 @@ func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 	one := func(name string) string { return orEmpty(queryOne(q, &problems, name)) }
 	if format = one("format"); format == "" {
 		format = "json"
-		if offered, ok := httpapi.Negotiate(r, "application/json", typeCSV); ok && offered == typeCSV {
+		if offered, ok := httpapi.Negotiate(r, "application/json", httpapi.TypeCSV); ok && offered == httpapi.TypeCSV {
 			format = "csv"
 		}
 	}
@@ -124,32 +120,18 @@ func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 	return f, format, problems.Err()
 }
 
-// respondAuditTable answers with the entries as CSV (RFC 4180). It streams: an error after the first rows cuts the
-// connection.
-func respondAuditTable(w http.ResponseWriter, entries iter.Seq2[service.OrganizationEntry, error]) error {
-	header := w.Header()
-	header.Set("Content-Type", typeCSV+"; charset=utf-8; header=present")
-	header.Set("Content-Disposition", `attachment; filename="audit.csv"`)
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	rows := [][]string{{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details"}}
-	for e, err := range entries {
-		if err != nil {
-			return err
+// auditHead is the header of the audit log as CSV.
+var auditHead = []string{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details"}
+
+// auditRows returns entries as rows of CSV.
+func auditRows(entries iter.Seq2[service.OrganizationEntry, error]) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for e, err := range entries {
+			if !yield(auditRow(e), err) {
+				return
+			}
 		}
-		rows = append(rows, auditRow(e))
-		if len(rows) < audit.MaxLimit {
-			continue
-		}
-		if err := out.WriteAll(rows); err != nil {
-			return fmt.Errorf("write answer: %w", err)
-		}
-		rows = rows[:0]
 	}
-	if err := out.WriteAll(rows); err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	return nil
 }
 
 func auditRow(e service.OrganizationEntry) []string {
@@ -163,21 +145,8 @@ func auditRow(e service.OrganizationEntry) []string {
 		}
 		return p.String()
 	}
-	row := []string{
+	return []string{
 		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, uid(e.Actor), e.ActorMember.Name, e.ActorMember.Email,
 		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, strings.Join(details, "; "),
 	}
-	for i, cell := range row {
-		row[i] = inertCell(cell)
-	}
-	return row
-}
-
-// inertCell returns a cell that spreadsheets read as text: one that would begin a formula gets an apostrophe before it.
-func inertCell(cell string) string {
-	if trimmed := strings.TrimLeft(cell, " \t\r\n\u00a0"); trimmed != "" && strings.ContainsAny(trimmed[:1], "=+-@|%") || strings.HasPrefix(trimmed, "＝") ||
-		strings.HasPrefix(trimmed, "＋") || strings.HasPrefix(trimmed, "－") || strings.HasPrefix(trimmed, "＠") {
-		return "'" + cell
-	}
-	return cell
 }

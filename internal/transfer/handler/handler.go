@@ -86,6 +86,7 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/mailbox", Auth: access, Handler: h.getMailbox},
 		{Method: "PUT", Pattern: "/mailbox", Auth: access, Handler: h.putMailbox},
 		{Method: "DELETE", Pattern: "/mailbox", Auth: access, Handler: h.deleteMailbox},
+		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access, Produces: []string{httpapi.TypeCSV}, Handler: h.tableOfTransfers},
 		{Method: "GET", Pattern: "/mailbox/reservations", Auth: access, Handler: h.listOpenReservations},
 		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: access, Handler: h.cancelOpenReservation},
 		{Method: "GET", Pattern: "/mailboxgroups", Auth: access, Handler: h.listGroups},

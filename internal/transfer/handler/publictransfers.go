@@ -9,22 +9,23 @@ import (
 )
 
 type publicTransferResponse struct {
-	Type        string         `json:"type"`
-	Subject     string         `json:"subject,omitempty"`
-	Message     string         `json:"message,omitempty"`
-	Sender      senderResponse `json:"sender"`
-	Protection  string         `json:"protection"`
-	Locked      bool           `json:"locked"`
-	CreatedAt   httpapi.Time   `json:"createdAt"`
-	ExpiresAt   httpapi.Time   `json:"expiresAt"`
-	ObjectCount *int32         `json:"objectCount,omitempty"`
-	TotalBytes  *int64         `json:"totalBytes,omitempty"`
+	Type        string           `json:"type"`
+	Subject     string           `json:"subject,omitempty"`
+	Message     string           `json:"message,omitempty"`
+	Answers     []answerResponse `json:"answers,omitempty"`
+	Sender      senderResponse   `json:"sender"`
+	Protection  string           `json:"protection"`
+	Locked      bool             `json:"locked"`
+	CreatedAt   httpapi.Time     `json:"createdAt"`
+	ExpiresAt   httpapi.Time     `json:"expiresAt"`
+	ObjectCount *int32           `json:"objectCount,omitempty"`
+	TotalBytes  *int64           `json:"totalBytes,omitempty"`
 }
 
 // publicTransferFrom returns the public view of a transfer without its objects, which httpapi.List streams.
 func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	b := publicTransferResponse{
-		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Sender: senderFrom(t.Sender), Protection: string(t.Protection),
+		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Answers: answersFrom(t.Answers), Sender: senderFrom(t.Sender), Protection: string(t.Protection),
 		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
 	}
 	if !t.Locked {

@@ -49,6 +49,7 @@ type transferResponse struct {
 	Priority    int32                      `json:"priority,omitempty"`
 	Protection  string                     `json:"protection"`
 	Fields      json.RawMessage            `json:"fields,omitempty"`
+	Answers     []answerResponse           `json:"answers,omitempty"`
 	CreatedAt   httpapi.Time               `json:"createdAt"`
 	ExpiresAt   httpapi.Time               `json:"expiresAt"`
 	AccessedAt  *httpapi.Time              `json:"accessedAt,omitempty"`
@@ -62,7 +63,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	b := transferResponse{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
 		Sender:     senderFrom(t.Sender),
-		Recipients: make([]recipientResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields,
+		Recipients: make([]recipientResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}
 	for i, d := range t.Recipients {

@@ -47,7 +47,7 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 			sender_email, sender_locale, delivery_notification, priority, protection, password_hash, fields, search, object_count,
 			total_bytes, created_at, expires_at, sender_verified, unmailed)
 		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale, c.delivery_notification,
-			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names))), sums.n, sums.bytes, $7, $8, $10, $11
+			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names, (SELECT string_agg(value, ' ') FROM json_each_text(c.fields))))), sums.n, sums.bytes, $7, $8, $10, $11
 		FROM closed c, sums`,
 		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed); err != nil {
 		return err

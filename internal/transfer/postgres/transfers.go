@@ -250,6 +250,14 @@ func (s *Store) Contents(ctx context.Context, uids []id.Transfer) ([]Content, er
 	return database.All[Content](ctx, s.q, "read contents of transfers", `SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uids)
 }
 
+// Form is what the sender of a transfer to a mailbox is asked, as JSON or nil.
+type Form struct{ FieldsSchema, UISchema []byte }
+
+// Form returns the form of a person's mailbox; nothing without a mailbox.
+func (s *Store) Form(ctx context.Context, owner id.Person) (Form, error) {
+	return database.One[Form](ctx, s.q, "find form", nil, `SELECT fields_schema, ui_schema FROM transfer.mailboxes WHERE person = $1`, owner)
+}
+
 // ObjectsOfTransfers returns the objects of several transfers by transfer, in order.
 func (s *Store) ObjectsOfTransfers(ctx context.Context, uids []id.Transfer) (map[id.Transfer][]transfer.Object, error) {
 	type row struct {

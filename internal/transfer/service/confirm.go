@@ -62,6 +62,9 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 			return err
 		}
 		t = seen.Transfer
+		if t.Kind == transfer.KindMailbox {
+			t.Answers = transfer.Answers(r.FieldsSchema, r.UISchema, t.Fields)
+		}
 		if first, last, err = tx.ObjectsAfter(ctx, uid, 0, firstObjects); err != nil {
 			return err
 		}
@@ -190,12 +193,12 @@ type announced struct {
 // Errors: those of content.Service.ChargeMetadata.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t announced) error {
 	if !t.Unmailed {
-		if err := s.mailDeliveries(ctx, tx, r, t.Transfer, t.lastMail); err != nil {
+		if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
 			return err
 		}
 	}
 	if r.Kind == transfer.KindMailbox {
-		if err := s.mailUploadConfirmation(ctx, tx, r, t.Transfer, t.first); err != nil {
+		if err := s.mailUploadConfirmation(ctx, tx, r, t); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
 
 // mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one. The last mail of the
 // day to the owner of a mailbox says that it is the last one.
-func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, lastOfDay bool) error {
+func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t announced) error {
 	emails := make([]string, len(t.Recipients))
 	for i, d := range t.Recipients {
 		emails[i] = d.Email
@@ -46,8 +46,9 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 		if t.Protection == transfer.ProtectNone {
 			data["subject"], data["message"] = t.Subject, t.Message
 			data["fileCount"], data["totalBytes"] = t.ObjectCount, t.TotalBytes
+			data["files"], data["answers"] = mailFiles(t.first, mail.MaxNamed), mailAnswers(t.Answers)
 		}
-		if lastOfDay {
+		if t.lastMail {
 			data["lastOfDay"] = true
 		}
 		markUnverified(data, t.Sender)
@@ -66,7 +67,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 
 // mailUploadConfirmation queues the confirmation to the uploader of a mailbox. The number of confirmations per address and
 // day is limited, because anybody can state any address (contract 4.10).
-func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object) error {
+func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t announced) error {
 	within, err := tx.CountUploadConfirmation(ctx, t.Sender.Email, s.now().UTC().Truncate(day), s.uploadConfirmations)
 	if err != nil || !within {
 		return err
@@ -79,15 +80,30 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	}
 	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader
 		m.ToName = t.Sender.Name
-		files := make([]mail.File, min(len(first), mail.MaxFiles))
-		for i := range files {
-			o := first[i]
-			files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
-		}
-		m.Data["files"] = files
+		m.Data["files"], m.Data["answers"] = mailFiles(t.first, mail.MaxFiles), mailAnswers(t.Answers)
 	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), m)
 	return err
+}
+
+// mailFiles returns the first objects, at most limit, as a mail lists them.
+func mailFiles(first []transfer.Object, limit int) []mail.File {
+	files := make([]mail.File, min(len(first), limit))
+	for i := range files {
+		o := first[i]
+		files[i] = mail.File{Name: o.Name, Size: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
+	}
+	return files
+}
+
+// mailAnswers returns the first answers as a mail shows them.
+func mailAnswers(answers []transfer.Answer) []mail.Answer {
+	list := make([]mail.Answer, min(len(answers), mail.MaxAnswers))
+	for i := range list {
+		a := answers[i]
+		list[i] = mail.Answer{Title: a.Title, Value: a.Value, Format: a.Format}
+	}
+	return list
 }
 
 // markUnverified marks the data of a mail that shows a sender whose address was not checked.

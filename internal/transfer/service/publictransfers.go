@@ -60,6 +60,9 @@ func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key s
 		hide(&t.Transfer)
 		return t, nil, nil
 	}
+	if err := s.addAnswers(ctx, &t.Transfer); err != nil {
+		return LinkedTransfer{}, nil, err
+	}
 	return t, s.delivered(ctx, t.Transfer), nil
 }
 

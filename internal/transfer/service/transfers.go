@@ -168,7 +168,7 @@ func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []p
 
 // hide clears what a protection hides.
 func hide(t *transfer.Transfer) {
-	t.Subject, t.Message, t.Fields = "", "", nil
+	t.Subject, t.Message, t.Fields, t.Answers = "", "", nil, nil
 	t.ObjectCount, t.TotalBytes = 0, 0
 }
 
@@ -196,7 +196,20 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 		}
 		list[0].Link = s.storedLink(link)
 	}
+	if err := s.addAnswers(ctx, &list[0].Transfer); err != nil {
+		return SeenTransfer{}, nil, err
+	}
 	return list[0], s.delivered(ctx, row.Transfer), nil
+}
+
+// addAnswers adds the answers to the questions of the mailbox, as it asks them now.
+func (s *Service) addAnswers(ctx context.Context, t *transfer.Transfer) error {
+	if t.Kind != transfer.KindMailbox || len(t.Fields) == 0 {
+		return nil
+	}
+	form, err := s.store.Form(ctx, t.Owner)
+	t.Answers = transfer.Answers(form.FieldsSchema, form.UISchema, t.Fields)
+	return err
 }
 
 // DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has ended is hidden from

@@ -86,6 +86,9 @@ export const when = (stamp) => (stamp ? short.format(new Date(stamp)) : "");
 /** Formats a time of the API in full, with the time zone. @param {string | undefined} stamp */
 export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
 
+/** Formats a day. @param {string} stamp like 2026-11-20 */
+export const day = (stamp) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(`${stamp}T00:00:00Z`));
+
 /** Formats a month of the API. @param {string} stamp like 2026-11 */
 export const month = (stamp) => new Intl.DateTimeFormat(language, { year: "numeric", month: "long", timeZone: "UTC" })
   .format(new Date(`${stamp}-01T00:00:00Z`));

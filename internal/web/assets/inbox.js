@@ -1,14 +1,14 @@
 // /inbox: received and sent transfers, newest first. New ones appear without a reload.
 
 import {
-  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useLoaded, useRef, useState,
+  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useRef, useState,
 } from "./ui.js";
 import { F, N, T, bytes, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { follow } from "./events.js";
-import { fieldsOf } from "./fields.js";
+import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
-import { downloadOwn } from "./downloads.js";
+import { downloadOwn, saveBody } from "./downloads.js";
 import { Invitations } from "./invitations.js";
 import "./shell.js";
 
@@ -86,7 +86,18 @@ function Inbox() {
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
       ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>
         ${search ? T("Search further") : T("Show more")}<//></p>`}
+      ${!sent && !search && found && found.transfers.length > 0 && html`<${Table} />`}
     </div>`;
+}
+
+/** Downloads what reached the mailbox, with the answers to its questions, as a table. */
+function Table() {
+  const get = useAction(async () => {
+    const { response } = await own("GET", `${transfer}/mailbox/transfers`, { accept: "text/csv" });
+    await saveBody(response, "transfers.csv");
+  });
+  return html`<p class="row end more"><${Button} kind="quiet" icon="download" busy=${get.busy} onClick=${() => get.run()}>${T("Download as a table (CSV)")}<//></p>
+    ${get.error?.status !== 404 && html`<${Problem} error=${get.error} />`}`;
 }
 
 /** The tabs "received" and "sent"; the arrow keys switch them. */
@@ -162,25 +173,11 @@ function Detail({ summary, sent, onChange }) {
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
-/** Reads the structured fields of the person's mailbox once. Returns pairs of name and title. */
-const questions = () => (known ??= own("GET", `${transfer}/mailbox`)
-  .then(({ body }) => fieldsOf(body.fieldsSchema, body.uiSchema).map((f) => [f.name, f.title])).catch(() => []));
-/** @type {Promise<string[][]> | undefined} */
-let known;
-
-/** The sender's answers. A field that the mailbox no longer has is shown by its name. */
-function Answers({ fields }) {
-  const { value } = useLoaded(questions);
-  if (!value) return null;
-  const gone = Object.keys(fields).filter((name) => !value.some(([asked]) => asked === name)).map((name) => [name, name]);
-  return [...value, ...gone].filter(([name]) => name in fields).map(([name, title]) => html`<dt>${title}</dt><dd>${fields[name]}</dd>`);
-}
-
 /** Sender, recipients, times and the answers to the mailbox's questions. */
 function Facts({ transfer: t, over }) {
   const to = list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">
-    ${t.fields && html`<${Answers} fields=${t.fields} />`}
+    <${Answers} answers=${t.answers} />
     <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")} <${Unchecked} sender=${t.sender} /></dd>
     ${to && html`<dt>${T("To")}</dt><dd>${to}</dd>`}
     <dt>${T("Delivered")}</dt><dd>${exactly(t.createdAt)}</dd>

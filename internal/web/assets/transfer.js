@@ -5,6 +5,7 @@ import { F, T, exactly } from "./i18n.js";
 import { Failure, asAnybody, call, transfer } from "./api.js";
 import { signedIn } from "./session.js";
 import { Password } from "./signin.js";
+import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
 import { downloadPublic } from "./downloads.js";
 
@@ -103,6 +104,7 @@ function Opened({ value, token, onExpired, onGone }) {
     <p class="kicker">${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></p>
     <h1>${value.subject || T("Files for you")}</h1>
     ${value.message && html`<${Lines} text=${value.message} />`}
+    ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
     <p class="dim"><${Icon} name="clock" /> ${F("Available until %s", exactly(value.expiresAt))}</p>
     ${value.objects && html`<${Contents} objects=${value.objects} total=${value.totalBytes} download=${download} />`}
   </div>`;
