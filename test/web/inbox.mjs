@@ -53,4 +53,40 @@ export async function inboxTests() {
     await q.getByRole("searchbox").fill("2026-12-24");
     await q.getByText("The bridge").waitFor();
   });
+
+  await test("refused settings mark their field and move the focus there", async () => {
+    const bea = await owner("Refused", "refused");
+    await owner("Taken", "taken.name");
+    const p = await page(await signedIn(bea), "/mailbox");
+    const save = p.getByRole("button", { name: "Save", exact: true });
+    const marked = async () => p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name + (e === document.activeElement ? " has the focus" : "")));
+    const types = p.locator('input[name="mimeTypeFilter"]');
+    await p.getByText("Further types").click();
+    await types.fill("application/pdf nonsense");
+    await save.click();
+    await p.getByText("Each entry is a media type").waitFor();
+    equal(await marked(), ["mimeTypeFilter has the focus"], "marked");
+    equal(await p.locator(".notice.bad").count(), 0, "vague lines");
+    await types.fill("");
+    await p.getByLabel("PDF", { exact: true }).check();
+    await p.getByLabel("Images", { exact: true }).check();
+    await p.getByText("Senders can leave only these: PDF and Images.").waitFor();
+    await p.getByLabel("Name in the link").fill("taken.name");
+    await save.click();
+    await p.getByText("This name is already taken.").waitFor();
+    equal(await marked(), ["vanityLink has the focus"], "marked");
+    equal(await p.locator(".notice.bad").count(), 0, "vague lines");
+    await p.getByLabel("Name in the link").fill("refused");
+    await save.click();
+    await p.locator(".saved").waitFor();
+    equal((await api("GET", `${transfer}/mailbox`, { token: await access(bea) })).body.mimeTypeFilter, ["application/pdf", "image/*"], "filter");
+    await p.reload();
+    equal(await p.getByLabel("Images", { exact: true }).isChecked(), true, "a family after a reload");
+    await p.route("**/transfer/v2/mailbox", (route) => (route.request().method() === "PUT"
+      ? route.fulfill({ status: 400, json: { error: { code: 400001, message: "x", details: ['fieldsSchema: needs the type string in "due": x'] } } }) : route.continue()));
+    await save.click();
+    await p.getByText("Please check this.").waitFor();
+    equal(await p.evaluate(() => document.activeElement?.value), "Needed by", "question with the focus");
+    equal(await p.locator(".notice.bad").count(), 0, "vague lines");
+  });
 }

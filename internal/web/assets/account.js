@@ -5,7 +5,6 @@ import {
 } from "./ui.js";
 import { F, T, when } from "./i18n.js";
 import { call, forget, identity, own } from "./api.js";
-import { members } from "./errors.js";
 import { saveBody } from "./downloads.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
@@ -38,13 +37,12 @@ function Profile({ profile }) {
     await own("PUT", `${identity}/profile`, { json: { name: name.trim(), locale, timeZone } });
     if (locale !== document.documentElement.dataset.locale) setLanguage(locale);
   });
-  const wrong = members(save.error);
   const letters = profile.name || profile.emails[0]?.address || "";
   const fingerprint = profile.fingerprint ?? [];
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
     <${Picture} url=${`${identity}/profile/avatar`} name=${letters} has=${profile.hasAvatar} label=${T("Your picture, shown on the page of your mailbox.")} />
-    <${Form} onSend=${save.run} onInput=${save.touch}>
-      <${Field} label=${T("Name")} name="name" defaultValue=${profile.name ?? ""} maxlength="120" autocomplete="name" error=${wrong.name && T("Please check this.")} />
+    <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
+      <${Field} label=${T("Name")} name="name" defaultValue=${profile.name ?? ""} maxlength="120" autocomplete="name" />
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
       <${Save} of=${save} />
     <//>
@@ -67,14 +65,13 @@ function Addresses({ profile, onChange }) {
     setSent(address.trim());
     onChange();
   });
-  const invalid = add.error?.status === 400;
   return html`<section class="card stack"><h2>${T("Email addresses")}</h2>
     ${sent && html`<${Notice} kind="good">${F("We have sent a message to %s. Open the link in it to confirm your address.", sent)}<//>`}
     <ul class="list rows">${profile.emails.map((e) => html`<${Address} key=${e.address} email=${e} act=${act} />`)}</ul>
     <${Problem} error=${act.error} />
-    <${Form} onSend=${add.run}>
-      <${Field} label=${T("Another address")} name="address" type="email" required error=${invalid && T("This is not an email address that can be used.")} />
-      ${!invalid && html`<${Problem} error=${add.error} />`}
+    <${Form} onSend=${add.run} refused=${add.error}>
+      <${Field} label=${T("Another address")} name="address" type="email" required />
+      <${Problem} error=${add.error} />
       <div><${Button} type="submit" busy=${add.busy}>${T("Add")}<//></div>
     <//>
     ${dialog}

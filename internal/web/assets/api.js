@@ -21,6 +21,7 @@ export class Failure extends Error {
    */
   constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
     super(errorSentence(url.startsWith(identity), status, code, wait));
+    this.fromIdentity = url.startsWith(identity);
     this.status = status;
     this.code = code;
     this.details = details;

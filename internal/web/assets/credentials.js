@@ -36,7 +36,7 @@ function ChangePassword({ uid }) {
   const wrong = members(change.error), refused = change.error?.status === 403;
   return html`<section class="card stack"><h2>${T("Password")}</h2>
     ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other sessions were ended.")}<//>`}
-    <${Form} onSend=${change.run} onInput=${() => setDone(false)}>
+    <${Form} onSend=${change.run} refused=${change.error} onInput=${() => setDone(false)}>
       <input type="text" name="username" autocomplete="username" value=${person()?.email ?? ""} hidden readonly />
       <${Password} label=${T("Present password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
       <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />

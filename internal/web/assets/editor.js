@@ -1,6 +1,7 @@
 // An editor for the structured fields of a mailbox, which makes their JSON schemas.
 
-import { Button, Check, Field, Tool, html, useState } from "./ui.js";
+import { Button, Check, Field, Tool, html, useRefusal, useState } from "./ui.js";
+import { members } from "./errors.js";
 import { F, T } from "./i18n.js";
 import { Fields, choices, fieldsOf } from "./fields.js";
 
@@ -53,9 +54,15 @@ function newField(fields) {
   return { name: `field${n}`, title: F("Field %s", n), widget: "text", required: false, description: "", placeholder: "", options: {}, rule: {}, lines: "" };
 }
 
-/** The editor. @param {{value: ReturnType<typeof editable>, onValue: (value: any) => void}} props */
-export function FieldsEditor({ value, onValue }) {
+/**
+ * The editor. `error`: of the refused request.
+ * @param {{value: ReturnType<typeof editable>, onValue: (value: any) => void, error?: any}} props
+ */
+export function FieldsEditor({ value, onValue, error = null }) {
   const { title, fields } = value;
+  const refused = [useRefusal("fieldsSchema"), useRefusal("uiSchema")].find(Boolean);
+  const detail = Object.entries(members(error)).find(([name]) => /^(fieldsSchema|uiSchema)/.test(name))?.[1] ?? "";
+  const culprit = refused && (fields.find((f) => detail.includes(JSON.stringify(f.name))) ?? fields[0]);
   const change = (next) => onValue({ title, fields: next });
   const move = (i, by) => {
     const next = [...fields];
@@ -66,7 +73,7 @@ export function FieldsEditor({ value, onValue }) {
     <div class="stack">
       ${fields.length > 0 && html`<${Field} label=${T("Heading of the questions")} value=${title} maxlength="200"
         onInput=${(e) => onValue({ title: e.target.value, fields })} />`}
-      ${fields.map((f, i) => html`<${Question} key=${f.name} field=${f} first=${i === 0} last=${i === fields.length - 1}
+      ${fields.map((f, i) => html`<${Question} key=${f.name} field=${f} wrong=${f === culprit ? refused : ""} first=${i === 0} last=${i === fields.length - 1}
         onMove=${(by) => move(i, by)} onRemove=${() => change(fields.filter((other) => other !== f))}
         onChange=${(part) => change(fields.map((other) => (other === f ? { ...f, ...part } : other)))} />`)}
       <div><${Button} icon="plus" onClick=${() => change([...fields, newField(fields)])}>${T("Add a question")}<//></div>
@@ -75,7 +82,7 @@ export function FieldsEditor({ value, onValue }) {
   </div>`;
 }
 
-function Question({ field: f, first, last, onMove, onRemove, onChange }) {
+function Question({ field: f, wrong, first, last, onMove, onRemove, onChange }) {
   const widgets = [["text", T("Text")], ["email", T("Email address")], ["select", T("Selection")], ["date", T("Date")], ["time", T("Time")],
     ["updown", T("Number")]];
   const tool = (icon, label, onClick, disabled = false) => html`<${Tool} icon=${icon} label=${label} disabled=${disabled} onClick=${onClick} />`;
@@ -89,7 +96,7 @@ function Question({ field: f, first, last, onMove, onRemove, onChange }) {
       </div>
     </div>
     <div class="pair">
-      <${Field} label=${T("Question")} required maxlength="200" ...${bind("title")} />
+      <${Field} label=${T("Question")} required maxlength="200" error=${wrong} ...${bind("title")} />
       <${Field} label=${T("Kind of answer")} as="select" onChange=${(e) => onChange({ widget: e.target.value })}>
         ${widgets.map(([widget, name]) => html`<option value=${widget} selected=${f.widget === widget}>${name}</option>`)}<//>
     </div>

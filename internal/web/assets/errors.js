@@ -292,3 +292,35 @@ export function members(error) {
   }
   return found;
 }
+
+/** The member of a request that an error is about, for errors without details. @type {Record<number, string>} */
+const identityMembers = {
+  [IdentityCode.HOST_IN_USE]: "hostname", [IdentityCode.HOSTNAME_REFUSED]: "hostname", [IdentityCode.FOREIGN_ADDRESS]: "address", [IdentityCode.ADDRESS_IN_USE]: "address",
+};
+/** @type {Record<number, string>} */
+const transferMembers = {
+  [TransferCode.VANITY_LINK]: "vanityLink", [TransferCode.LINK_QUARANTINED]: "vanityLink", [TransferCode.LINK_RESERVED]: "vanityLink",
+  [TransferCode.ADDRESS_NOT_OWN]: "email", [TransferCode.FILTER_UNAVAILABLE]: "mimeTypeFilter",
+};
+
+/** What is right for a member. @type {Record<string, () => string>} */
+const rules = {
+  vanityLink: () => T("Use 3 to 64 letters, digits, dots, hyphens or underscores."),
+  address: () => T("This is not an email address that can be used."),
+  mimeTypeFilter: () => T("Each entry is a media type such as application/pdf or image/*."),
+};
+
+/**
+ * Returns what is wrong with the members of a refused request, for people: by the name of the member, without indexes.
+ * @param {any} error @returns {Record<string, string>}
+ */
+export function refusals(error) {
+  const one = (error?.fromIdentity ? identityMembers : transferMembers)[error?.code];
+  /** @type {Record<string, string>} */
+  const found = one ? { [one]: error.message } : {};
+  for (const name of Object.keys(members(error))) {
+    const member = name.replace(/[.[].*$/, "");
+    found[member] ??= error.status === 400 ? (rules[member] ?? (() => T("Please check this.")))() : error.message;
+  }
+  return found;
+}

@@ -5,7 +5,7 @@ import {
 } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
 import { Failure, identity, own, transfer } from "./api.js";
-import { members } from "./errors.js";
+import { families, familiesOf, filterOf, inWords } from "./filetypes.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
 import "./shell.js";
 
@@ -24,14 +24,14 @@ const split = (text) => text.split(/[\s,;]+/).filter(Boolean);
 /** Returns a mailbox as values of the form. */
 const asForm = (mailbox, profile) => ({
   secure: false, verifySender: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
-  ...mailbox, filter: (mailbox?.mimeTypeFilter ?? []).join(", "),
+  ...mailbox, families: familiesOf(mailbox?.mimeTypeFilter ?? []).chosen, filter: familiesOf(mailbox?.mimeTypeFilter ?? []).further.join(", "),
 });
 
 /** Returns the values of the form as the API takes them. Empty values reset a member to its default. */
 function asSent(m, fields) {
   const filled = ["name", "email", "vanityLink", "slogan", "absenceMessage"].filter((name) => m[name]).map((name) => [name, m[name]]);
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
-  const mimeTypeFilter = split(m.filter);
+  const mimeTypeFilter = filterOf(m.families, split(m.filter));
   return {
     secure: m.secure, verifySender: m.verifySender, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
     ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...schemas(fields),
@@ -46,7 +46,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
   const save = useSaving(async () => {
     const { body } = await own("PUT", `${transfer}/mailbox`, { json: asSent(m, fields) });
     setMailbox(body);
-    setM((now) => ({ ...now, ...body }));
+    setM((now) => ({ ...now, ...body })); // families and filter stay as they are shown
   });
   const remove = useAction(async () => {
     await own("DELETE", `${transfer}/mailbox`);
@@ -56,23 +56,21 @@ function Mailbox({ mailbox: first, profile, onGone }) {
     save.touch();
     setM({ ...m, ...part });
   };
-  const wrong = members(save.error);
-  const bind = (name) => ({ value: m[name] ?? "", onInput: (e) => set({ [name]: e.target.value }), error: wrong[name] && T("Please check this.") });
+  const bind = (name) => ({ name, value: m[name] ?? "", onInput: (e) => set({ [name]: e.target.value }) });
   const tick = (name) => ({ checked: m[name], onChange: (e) => set({ [name]: e.target.checked }) });
   return html`<h1>${T("Your mailbox")}</h1>
     <${Link} mailbox=${mailbox} />
     ${mailbox?.unavailableReason && html`<${Closed} reason=${mailbox.unavailableReason} />`}
-    <${Form} class="stack sections" onSend=${save.run}>
-      <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} wrong=${wrong} />
+    <${Form} class="stack sections" onSend=${save.run} refused=${save.error}>
+      <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} />
       <section class="card stack"><h2>${T("Absence")}</h2>
         <${Check} label=${T("I am absent: take no files")} ...${tick("absent")} />
         <${Field} label=${T("What to tell people meanwhile")} optional as="textarea" rows="3" ...${bind("absenceMessage")} />
       </section>
-      <${Rules} bind=${bind} tick=${tick} wrong=${wrong} />
+      <${Rules} m=${m} set=${set} bind=${bind} tick=${tick} />
       <section class="card stack wide"><h2>${T("Questions to the sender")}</h2>
         <p class="hint">${T("Senders answer these fields when they leave files.")}</p>
-        <${FieldsEditor} value=${fields} onValue=${(next) => { save.touch(); setFields(next); }} />
-        ${(wrong.fieldsSchema || wrong.uiSchema) && html`<p class="wrong">${T("Please check this.")}</p>`}
+        <${FieldsEditor} value=${fields} error=${save.error} onValue=${(next) => { save.touch(); setFields(next); }} />
       </section>
       <div>
         <${Problem} error=${remove.error} />
@@ -106,19 +104,19 @@ function Closed({ reason }) {
   return html`<${Notice} kind="warn" title=${T("Your mailbox takes no files at the moment.")}>${sentences[reason] ?? ""}<//>`;
 }
 
-function Appearance({ m, profile, set, bind, wrong }) {
+function Appearance({ m, profile, set, bind }) {
   const addresses = profile.emails.filter((e) => e.verified);
   return html`<section class="card stack"><h2>${T("What others see")}</h2>
     <${Field} label=${T("Name")} maxlength="120" ...${bind("name")} />
     <${Field} label=${T("Slogan")} optional maxlength="250" ...${bind("slogan")} />
     <${Field} label=${T("Name in the link")} optional pattern="[A-Za-z0-9][A-Za-z0-9._\\-]{1,62}[A-Za-z0-9]" autocapitalize="none"
       spellcheck="false" hint=${`${location.host}/m/…`} ...${bind("vanityLink")} />
-    <${Field} label=${T("Messages go to")} as="select" onChange=${(e) => set({ email: e.target.value })} error=${wrong.email && T("Please check this.")}>
+    <${Field} label=${T("Messages go to")} as="select" name="email" onChange=${(e) => set({ email: e.target.value })}>
       ${addresses.map((e) => html`<option value=${e.address} selected=${m.email === e.address || (!m.email && e.primary)}>${e.address}</option>`)}<//>
   </section>`;
 }
 
-function Rules({ bind, tick, wrong }) {
+function Rules({ m, set, bind, tick }) {
   return html`<section class="card stack"><h2>${T("Protection and limits")}</h2>
     <${Check} label=${T("Opening needs a code")} ...${tick("secure")}
       hint=${T("What arrives can be opened only with a code sent to your address, or signed in.")} />
@@ -128,9 +126,23 @@ function Rules({ bind, tick, wrong }) {
       <${Field} label=${T("Files at once")} optional type="number" min="1" ...${bind("maxFiles")} />
       <${Field} label=${T("Largest file, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
     </div>
-    <${Field} label=${T("Only these file types")} optional spellcheck="false" placeholder="application/pdf, image/*"
-      hint=${T("Media types, separated by commas. Empty: all.")} ...${bind("filter")} error=${wrong.mimeTypeFilter && T("Please check this.")} />
+    <${Types} m=${m} set=${set} />
   </section>`;
+}
+
+/** The file types that the mailbox takes: by families, others by their media types. */
+function Types({ m, set }) {
+  const flip = (name) => set({ families: m.families.includes(name) ? m.families.filter((other) => other !== name) : [...m.families, name] });
+  const filter = filterOf(m.families, split(m.filter));
+  return html`<fieldset class="plain tight types"><legend>${T("File types")}</legend>
+    <p class="hint" aria-live="polite">${filter.length ? F("Senders can leave only these: %s.", inWords(filter)) : T("Senders can leave files of all types. Choose some to take only these.")}</p>
+    <div class="toggles">${Object.entries(families()).map(([name, label]) => html`<label key=${name} class=${m.families.includes(name) ? "on" : ""}>
+      <input type="checkbox" checked=${m.families.includes(name)} onChange=${() => flip(name)} />${label}</label>`)}</div>
+    <details open=${Boolean(m.filter)}><summary>${T("Further types")}</summary>
+      <${Field} label=${T("Media types, separated by commas")} optional spellcheck="false" autocapitalize="none" placeholder="model/stl, application/acad"
+        name="mimeTypeFilter" value=${m.filter} onInput=${(e) => set({ filter: e.target.value })} />
+    </details>
+  </fieldset>`;
 }
 
 /** Open reservations of senders. */

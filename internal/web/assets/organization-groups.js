@@ -3,7 +3,6 @@
 import { Ask, Button, Check, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { call, own, transfer } from "./api.js";
-import { members } from "./errors.js";
 
 const groups = `${transfer}/mailboxgroups`;
 
@@ -55,12 +54,11 @@ function Edit({ at, group, onDone, onCancel }) {
     await (group.uid ? own("PUT", `${groups}/${group.uid}`, { json }) : own("POST", groups, { json }));
     onDone();
   });
-  const wrong = members(save.error);
-  return html`<${Form} onSend=${save.run}>
+  return html`<${Form} onSend=${save.run} refused=${save.error}>
     <${Field} label=${T("Name")} name="name" required focus maxlength="120" defaultValue=${group.name ?? ""} />
     <${Field} label=${T("Description")} optional name="description" maxlength="500" defaultValue=${group.description ?? ""} />
     <${Field} label=${T("Name in the link")} optional name="vanityLink" autocapitalize="none" spellcheck="false" hint=${`${location.host}/g/…`}
-      defaultValue=${group.vanityLink ?? ""} error=${wrong.vanityLink && T("Please check this.")} />
+      defaultValue=${group.vanityLink ?? ""} />
     <${Choice} at=${at} chosen=${chosen} onChosen=${setChosen} without=${without} onWithout=${(uid) => setWithout((before) => [...before, uid])} />
     <${Problem} error=${save.error} />
     <div class="row"><${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>

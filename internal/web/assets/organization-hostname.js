@@ -3,7 +3,6 @@
 import { Ask, Button, Copy, Field, Form, Notice, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { own } from "./api.js";
-import { members } from "./errors.js";
 
 /** Returns the record that verifies a hostname, or null. @param {Headers} headers of the answer to GET or PUT …/profile */
 function claimOf(headers) {
@@ -45,7 +44,6 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
     await put({ inactiveHostnames: profile.inactiveHostnames.filter((other) => other !== host) });
     onChange();
   });
-  const wrong = members(choose.error).hostname;
   const fixed = rule === "noChange";
   const hints = {
     pro: T("One label below the domain of this installation."), teambeam: T("One or two labels below the domain of this installation."),
@@ -54,9 +52,8 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
   return html`<section class="card stack"><h2>${T("Hostname")}</h2>
     <p>${profile.hostname ? html`<b class="break">${profile.hostname}</b>` : T("Your organization has no hostname of its own.")}</p>
     ${fixed ? html`<${Notice}>${T("The hostname cannot be changed: your plan does not include it. The operator of this server can allow it.")}<//>`
-      : html`<${Form} onSend=${choose.run}>
-        <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false" hint=${hints[rule]}
-          error=${wrong && T("Please check this.")} />
+      : html`<${Form} onSend=${choose.run} refused=${choose.error}>
+        <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false" hint=${hints[rule]} />
         <${Problem} error=${choose.error} />
         <div><${Button} type="submit" busy=${choose.busy}>${T("Use this hostname")}<//></div>
       <//>`}

@@ -3,7 +3,6 @@
 import { Ask, Button, Check, Copy, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, N, T } from "./i18n.js";
 import { own } from "./api.js";
-import { members } from "./errors.js";
 import { offered, roleName } from "./roles.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");
@@ -81,15 +80,14 @@ function Invitations({ at }) {
     setShared(event.target.checked);
     setRoles(roles.filter(forAll));
   };
-  const invalid = members(invite.error).address && T("This is not an email address that can be used.");
   const link = (i) => `${location.origin}/invitation/${i.key}`;
   return html`<section class="card stack"><h2>${T("Invite")}</h2>
-    <${Form} onSend=${() => invite.run()}>
-      ${!shared && html`<${Field} label=${T("Email address")} type="email" required value=${address} error=${invalid}
+    <${Form} onSend=${() => invite.run()} refused=${invite.error}>
+      ${!shared && html`<${Field} label=${T("Email address")} type="email" name="address" required value=${address}
         onInput=${(e) => setAddress(e.target.value)} />`}
       <${Check} label=${T("A link that anybody can use")} checked=${shared} onChange=${share} />
       <${Permissions} value=${roles} onValue=${setRoles} only=${(role) => !shared || forAll(role)} />
-      <${Problem} error=${(!invalid && invite.error) || revoke.error || error} />
+      <${Problem} error=${invite.error || revoke.error || error} />
       <div><${Button} type="submit" kind="primary" busy=${invite.busy}>${shared ? T("Make the link") : T("Invite")}<//></div>
     <//>
     ${value?.length > 0 && html`<h3>${T("Open invitations")}</h3>

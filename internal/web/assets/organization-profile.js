@@ -3,7 +3,6 @@
 import { Ask, Button, Field, Form, Problem, Save, Waiting, html, useAction, useLoaded, useSaving, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { own } from "./api.js";
-import { members } from "./errors.js";
 import { Picture } from "./avatar.js";
 import { Hostname } from "./organization-hostname.js";
 import { Place } from "./places.js";
@@ -45,12 +44,11 @@ function Edit({ at, value }) {
     const { inactiveHostnames } = (await own("GET", `${at}/profile`)).body;
     await own("PUT", `${at}/profile`, { json: { ...rest, ...emptied, ...filled, inactiveHostnames } });
   });
-  const wrong = members(save.error);
   const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} defaultValue=${profile[name] ?? ""} maxlength="250"
-    type=${name.endsWith("Url") ? "url" : "text"} error=${wrong[name] && T("Please check this.")} />`;
+    type=${name.endsWith("Url") ? "url" : "text"} />`;
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
     <${Picture} url=${`${at}/avatar`} name=${profile.name ?? ""} has=${value.hasAvatar} label=${T("The logo, shown at the top of every page.")} />
-    <${Form} onSend=${save.run} onInput=${save.touch}>
+    <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       ${lines.map((names) => html`<div class="pair">${names.map(field)}</div>`)}
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
       <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3" defaultValue=${profile.globalSignature ?? ""} />

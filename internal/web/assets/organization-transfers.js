@@ -5,7 +5,6 @@ import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { saveBody } from "./downloads.js";
 import { now } from "./session.js";
-import { members } from "./errors.js";
 
 /** Edits the settings of transfers. */
 export function Settings() {
@@ -20,15 +19,12 @@ function Rules({ value }) {
     const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on" };
     await own("PUT", `${transfer}/adminunit`, { json });
   });
-  const wrong = members(save.error);
-  const errorOf = (name) => wrong[name] && T("Please check this.");
-  const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} error=${errorOf(name)} />`;
+  const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
   const levels = [["none", T("The link is enough")], ["password", T("Password")], ["recipientAuthentication", T("A code sent to each recipient")]];
   return html`<section class="card stack"><h2>${T("Rules for transfers")}</h2>
-    <${Form} onSend=${save.run} onInput=${save.touch}>
+    <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       <div class="pair">
-        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required defaultValue=${value.availableTtl.join(", ")}
-          error=${errorOf("availableTtl")} />
+        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required defaultValue=${value.availableTtl.join(", ")} />
         ${number("defaultTtl", T("Usual period, in days"))}
       </div>
       <${Field} label=${T("Least protection")} name="protectionLevel" as="select">

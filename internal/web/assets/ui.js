@@ -1,10 +1,11 @@
 // The components that all pages share, on Preact with htm (vendor/).
 
-import { createElement, render, Fragment } from "./vendor/preact.js";
-import { useEffect, useId, useRef, useState } from "./vendor/hooks.js";
+import { createContext, createElement, render, Fragment } from "./vendor/preact.js";
+import { useContext, useEffect, useId, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
 import { paths } from "./icons.js";
 import { T } from "./i18n.js";
+import { refusals } from "./errors.js";
 import { Failure, signInFirst } from "./api.js";
 import { signedIn } from "./session.js";
 
@@ -155,13 +156,31 @@ export const Unloaded = ({ title, error }) => html`<h1>${title}</h1>
   <${Button} onClick=${() => location.reload()}>${T("Try again")}<//>`;
 
 /**
- * A labelled input. `as`: input, select or textarea. `error`: a sentence. `focus`: takes the focus when it appears. An uncontrolled
+ * What a form knows of its refused request: the error, what is wrong by member, and the names of its fields.
+ * @type {import("preact").Context<{error: any, wrong: Record<string, string>, names: Set<string>}>}
+ */
+const Refusal = createContext({ error: null, wrong: {}, names: new Set() });
+
+/** Returns what is wrong with a field of the form around it, which then is said beside the field only. @param {string | undefined} name */
+export function useRefusal(name) {
+  const { wrong, names } = useContext(Refusal);
+  useEffect(() => {
+    if (name) names.add(name);
+    return () => { if (name) names.delete(name); };
+  }, [name, names]);
+  return name ? wrong[name] : undefined;
+}
+
+/**
+ * A labelled input. `as`: input, select or textarea. `error`: a sentence; without it, what the refused request of the form says of `name`. `focus`: takes the focus when it appears. An uncontrolled
  * input needs `defaultValue`: with `value`, rendering would undo what was typed.
  * @param {Props} props
  */
-export function Field({ label, hint, error, as = "input", children, optional, focus = false, class: extra = "", ...rest }) {
+export function Field({ label, hint, error: stated, as = "input", children, optional, focus = false, class: extra = "", ...rest }) {
   const id = useId();
   const input = useFocus(focus);
+  const refused = useRefusal(rest.name);
+  const error = stated || refused;
   const described = [hint && `${id}h`, error && `${id}e`].filter(Boolean).join(" ") || undefined;
   return html`<div class=${`field ${extra}`}>
     <label for=${id}>${label}${optional && html` <span class="dim">${T("optional")}</span>`}</label>
@@ -191,8 +210,13 @@ export function Notice({ kind = "info", children, title = "" }) {
   </div>`;
 }
 
-/** The sentence for an error; nothing without one. @param {{error: unknown}} props */
-export const Problem = ({ error }) => (error ? html`<${Notice} kind="bad">${sentence(error)}<//>` : null);
+/** The sentence for an error; nothing without one, and nothing when the fields of the form say it all. @param {{error: unknown}} props */
+export function Problem({ error }) {
+  const { error: refused, wrong, names } = useContext(Refusal);
+  const members = Object.keys(wrong);
+  if (!error || error === refused && members.length > 0 && members.every((name) => names.has(name))) return null;
+  return html`<${Notice} kind="bad">${sentence(error)}<//>`;
+}
 
 const ignore = (/** @type {Event} */ event) => event.preventDefault();
 
@@ -221,13 +245,26 @@ export const Save = ({ of, children = null }) => html`<${Problem} error=${of.err
     ${children}
   </div>`;
 
-/** A form that does not leave the page. `onSend` receives its values and its element. @param {Props} props */
-export function Form({ onSend, children, ...rest }) {
+/**
+ * A form that does not leave the page. `onSend` receives its values and its element. `refused`: the error of its request; it marks
+ * the fields that it is about, and the first one gets the focus.
+ * @param {Props} props
+ */
+export function Form({ onSend, refused = null, children, ...rest }) {
+  const form = useRef(/** @type {HTMLFormElement | null} */ (null));
+  const names = useRef(/** @type {Set<string>} */ (new Set())).current;
+  useEffect(() => {
+    if (!refused) return;
+    const first = /** @type {HTMLElement | undefined} */ (form.current?.querySelector('[aria-invalid="true"]'));
+    first?.closest("details")?.setAttribute("open", "");
+    first?.focus();
+  }, [refused]);
   const submit = (/** @type {any} */ event) => {
     event.preventDefault();
     onSend(Object.fromEntries(new FormData(event.currentTarget)), event.currentTarget);
   };
-  return html`<form onSubmit=${submit} ...${rest}>${children}</form>`;
+  return html`<${Refusal.Provider} value=${{ error: refused, wrong: refusals(refused), names }}>
+    <form ref=${form} onSubmit=${submit} ...${rest}>${children}</form><//>`;
 }
 
 /** A decorative icon. @param {{name: string}} props a name in icons.js */
