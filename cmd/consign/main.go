@@ -36,6 +36,8 @@ func main() {
 	case errors.As(err, new(usageError)):
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
+	case errors.Is(err, errRefused):
+		os.Exit(1)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "consign:", err)
 		os.Exit(1)
@@ -78,6 +80,10 @@ func commands() []command {
 			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
 		{"mailbox", "create and show the mailbox of a person" + personHelp, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
+		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
+			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
+		{"verify", "verify a receipt and files offline; KEY is the key of the log that you trust, or a file with such keys; exit code 1: refused",
+			[]string{"--key KEY… [--witness KEY…] [--json] receipt.consign [FILE…]"}, verify},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},

@@ -91,7 +91,11 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d signing keys and %d TOTP secrets resealed\n", n, secrets)
+			logKeys, err := a.Proofs.Reseal(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets and %d log keys resealed\n", n, secrets, logKeys)
 			return err
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/config"
@@ -29,6 +30,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // Options are the inputs of New besides the configuration. Most are for tests; the zero value serves with the real clock.
@@ -62,6 +64,7 @@ type App struct {
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
 	Content  *content.Service // bytes of transfer's objects
+	Proofs   *translog.Log    // the transparency log
 	API      *httpserver.Server
 	// SharedLimits are the rate limits in Redis; nil without Redis.
 	SharedLimits *redis.Store
@@ -82,6 +85,7 @@ type App struct {
 	ready       atomic.Bool
 	database    Database
 	volume      *floor.Volume // nil with Options.NoStorage
+	marks       blob.Store    // the storage without its floor, for the marks of the transparency log; nil with Options.NoStorage
 }
 
 // New builds all objects. Without a configured database it starts or joins the embedded Postgres and migrates it; an external

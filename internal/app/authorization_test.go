@@ -65,12 +65,13 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"GET /transfer/v2/adminunit", "PUT /transfer/v2/adminunit", "GET /transfer/v2/usage",
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "DELETE /transfer/v2/transfers/{uid}",
+		"GET /transfer/v2/transfers/{uid}/receipt",
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 	},
 	"none cookie idcookie crossorigin access": {"POST /transfer/v2/public/transfers/{key}/access"},
 	"none id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
-		"GET /transfer/v2/environment", "GET /transfer/v2/public/transfers/{key}",
+		"GET /transfer/v2/environment", "GET /transfer/v2/public/transfers/{key}", "GET /transfer/v2/public/transfers/{key}/receipt",
 	},
 	"download": {
 		"POST /transfer/v2/public/transfers/{key}/otk",
@@ -79,6 +80,7 @@ var authorization = map[string][]string{
 	},
 	"reservation": {"POST /transfer/v2/reservations/{uid}/code", "POST /transfer/v2/reservations/{uid}/verify"},
 	"reservation access": {
+		"GET /transfer/v2/reservations/{uid}/receipt",
 		"GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
 		"POST /transfer/v2/reservations/{uid}/confirm", "POST /transfer/v2/reservations/{uid}/objects",
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",

@@ -24,6 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // buildTokens creates the key ring, the issuer, the revocations and the verifier.
@@ -102,9 +103,17 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
 	}
+	a.marks = store
 	f := a.config.StorageFloor
 	a.volume = floor.New(floor.Options{Dir: dir, Bytes: f.Bytes, Percent: f.Percent, Measure: a.options.Space, Log: a.log})
 	return a.volume.Store(store), nil
+}
+
+// transparencyLog builds the log of receipts. Its origin is the host of CONSIGN_PUBLIC_URL at the first start.
+func (a *App) transparencyLog(sealer *seal.Sealer) *translog.Log {
+	return translog.New(translog.Options{
+		DB: a.DB, Sealer: sealer, Origin: a.config.PublicURL.Hostname(), Marks: a.marks, Listener: a.listener, Now: a.now, Log: a.log,
+	})
 }
 
 // bucketStore opens the store in a bucket. An empty bucket is an error when the database has rows of stored files.

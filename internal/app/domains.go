@@ -31,6 +31,7 @@ import (
 	transferhandler "github.com/consign-dev/consign/internal/transfer/handler"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
+	"github.com/consign-dev/consign/internal/translog"
 	"github.com/consign-dev/consign/internal/web"
 )
 
@@ -92,6 +93,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}
 	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
 	store := transferpostgres.New(a.DB)
+	a.Proofs = a.transparencyLog(sealer)
 	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
 		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
 		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,
@@ -102,7 +104,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs,
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
@@ -192,6 +194,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	for _, base := range []string{"/id/v1", "/id/v2", "/transfer/v1"} {
 		a.API.Gone(base)
 	}
+	a.API.Handle(translog.Prefix+"/*", a.Proofs.Handler())
 	a.API.Probe("/healthz", http.HandlerFunc(a.healthz))
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
 	pages, err := web.New(web.Options{

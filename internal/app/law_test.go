@@ -93,8 +93,8 @@ func TestModulesAreVerified(t *testing.T) {
 
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
-	httpUsers = set("handler", "httpapi", "httpserver", "strictjson", "token", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "wire", "consign")
-	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "audit", "pgtest", "testkit")
+	httpUsers = set("handler", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "wire", "consign")
+	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "pgtest", "testkit")
 )
 
 // forbidden returns why a package may not import another, empty if it may.

@@ -48,6 +48,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		running.Go(func() error { return a.listener.Run(background) })
 		running.Go(func() error { return a.revocations.Run(background) })
 		running.Go(func() error { return a.feed.Run(feedCtx) })
+		running.Go(func() error { return a.Proofs.Run(background) })
 		if a.volume != nil {
 			running.Go(func() error { return a.volume.Run(background) })
 		}

@@ -121,6 +121,7 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 		{Method: "PATCH", Pattern: reservation, Auth: uploader, Handler: h.patchReservation},
 		{Method: "DELETE", Pattern: reservation, Auth: uploader, Handler: h.cancelReservation},
 		{Method: "POST", Pattern: reservation + "/confirm", Auth: uploader, Handler: h.confirmReservation},
+		{Method: "GET", Pattern: reservation + "/receipt", Auth: uploader, Produces: receiptTypes, Handler: h.getReservationReceipt},
 		{Method: "POST", Pattern: reservation + "/code", Auth: token.NeedReservation, Handler: h.sendSenderCode},
 		{Method: "POST", Pattern: reservation + "/verify", Auth: token.NeedReservation, Handler: h.verifySender},
 		{Method: "POST", Pattern: objects, Auth: uploader, Bucket: h.upload, Handler: h.attachObjects},
@@ -142,6 +143,7 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/transfers", Auth: access, Handler: h.listTransfers},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getTransfer},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteTransfer},
+		{Method: "GET", Pattern: one + "/receipt", Auth: access, Produces: receiptTypes, Handler: h.getReceipt},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
@@ -158,6 +160,7 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
 		{Method: "GET", Pattern: link, Auth: optional, Handler: h.getPublicTransfer},
+		{Method: "GET", Pattern: link + "/receipt", Auth: optional, Produces: receiptTypes, Handler: h.getLinkedReceipt},
 		{Method: "POST", Pattern: link + "/code", Auth: token.None, Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
 		{Method: "POST", Pattern: link + "/access", Auth: token.NeedAccess.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
 		{Method: "POST", Pattern: link + "/otk", Auth: download, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},

@@ -75,6 +75,9 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 				t.Link = s.newLink(r.Facts.Host, d.UID)
 			}
 		}
+		if err := s.writeReceipt(ctx, tx, r, t, first, last); err != nil {
+			return err
+		}
 		return s.announce(ctx, tx, caller, r, announced{Transfer: t, first: first, lastMail: lastMail})
 	})
 	if err != nil {

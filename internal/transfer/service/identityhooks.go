@@ -136,6 +136,9 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.DisownTransfers(ctx, p, expireBatch) }); err != nil {
 		return err
 	}
+	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.EraseReceiptsNaming(ctx, p, expireBatch) }); err != nil {
+		return err
+	}
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		uids, err := tx.HideDeliveriesOf(ctx, p, expireBatch, s.now())
 		if err != nil || len(uids) == 0 {

@@ -49,6 +49,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // Options are the dependencies and settings of a Service. All are required unless noted.
@@ -63,6 +64,7 @@ type Options struct {
 	Limiter     *ratelimit.Limiter
 	Hosts       *hosts.Directory
 	Hasher      *password.Hasher // hashes and compares the passwords of transfers
+	Proofs      *translog.Log    // proves receipts
 
 	Version             string
 	Defaults            transfer.Defaults
@@ -93,6 +95,7 @@ type Service struct {
 	limiter     *ratelimit.Limiter
 	hosts       *hosts.Directory
 	hasher      *password.Hasher
+	proofs      *translog.Log
 
 	version             string
 	defaults            transfer.Defaults
@@ -119,7 +122,7 @@ const day = 24 * time.Hour
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
-		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher,
+		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links,

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// verdict is the result of consign verify, as --json prints it.
+type verdict struct {
+	Valid     bool                     `json:"valid"`
+	Error     string                   `json:"error,omitempty"`
+	Log       string                   `json:"log,omitempty"`
+	Index     int64                    `json:"index"`
+	Size      int64                    `json:"size,omitempty"`
+	SignedBy  []string                 `json:"signedBy,omitempty"`
+	Witnesses []string                 `json:"witnesses,omitempty"`
+	TimeStamp bool                     `json:"timeStamp"` // there is one; openssl ts verifies it
+	Statement []transfer.StatementLine `json:"statement,omitempty"`
+	Files     []fileVerdict            `json:"files"`
+	Missing   []string                 `json:"missing,omitempty"` // objects of the receipt for which no file was given
+}
+
+type fileVerdict struct {
+	Path string `json:"path"`
+	Name string `json:"name,omitempty"` // in the receipt
+	OK   bool   `json:"ok"`
+}
+
+// errRefused makes the exit code 1; the verdict is printed already.
+var errRefused = errors.New("refused")
+
+// verify checks a receipt and files offline.
+func verify(_ context.Context, env environment, args []string) error {
+	f := flags("verify")
+	var keys, witnesses []string
+	collect := func(list *[]string) func(string) error {
+		return func(s string) error { *list = append(*list, s); return nil }
+	}
+	f.Func("key", "", collect(&keys))
+	f.Func("witness", "", collect(&witnesses))
+	asJSON := f.Bool("json", false, "")
+	paths, err := parse(f, args, 1, 1<<20)
+	if err != nil {
+		return err
+	}
+	policy, err := pinned(keys, witnesses)
+	if err != nil {
+		return err
+	}
+	file, err := os.ReadFile(paths[0])
+	if err != nil {
+		return err
+	}
+	v, err := judge(file, paths[1:], policy)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		err = json.NewEncoder(env.stdout).Encode(v)
+	} else {
+		err = v.print(env.stdout)
+	}
+	if err == nil && !v.Valid {
+		return errRefused
+	}
+	return err
+}
+
+// pinned reads the keys that the caller trusts. Each is a key or the name of a file with one key a line, such as a copy of /log/keys.
+func pinned(keys, witnesses []string) (proof.Policy, error) {
+	var policy proof.Policy
+	if len(keys) == 0 {
+		return policy, usageError("consign verify: --key is missing: the key of the log that you trust, or a file with it (consign log key, or /log/keys of the server)")
+	}
+	for _, k := range keys {
+		lines := []string{k}
+		if content, err := os.ReadFile(k); err == nil {
+			lines = strings.Split(strings.TrimSpace(string(content)), "\n")
+		}
+		for _, line := range lines {
+			key, _, _ := strings.Cut(line, " ")
+			v, err := note.NewVerifier(key)
+			if err != nil {
+				return policy, usageError(fmt.Sprintf("consign verify: %q is neither a key nor a file with keys", line))
+			}
+			policy.Logs = append(policy.Logs, v)
+		}
+	}
+	for _, w := range witnesses {
+		c, err := proof.NewCosigner(w)
+		if err != nil {
+			return policy, usageError(fmt.Sprintf("consign verify: --witness %q %v", w, err))
+		}
+		policy.Witnesses = append(policy.Witnesses, c)
+	}
+	policy.Quorum = len(policy.Witnesses)
+	return policy, nil
+}
+
+// judge verifies a receipt and compares files with it.
+func judge(file []byte, paths []string, policy proof.Policy) (verdict, error) {
+	v := verdict{Files: []fileVerdict{}}
+	statement, p, err := proof.Split(file)
+	var checked proof.Verified
+	if err == nil {
+		checked, err = proof.Verify(p, proof.Entry(statement), policy)
+	}
+	var parsed transfer.Statement
+	if err == nil {
+		parsed, err = transfer.ParseStatement(statement)
+	}
+	if err != nil {
+		v.Error = err.Error()
+		return v, nil
+	}
+	v.Valid, v.Log, v.Index, v.Size, v.SignedBy, v.TimeStamp = true, checked.Origin, checked.Index, checked.N, checked.SignedBy, len(checked.Extra) > 0
+	for _, c := range checked.Cosignatures {
+		v.Witnesses = append(v.Witnesses, c.Witness+" "+c.At.Format("2006-01-02T15:04:05Z"))
+	}
+	v.Statement = parsed.Lines
+	return v, v.compare(parsed.Objects, paths)
+}
+
+// compare looks for each file among the objects, by its hash and size. Names do not matter: files are often renamed.
+func (v *verdict) compare(objects []transfer.StatedObject, paths []string) error {
+	rest := slices.Clone(objects)
+	for _, path := range paths {
+		sum, size, err := hashFile(path)
+		if err != nil {
+			return err
+		}
+		same := func(o transfer.StatedObject) bool { return o.SHA256 == sum && o.Size == size }
+		f := fileVerdict{Path: path}
+		if i := slices.IndexFunc(objects, same); i >= 0 {
+			f.OK, f.Name = true, objects[i].Name
+			rest = slices.DeleteFunc(rest, same)
+		} else {
+			v.Valid, v.Error = false, "a file is not one of the receipt"
+		}
+		v.Files = append(v.Files, f)
+	}
+	for _, o := range rest {
+		if len(paths) > 0 {
+			v.Missing = append(v.Missing, o.Name)
+		}
+	}
+	return nil
+}
+
+func hashFile(path string) (sum string, size int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), size, err
+}
+
+// print writes the verdict in words.
+func (v verdict) print(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range v.Files {
+		if f.OK {
+			fmt.Fprintf(&b, "ok       %s is %s\n", f.Path, f.Name)
+		} else {
+			fmt.Fprintf(&b, "REFUSED  %s is no file of this receipt\n", f.Path)
+		}
+	}
+	for _, name := range v.Missing {
+		fmt.Fprintf(&b, "not given: %s\n", name)
+	}
+	if v.Log == "" {
+		fmt.Fprintf(&b, "REFUSED: %s\n", v.Error)
+	} else {
+		for _, l := range v.Statement {
+			fmt.Fprintf(&b, "%-15s %s\n", l.Name, l.Value)
+		}
+		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size, strings.Join(v.SignedBy, ", "))
+		for _, s := range v.Witnesses {
+			fmt.Fprintf(&b, "Witness: %s\n", s)
+		}
+		b.WriteString("It proves what the server recorded. It does not prove who sat at the keyboard; the times are those of the server's clock.\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

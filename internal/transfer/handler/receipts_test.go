@@ -1,0 +1,178 @@
+package handler_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/transfer"
+)
+
+// trusted returns the policy of somebody who has pinned the keys of the server's log.
+func trusted(t *testing.T, s *testkit.Server) proof.Policy {
+	t.Helper()
+	var policy proof.Policy
+	for line := range strings.Lines(string(s.Stranger().Get("/log/keys").Want(http.StatusOK).Body)) {
+		key, _, _ := strings.Cut(line, " ")
+		v, err := note.NewVerifier(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy.Logs = append(policy.Logs, v)
+	}
+	return policy
+}
+
+// receipt fetches a receipt once it is signed, and verifies its proof.
+func receipt(t *testing.T, p *testkit.Person, path string) transfer.Statement {
+	t.Helper()
+	file := receiptFile(t, p, path)
+	statement, pr, err := proof.Split(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proof.Verify(pr, proof.Entry(statement), trusted(t, p.Server)); err != nil {
+		t.Fatalf("%v\n%s", err, file)
+	}
+	parsed, err := transfer.ParseStatement(statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func receiptFile(t *testing.T, p *testkit.Person, path string) []byte {
+	t.Helper()
+	var file []byte
+	poll.Until(t, "the receipt is signed", func() bool {
+		r := p.Get(path)
+		if r.Status == http.StatusAccepted {
+			if r.Header.Get("Retry-After") != "1" {
+				t.Fatal("202 without Retry-After")
+			}
+			return false
+		}
+		file = r.Want(http.StatusOK).Body
+		return true
+	})
+	return file
+}
+
+// TestReceiptOfUpload: the uploader and the owner of the mailbox get the same receipt, which lists the files, and nobody else does.
+func TestReceiptOfUpload(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	d := reserve(s)
+	d.Patch(d.path, map[string]any{"subject": `a\b ünï`}).Want(http.StatusOK)
+	d.Get(d.path + "/receipt").Want(http.StatusNotFound)
+	d.send("one", []byte("hello"))
+	d.send("two", nil)
+	uid := d.confirm()
+
+	r := receipt(t, d.Person, d.path+"/receipt")
+	sum := sha256.Sum256([]byte("hello"))
+	if len(r.Objects) != 2 || r.Objects[0] != (transfer.StatedObject{Name: "one.bin", Size: 5, SHA256: hex.EncodeToString(sum[:])}) {
+		t.Errorf("objects %v", r.Objects)
+	}
+	for name, want := range map[string]string{
+		"transfer": uid, "type": "mailbox", "sender-name": "Sam", "sender-email": "sam@example.com", "sender-checked": "no", "subject": `a\b ünï`,
+		"recipient": "to ann@example.com ann@example.com", "objects": "2 5", "host": "localhost",
+	} {
+		if got := r.Get(name); got != want {
+			t.Errorf("%s is %q instead of %q", name, got, want)
+		}
+	}
+	of := s.Transfer + "/transfers/" + uid + "/receipt"
+	if own := receiptFile(t, ann, of); string(own) != string(receiptFile(t, d.Person, d.path+"/receipt")) {
+		t.Error("owner and uploader have different receipts")
+	}
+	bob := s.SignUp("bob@example.com")
+	bob.Get(of).WantError(transfer.ErrNotFound)
+	bob.Get(d.path + "/receipt").WantError(transfer.ErrNotFound)
+	ann.Get(of + "?of=nothing").Want(http.StatusBadRequest)
+	ann.Get(of + "?of=erased").WantError(transfer.ErrNotFound)
+}
+
+// TestReceiptOutlivesTransfer: the receipt stays for sender and recipient after the transfer was revoked and its record deleted, and goes
+// with the account of one of them.
+func TestReceiptOutlivesTransfer(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	d := ann.Post(s.Transfer+"/reservations", map[string]any{
+		"recipients": []map[string]any{{"email": "bob@example.com", "name": "Bob", "destinationType": "to"}, {"email": "eve@example.com", "destinationType": "bcc"}},
+	}).Want(http.StatusCreated)
+	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + d.String("uid")}
+	mine.send("one", []byte("hello"))
+	uid := mine.confirm()
+	of := s.Transfer + "/transfers/" + uid + "/receipt"
+	r := receipt(t, bob, of)
+	if r.Get("bcc") != "1" || strings.Contains(fmt.Sprint(r), "eve@") {
+		t.Errorf("the receipt shows a bcc recipient: %v", r.Lines)
+	}
+	before := receiptFile(t, ann, of)
+	ann.Delete(s.Transfer + "/transfers/" + uid).Want(http.StatusNoContent)
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `DELETE FROM transfer.transfers WHERE uid = $1`, uid); err != nil {
+		t.Fatal(err)
+	}
+	if after := receiptFile(t, bob, of); string(after) != string(before) {
+		t.Error("the receipt has changed")
+	}
+	ann.Do("DELETE", s.Identity+"/profile", map[string]any{"authKey": testkit.Password}).Want(http.StatusNoContent)
+	poll.Until(t, "the receipt is erased", func() bool { return bob.Get(of).Status == http.StatusNotFound })
+	statement, p, err := proof.Split(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proof.Verify(p, proof.Entry(statement), trusted(t, s)); err != nil {
+		t.Errorf("the copy no longer verifies: %v", err)
+	}
+}
+
+// TestReceiptOfProtectedLink: a link shows the receipt only with the token that opens the transfer.
+func TestReceiptOfProtectedLink(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{"protection": "password", "password": "correct horse"}).Want(http.StatusCreated)
+	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
+	mine.send("one", []byte("hello"))
+	link := ann.Post(mine.path+"/confirm", nil).Want(http.StatusOK).String("link")
+	public := s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]
+	stranger := s.Stranger()
+	stranger.Get(public + "/receipt").WantError(transfer.ErrLocked)
+	opened := stranger.Post(public+"/access", map[string]any{"password": "correct horse"}).Want(http.StatusOK)
+	if r := receipt(t, stranger.As(opened.String("token")), public+"/receipt"); r.Get("type") != "drop" {
+		t.Errorf("type %s", r.Get("type"))
+	}
+}
+
+// TestReceiptOfManyObjects: a receipt of more objects than one part has lists each of them.
+func TestReceiptOfManyObjects(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "3000"))
+	ann := s.SignUp("ann@example.com")
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{}).Want(http.StatusCreated)
+	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
+	mine.send("first", []byte("hello"))
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `
+		WITH o AS (
+			INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha256, created_at)
+			SELECT gen_random_uuid(), $1, 'c' || i, 'file ' || i, 7, 7, sha256(convert_to('x' || i, 'UTF8')), now() FROM generate_series(1, 2500) i
+		) UPDATE transfer.reservations SET object_count = 2501, max_files = 3000 WHERE uid = $1`, made.String("uid")); err != nil {
+		t.Fatal(err)
+	}
+	uid := mine.confirm()
+	r := receipt(t, ann, s.Transfer+"/transfers/"+uid+"/receipt")
+	if len(r.Objects) != 2501 || r.Objects[2500].Name != "file 2500" || r.Get("objects") != "2501 17505" {
+		t.Errorf("%d objects, %s", len(r.Objects), r.Get("objects"))
+	}
+}

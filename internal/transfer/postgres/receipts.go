@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/translog"
+)
+
+// Receipt is a statement about a transfer that the transparency log proves.
+type Receipt struct {
+	Transfer  id.Transfer
+	Kind      string
+	Entry     []byte // SHA-256 of the statement
+	Body      []byte // the statement, or its beginning; nil: erased
+	Readers   []id.Person
+	Named     []id.Person // persons with an account whom it names
+	CreatedAt time.Time
+}
+
+// InsertReceipt stores a statement and queues it for the log, in one round trip.
+func (s *Store) InsertReceipt(ctx context.Context, r Receipt) error {
+	var b pgx.Batch
+	b.Queue(`INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		r.Transfer, r.Kind, r.Entry, r.Body, r.Readers, r.Named, r.CreatedAt)
+	translog.Append(&b, r.Entry)
+	if err := s.q.SendBatch(ctx, &b).Close(); err != nil {
+		return fmt.Errorf("store receipt: %w", err)
+	}
+	return nil
+}
+
+// InsertReceiptPart stores a further part of a long receipt. Parts count from 1.
+func (s *Store) InsertReceiptPart(ctx context.Context, t id.Transfer, part int, body []byte) error {
+	_, err := database.Exec(ctx, s.q, "store part of receipt", `INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ($1, $2, $3)`, t, part, body)
+	return err
+}
+
+// Receipt returns a statement about a transfer. With a reader it returns only what this person may read.
+// Errors: transfer.ErrNotFound.
+func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader id.Person) (Receipt, error) {
+	return database.One[Receipt](ctx, s.q, "find receipt", transfer.ErrNotFound, `
+		SELECT transfer, kind, entry, body, readers, named, created_at FROM transfer.receipts
+		WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`, t, kind, database.Null(reader))
+}
+
+// ReceiptPart returns a part of a long receipt, nil after the last one.
+func (s *Store) ReceiptPart(ctx context.Context, t id.Transfer, part int) ([]byte, error) {
+	return database.Scalar[[]byte](ctx, s.q, "read part of receipt", nil, `SELECT body FROM transfer.receipt_parts WHERE transfer = $1 AND part = $2`, t, part)
+}
+
+// EraseReceipts erases the statements about transfers, all but their hashes, and returns how many there were.
+func (s *Store) EraseReceipts(ctx context.Context, transfers []id.Transfer) (int, error) {
+	return database.Exec(ctx, s.q, "erase receipts", `
+		WITH parts AS (DELETE FROM transfer.receipt_parts WHERE transfer = ANY ($1))
+		UPDATE transfer.receipts SET body = NULL, readers = '{}', named = '{}' WHERE transfer = ANY ($1)`, transfers)
+}
+
+// EraseReceiptsNaming erases up to limit statements that name a person, with all others about the same transfers. It returns how many
+// transfers these were.
+func (s *Store) EraseReceiptsNaming(ctx context.Context, p id.Person, limit int) (int, error) {
+	found, err := database.Scalars[id.Transfer](ctx, s.q, "list receipts",
+		`SELECT transfer FROM transfer.receipts WHERE named @> ARRAY [$1::uuid] AND named <> '{}' LIMIT $2 FOR UPDATE`, p, limit)
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	_, err = s.EraseReceipts(ctx, found)
+	return len(found), err
+}

@@ -1,0 +1,181 @@
+package translog_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/translog"
+)
+
+const origin = "files.example.com"
+
+// world is a database and a storage, on which logs run as replicas do.
+type world struct {
+	t     testing.TB
+	db    *database.DB
+	marks blob.Store
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	db, err := database.New(t.Context(), pgtest.URL(t), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	marks, err := disk.New(t.TempDir(), disk.OS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t: t, db: db, marks: marks}
+}
+
+// replica returns another server's log on the same database and storage.
+func (w *world) replica(change ...func(*translog.Options)) *translog.Log {
+	w.t.Helper()
+	sealer, err := seal.New(bytes.Repeat([]byte("k"), 32), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o := translog.Options{DB: w.db, Sealer: sealer, Origin: origin, Marks: w.marks, Client: http.DefaultClient, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	return translog.New(o)
+}
+
+// add queues n random entries and returns them.
+func (w *world) add(n int) [][]byte {
+	w.t.Helper()
+	entries := make([][]byte, n)
+	for i := range entries {
+		entries[i] = make([]byte, 32)
+		rand.Read(entries[i])
+	}
+	err := w.db.InTx(w.t.Context(), func(tx database.Tx) error { return translog.AppendAll(w.t.Context(), tx, entries) })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return entries
+}
+
+// sequence lets a log append all that is queued.
+func (w *world) sequence(l *translog.Log) {
+	w.t.Helper()
+	for {
+		more, err := l.Sequence(w.t.Context())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// policy trusts all keys of the log.
+func (w *world) policy(l *translog.Log) proof.Policy {
+	w.t.Helper()
+	keys, err := l.Keys(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var p proof.Policy
+	for _, k := range keys {
+		text, err := k.Verifier()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		v, err := note.NewVerifier(text)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		p.Logs = append(p.Logs, v)
+	}
+	return p
+}
+
+// checkpoint returns the newest checkpoint, verified.
+func (w *world) checkpoint(l *translog.Log) proof.Verified {
+	w.t.Helper()
+	signed, err := l.Checkpoint(w.t.Context(), 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, err := proof.OpenCheckpoint([]byte(signed), w.policy(l))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// prove checks that the log proves an entry.
+func (w *world) prove(l *translog.Log, entry []byte) proof.Verified {
+	w.t.Helper()
+	p, err := l.Prove(w.t.Context(), entry)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	again, err := proof.Parse(p.Format())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v, err := proof.Verify(again, entry, w.policy(l))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return v
+}
+
+// get returns the answer of the log's handler.
+func get(l *translog.Log, path string) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	l.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://"+origin+path, nil))
+	return rec
+}
+
+// backUp copies the tables of the log, and restore brings the copies back.
+func (w *world) backUp() { w.copyTables("log", "saved") }
+
+func (w *world) restore() { w.copyTables("saved", "log") }
+
+func (w *world) copyTables(from, to string) {
+	w.t.Helper()
+	exec := func(sql string) {
+		if _, err := database.Exec(w.t.Context(), w.db.Pool, "copy", sql); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	tables := []string{"logs", "keys", "pending", "entries", "tiles", "checkpoints"}
+	if to == "saved" {
+		exec("CREATE SCHEMA saved")
+	}
+	for i := range tables {
+		if to == "saved" {
+			exec("CREATE TABLE saved." + tables[i] + " AS TABLE log." + tables[i])
+		} else {
+			exec("DELETE FROM log." + tables[len(tables)-1-i])
+		}
+	}
+	for _, table := range tables {
+		if to == "log" {
+			exec("INSERT INTO log." + table + " OVERRIDING SYSTEM VALUE TABLE saved." + table)
+		}
+	}
+	if to == "log" {
+		exec("UPDATE log.logs SET leader = NULL")
+	}
+}
