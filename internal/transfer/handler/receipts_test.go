@@ -84,7 +84,7 @@ func TestReceiptOfUpload(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"transfer": uid, "type": "mailbox", "sender-name": "Sam", "sender-email": "sam@example.com", "sender-checked": "no", "subject": `a\b ünï`,
-		"recipient": "to ann@example.com ann@example.com", "objects": "2 5", "host": "localhost",
+		"recipient": "to ann@example.com Ann", "objects": "2 5", "host": "localhost",
 	} {
 		if got := r.Get(name); got != want {
 			t.Errorf("%s is %q instead of %q", name, got, want)
