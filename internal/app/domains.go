@@ -65,6 +65,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	}
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
+		SlowSearches: a.Transfer.SlowSearches,
 	})
 	return nil
 }

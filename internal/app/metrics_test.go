@@ -18,6 +18,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -326,4 +327,44 @@ func exchange(t *testing.T, s *testkit.Server, request string) (status int, clos
 		t.Fatal(err)
 	}
 	return resp.StatusCode, resp.Close, body(t, resp)
+}
+
+// TestStuckSearch: a search that waits is given up after two seconds, with 503, and counted. Other requests are answered meanwhile.
+func TestStuckSearch(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	tx, err := pgtest.Connect(t, s.DatabaseURL).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE transfer.deliveries`); err != nil {
+		t.Fatal(err)
+	}
+	const searches = 8
+	answers := make(chan *testkit.Response, searches)
+	for range searches {
+		go func() {
+			got, err := ann.Try(context.WithoutCancel(t.Context()), http.MethodGet, s.Transfer+"/transfers?search=bridge", nil)
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- got
+		}()
+	}
+	poll.Until(t, "a search waits", func() bool { return pgtest.Waiting(t, s.App.DB.Pool) > 0 })
+	bob.Get(s.Transfer + "/usage").Want(http.StatusOK)
+	bob.Get(s.Identity + "/profile").Want(http.StatusOK)
+	for range searches {
+		if got := <-answers; got != nil {
+			got.WantError(fault.ErrUnavailable)
+		}
+	}
+	if n := scrape(t, s)["consign_slow_searches_total"]; n < 1 || n > searches {
+		t.Errorf("%v slow searches were counted", n)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ann.Get(s.Transfer + "/transfers?search=bridge").Want(http.StatusOK)
 }

@@ -14,6 +14,8 @@ var (
 	downloads = describe("downloads_in_flight", "Downloads of files and archives under way.")
 	streams   = describe("event_streams_open", "Event streams open.")
 
+	slowSearches = describe("slow_searches_total", "Searches of transfers given up after two seconds.")
+
 	refusals       = describe("ratelimit_refusals_total", "Requests refused because a bucket was full, by kind of bucket.", "bucket")
 	redisAway      = describe("ratelimit_redis_away", "1 while this replica keeps buckets of its own because Redis does not answer.")
 	redisFailures  = describe("ratelimit_redis_failures_total", "How often this replica has fallen back from Redis to its memory.")

@@ -25,6 +25,8 @@ type Sources struct {
 	Limiter  *ratelimit.Limiter
 	Shared   *redis.Store  // nil: buckets are in memory
 	Volume   *floor.Volume // nil: without file storage
+
+	SlowSearches func() int64
 }
 
 // Watch adds the sources to each scrape.
@@ -63,6 +65,7 @@ func (c *collector) http(out samples) {
 	out.gauge(uploads, float64(s.Uploads))
 	out.gauge(downloads, float64(s.Downloads))
 	out.gauge(streams, float64(s.Streams))
+	out.counter(slowSearches, float64(c.SlowSearches()))
 }
 
 func (c *collector) limits(out samples) {

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,19 @@ func (r Reservation) Open() bool { return r.Transfer.IsZero() }
 // SenderVerified reports whether the sender's address is checked. An account's always is.
 func (r Reservation) SenderVerified() bool {
 	return r.Kind != KindMailbox || slices.Contains(r.ProvenAddresses, r.AnonEmail)
+}
+
+// Answers returns the values of the fields, by name of the field, as one text.
+func (r Reservation) Answers() string {
+	var fields map[string]string
+	if json.Unmarshal(r.Fields, &fields) != nil { // none
+		return ""
+	}
+	values := make([]string, 0, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values = append(values, fields[name])
+	}
+	return strings.Join(values, " ")
 }
 
 // HasText reports whether the message or a value of the fields is more than white space.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -222,4 +223,28 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestSearchFindsAnswers: a search finds what a sender has answered to a mailbox's fields, until the transfer ends.
+func TestSearchFindsAnswers(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	d := reserve(s)
+	d.Patch(d.path, object{"fields": object{"number": "K-\u00c4 4711", "town": "Lindau"}}).Want(http.StatusOK)
+	uid := d.confirm()
+	search := func(text string) []any {
+		return ann.Get(s.Transfer + "/transfers?search=" + url.QueryEscape(text)).Want(http.StatusOK).Value("transfers").([]any)
+	}
+	for text, want := range map[string]int{"k-\u00e4 4711": 1, "lindau": 1, "4711 lin": 1, "number": 0, "Konstanz": 0} {
+		if found := search(text); len(found) != want {
+			t.Errorf("%s: %d transfers, want %d", text, len(found), want)
+		}
+	}
+	if n := count(t, s, `SELECT count(*) FROM transfer.search_texts`); n != 1 {
+		t.Errorf("%d search texts", n)
+	}
+	ann.Delete(s.Transfer + "/transfers/" + uid).Want(http.StatusNoContent)
+	if n := count(t, s, `SELECT count(*) FROM transfer.search_texts`); n != 0 {
+		t.Errorf("%d search texts of transfers that have ended", n)
+	}
 }

@@ -18,6 +18,7 @@ type NewTransfer struct {
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	Unmailed      bool // the owner of the mailbox is not mailed
+	Answers       string
 	Deliveries    []NewDelivery
 }
 
@@ -27,8 +28,11 @@ type NewDelivery struct {
 	KeyHash []byte
 }
 
-// maxSearchText is how many characters of the objects' names a search sees.
-const maxSearchText = 64 << 10
+// How many characters of the objects' names and of the answers a search sees.
+const (
+	maxSearchText    = 64 << 10
+	maxSearchAnswers = 16 << 10
+)
 
 // InsertTransfer makes the transfer of a locked, complete reservation and closes the reservation.
 // Errors: transfer.ErrConfirmed when the reservation is a transfer already.
@@ -47,9 +51,9 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 			sender_email, sender_locale, delivery_notification, priority, protection, password_hash, fields, search, object_count,
 			total_bytes, created_at, expires_at, sender_verified, unmailed)
 		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale, c.delivery_notification,
-			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names, (SELECT string_agg(value, ' ') FROM json_each_text(c.fields))))), sums.n, sums.bytes, $7, $8, $10, $11
+			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names, nullif(left($12, $13), '')))), sums.n, sums.bytes, $7, $8, $10, $11
 		FROM closed c, sums`,
-		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed); err != nil {
+		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed, n.Answers, maxSearchAnswers); err != nil {
 		return err
 	}
 	return s.insertDeliveries(ctx, n)

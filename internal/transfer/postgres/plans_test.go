@@ -117,8 +117,8 @@ const crowd = `
 	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at, expires_at
 	FROM transfer.reservations;
 	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
-		object_count, total_bytes, created_at, expires_at)
-	SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 1, 1, created_at, expires_at
+		search, object_count, total_bytes, created_at, expires_at)
+	SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 'report ' || uid, 1, 1, created_at, expires_at
 	FROM transfer.reservations WHERE state = 'confirmed';
 	INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
 	SELECT gen_random_uuid(), t.uid, 1, 'to', r.uid, 'p' || r.name || '@example.com', sha256(('key' || p.name)::bytea), t.created_at

@@ -132,13 +132,13 @@ func (l *listing) arg(v any) string {
 // received and sent are the rows of the two halves of a page, whose order is newest. Each walks its index and stops at a LIMIT, so
 // that the time does not grow with the number of transfers. A later page is another statement than the first: in a generic plan, a
 // condition that a parameter can switch off does not bound the index scan.
-func (l *listing) received() string {
-	return `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d
+func (l *listing) received(join string) string {
+	return `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d` + join + `
 		WHERE d.person = $1 AND d.hidden_at IS NULL` + l.later("d.created_at, d.transfer") + home
 }
 
-func (l *listing) sent() string {
-	return `SELECT t.created_at, t.uid FROM transfer.transfers t
+func (l *listing) sent(join string) string {
+	return `SELECT t.created_at, t.uid FROM transfer.transfers t` + join + `
 		WHERE t.sender = $1 AND t.sender_managed AND t.hidden_at IS NULL` + l.later("t.created_at, t.uid") + home
 }
 
@@ -150,65 +150,25 @@ func (l *listing) later(position string) string {
 }
 
 const (
-	newest = ` ORDER BY created_at DESC, uid DESC LIMIT `
+	newest = ` ORDER BY created_at DESC, uid DESC`
 	// home is true when host $2 is the home of person $1. It is evaluated once.
 	home = ` AND ($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2))`
 )
 
-// found tells whether the pattern matches the candidate c. It ignores case and the Unicode form of accents (macOS decomposes them in
-// file names). A recipient's search does not see what a protection hides. Both are aggregates, because with EXISTS and
-// thousands of candidates the planner reads all transfers.
-func foundReceived(pattern string) string {
-	return `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
-			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize(` + pattern + `))), false)
-		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
-}
-
-func foundSent(pattern string) string {
-	return `(SELECT coalesce(bool_or(t.search LIKE lower(normalize(` + pattern + `)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize(` + pattern + `))), false)
-		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
-}
-
 // half is a half of a page without a search.
 func half(all string) string {
-	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + newest + `$3) c)`
-}
-
-// searchedHalf is a half of a page with a search: what matches among the newest candidates, and the last of these candidates,
-// since nothing after it was examined.
-func searchedHalf(all, found, candidates string) string {
-	return `(SELECT * FROM (
-			SELECT c.created_at, c.uid, ` + found + ` AS found, row_number() OVER (ORDER BY c.created_at DESC, c.uid DESC) = ` + candidates + ` AS last
-			FROM (` + all + newest + candidates + `) c
-		) c WHERE found OR last` + newest + `$3)`
+	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + newest + ` LIMIT $3) c)`
 }
 
 // Transfers returns a page of a person's transfers, without objects and long contents, and the position of the next page; the
 // position is zero on the last page. A page of a search may be empty. The list is empty when the person's home is another host
 // than the scope's.
 func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
-	l := newListing(p, page, sc)
-	inbox, outbox := half(l.received()), half(l.sent())
 	if page.Search != "" {
-		like, candidates := l.arg(pattern(page.Search)), l.arg(page.Candidates)
-		inbox, outbox = searchedHalf(l.received(), foundReceived(like), candidates), searchedHalf(l.sent(), foundSent(like), candidates)
+		return s.search(ctx, p, page, sc)
 	}
-	halves := inbox + ` UNION ALL ` + outbox
-	switch {
-	case !page.Sent:
-		halves = inbox
-	case !page.Received:
-		halves = outbox
-	}
-	list, err := database.All[candidate](ctx, s.q, "list transfers", `
-		WITH page AS (SELECT created_at, uid, bool_or(found) AS found, bool_or(last) AS last FROM (`+halves+`) h GROUP BY created_at, uid)
-		SELECT page.found, page.last, `+pageColumns+` FROM page JOIN transfer.transfers t ON t.uid = page.uid `+seenDelivery+` `+contentBytes+`
-		ORDER BY page.created_at DESC, page.uid DESC LIMIT $3`, l.args...)
-	if err != nil {
-		return nil, Position{}, err
-	}
-	seen, next := cut(list, page.Limit)
-	return seen, next, nil
+	l := newListing(p, page, sc)
+	return s.page(ctx, "list transfers", page, l, "", half(l.received("")), half(l.sent("")))
 }
 
 // candidate is a transfer that a page may show.

@@ -161,7 +161,7 @@ const firstVersion = 1
 func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 	now := s.now()
 	n := postgres.NewTransfer{
-		UID: id.New[id.Transfer](), Reservation: r.UID, CreatedAt: now, ExpiresAt: now.Add(time.Duration(r.TTL) * day),
+		UID: id.New[id.Transfer](), Reservation: r.UID, CreatedAt: now, ExpiresAt: now.Add(time.Duration(r.TTL) * day), Answers: r.Answers(),
 	}
 	if r.Kind == transfer.KindMailbox {
 		n.Sender = transfer.Sender{Name: r.AnonSender, Email: r.AnonEmail, Person: r.Sender}

@@ -34,6 +34,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -113,7 +114,8 @@ type Service struct {
 	now func() time.Time
 	log *slog.Logger
 
-	mailboxes *microcache.Cache[mailboxOnHost, transfer.PublicMailbox]
+	mailboxes    *microcache.Cache[mailboxOnHost, transfer.PublicMailbox]
+	slowSearches atomic.Int64
 }
 
 const day = 24 * time.Hour

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -45,12 +46,16 @@ const (
 	// searchCandidates is how many received and how many sent transfers a search reads before it answers. They stay well
 	// within the statement timeout.
 	searchCandidates = 10_000
+	searchPatience   = 2 * time.Second
 )
+
+// errSearch ends a search that takes too long, so that it does not hold a connection that others need.
+var errSearch = fault.ErrUnavailable.With("the search took too long; try again, or search for more characters").WithRetryAfter(searchPatience)
 
 // Transfers streams the caller's transfers, newest first. The cursor is empty after the last page. A search may return a
 // cursor with a page that has fewer transfers than the limit, or none: it has not read all transfers yet. Contents are read
 // in batches.
-// Errors: fault.ErrInvalid.
+// Errors: fault.ErrInvalid, fault.ErrUnavailable when a search takes longer than two seconds.
 func (s *Service) Transfers(ctx context.Context, caller token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
 	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var problems fault.Problems
@@ -64,7 +69,7 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller, q Transfer
 	if err := problems.Err(); err != nil {
 		return nil, "", err
 	}
-	rows, end, err := s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
+	rows, end, err := s.listed(ctx, caller, page)
 	if err != nil {
 		return nil, "", err
 	}
@@ -73,6 +78,24 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller, q Transfer
 	}
 	return s.seen(ctx, rows), next, nil
 }
+
+// listed reads a page. A search has searchPatience.
+func (s *Service) listed(ctx context.Context, caller token.Caller, page postgres.Page) ([]postgres.SeenTransfer, postgres.Position, error) {
+	if page.Search == "" {
+		return s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, searchPatience, errSearch)
+	defer cancel()
+	rows, end, err := s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
+	if err != nil && errors.Is(context.Cause(ctx), errSearch) {
+		s.slowSearches.Add(1)
+		return nil, end, errSearch.Because(err)
+	}
+	return rows, end, err
+}
+
+// SlowSearches counts the searches that this process has given up.
+func (s *Service) SlowSearches() int64 { return s.slowSearches.Load() }
 
 // seen streams rows with their contents, in batches. A batch ends with the row that reaches objectsBatch objects or contentBatch bytes.
 func (s *Service) seen(ctx context.Context, rows []postgres.SeenTransfer) iter.Seq2[SeenTransfer, error] {
