@@ -99,29 +99,31 @@ func (s *Service) Members(ctx context.Context, caller token.Caller, o id.Organiz
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, err
 	}
-	return s.members(ctx, o)
+	return s.members(ctx, o), nil
 }
 
 // membersBatch is how many members one query returns. Between batches no database connection is held, however slow the
 // client is.
 const membersBatch = 2000
 
-func (s *Service) members(ctx context.Context, o id.Organization) (iter.Seq2[identity.Member, error], error) {
-	persons, err := s.store.MembersByAge(ctx, o)
+func (s *Service) members(ctx context.Context, o id.Organization) iter.Seq2[identity.Member, error] {
 	return func(yield func(identity.Member, error) bool) {
-		for batch := range slices.Chunk(persons, membersBatch) {
-			list, err := s.store.Members(ctx, o, batch)
+		var last postgres.AgedMember
+		for more := true; more; {
+			list, err := s.store.MembersAfter(ctx, o, last, membersBatch)
 			if err != nil {
 				yield(identity.Member{}, err)
 				return
 			}
 			for _, m := range list {
-				if !yield(m, nil) {
+				if !yield(m.Member, nil) {
 					return
 				}
+				last = m
 			}
+			more = len(list) == membersBatch
 		}
-	}, err
+	}
 }
 
 // Member returns a member of an organization to an administrator.

@@ -75,11 +75,7 @@ func (s *Service) ShowOrganization(ctx context.Context, organization string) (r 
 	if r.Claim, err = s.store.HostClaim(ctx, o); err != nil {
 		return r, err
 	}
-	members, err := s.members(ctx, o)
-	if err != nil {
-		return r, err
-	}
-	for m, err := range members {
+	for m, err := range s.members(ctx, o) {
 		if err != nil {
 			return r, err
 		}
