@@ -112,6 +112,7 @@ var compositions = map[string]func(c *composer){
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,
 	UploadConfirmation:  uploadConfirmation,
+	UploadUnfinished:    uploadUnfinished,
 	TransferAccessed:    transferAccessed,
 	TransferExpiring:    transferExpiring,
 	AccessCode:          accessCode,

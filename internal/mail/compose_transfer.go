@@ -125,6 +125,17 @@ func uploadConfirmation(c *composer) {
 	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
 }
 
+func uploadUnfinished(c *composer) {
+	mailbox := c.data.line("mailbox")
+	c.out.Subject = c.F("Your files for %s are not delivered yet", mailbox)
+	c.say(c.F("You uploaded files for %s, but one step is missing: they are not delivered.", mailbox))
+	c.say(c.T("Open the page in the browser you used, and finish the delivery there. Otherwise the files are deleted."))
+	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", int(c.data.number("fileCount")), c.Bytes(c.data.number("totalBytes"))))
+	c.fact(c.T("Kept until"), c.moment("expiresAt"))
+	c.button(c.T("Finish the delivery"))
+	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
+}
+
 func transferAccessed(c *composer) {
 	recipient := c.data.line("recipient")
 	if recipient == "" { // opened by the link alone

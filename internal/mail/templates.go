@@ -67,6 +67,9 @@ const (
 	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose
 	// address was not checked. It never has a link, a subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
+	// UploadUnfinished reminds an uploader, once, of files that reached a mailbox's page but were not delivered: mailbox, fileCount,
+	// totalBytes (that have arrived), expiresAt, link to that page. It contains no text of the uploader, whose address was not checked.
+	UploadUnfinished = "upload-unfinished"
 	// TransferAccessed reports the first access to the sender: [recipient] (missing: opened by the link alone), [subject], at.
 	TransferAccessed = "transfer-accessed"
 	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender,

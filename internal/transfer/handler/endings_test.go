@@ -346,3 +346,46 @@ func TestDeletingAPerson(t *testing.T) {
 	run(t, s, service.ExpireTransfersJob)
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 }
+
+// TestUnfinishedUploads: a stranger who left an address and files is mailed once, a day before the reservation expires. The mail has no
+// word of the stranger, and counts as an upload confirmation.
+func TestUnfinishedUploads(t *testing.T) {
+	t.Parallel()
+	s, _ := newMailbox(t, testkit.Env("CONSIGN_UPLOAD_CONFIRMATIONS_PER_DAY", "2"))
+	sam, done, empty, nobody := reserveAs(s.Stranger(), "sam@example.org"), reserveAs(s.Stranger(), "done@example.org"),
+		reserveAs(s.Stranger(), "empty@example.org"), reserve(s)
+	for _, d := range []draft{sam, done, nobody} {
+		d.send("secret-plan", []byte("hello"))
+	}
+	nobody.Patch(nobody.path, object{"anonEmail": ""}).Want(http.StatusOK)
+	empty.attach("nothing", 10)
+	done.confirm()
+	for range 3 {
+		reserveAs(s.Stranger(), "often@example.org").send("a", []byte("a"))
+	}
+	s.Clock.Advance(24*time.Hour - time.Second)
+	run(t, s, service.RemindUnfinishedJob)
+	if n := count(t, s, `SELECT count(*) FROM mails WHERE template = 'upload-unfinished'`); n != 0 {
+		t.Fatalf("%d mails too early", n)
+	}
+	s.Clock.Advance(time.Second)
+	var all sync.WaitGroup
+	for range 4 { // replicas
+		all.Go(func() {
+			if err := s.App.Transfer.RemindUnfinished(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s.Clock.Advance(time.Hour)
+	run(t, s, service.RemindUnfinishedJob)
+	m := s.Mail.Wait(t, "sam@example.org", "not delivered yet", 1)
+	if !strings.Contains(m.Text, "/m/ann#unfinished") || strings.Contains(m.Text+m.HTML, "Sam") || strings.Contains(m.Text+m.HTML, "secret-plan") {
+		t.Errorf("%s", m.Text)
+	}
+	s.Mail.Wait(t, "often@example.org", "not delivered yet", 2)
+	if n := count(t, s, `SELECT count(*) FROM mails WHERE template = 'upload-unfinished'`); n != 3 {
+		t.Errorf("%d mails, %d of them to an address that was withdrawn", n, len(s.Mail.To("sam@example.com")))
+	}
+}

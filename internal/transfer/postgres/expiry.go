@@ -222,3 +222,41 @@ func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization, n
 		DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o, now)
 	return err
 }
+
+// Unfinished is an open reservation of a stranger that has bytes and expires soon.
+type Unfinished struct {
+	UID                                     id.Reservation
+	Email                                   string // that the stranger states
+	Locale, TimeZone                        string // of the stranger; of the mailbox's owner
+	Mailbox, MailboxEmail, MailboxKey, Host string // name and address, vanity link or uid, host of the mailbox's page
+	Files                                   int
+	Bytes                                   int64 // held
+	ExpiresAt                               time.Time
+}
+
+// MarkReminded marks up to limit open reservations of strangers as reminded and returns them: those that have bytes and a stated
+// address, expire at or before a time, and whose whole life is longer than window. It locks them and skips locked rows.
+func (s *Store) MarkReminded(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]Unfinished, error) {
+	return database.All[Unfinished](ctx, s.q, "list unfinished reservations", `
+		WITH due AS (
+			SELECT uid FROM transfer.reservations r
+			WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL
+				AND expires_at > $1 AND expires_at <= $2 AND expires_at - created_at > $3::interval
+				AND EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND o.held > 0)
+				AND EXISTS (SELECT FROM transfer.mailboxes m WHERE m.person = r.owner)
+			ORDER BY expires_at LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
+		), r AS (
+			UPDATE transfer.reservations r SET reminded_at = $1 FROM due WHERE r.uid = due.uid
+			RETURNING r.uid, r.owner, r.anon_email, r.locale, r.expires_at
+		)
+		SELECT r.uid, r.anon_email AS email, coalesce(r.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone,
+			coalesce(m.name, p.name, '') AS mailbox, coalesce(`+mailboxEmail+`, p.email, '') AS mailbox_email,
+			coalesce(v.link, m.person::text) AS mailbox_key, coalesce(p.host, '') AS host,
+			o.files, o.bytes, r.expires_at
+		FROM r
+		JOIN transfer.mailboxes m ON m.person = r.owner
+		JOIN directory.persons p ON p.person = r.owner
+		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(x.held), 0)::bigint AS bytes FROM transfer.objects x WHERE x.reservation = r.uid) o`,
+		now, before, window, limit)
+}

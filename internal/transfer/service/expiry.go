@@ -1,8 +1,11 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -76,6 +79,46 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 		m.Secret = map[string]string{"link": link}
 	}
 	return m
+}
+
+// unfinishedNotice is how long before its end an unfinished upload is reminded of.
+const unfinishedNotice = day
+
+// RemindUnfinished mails strangers whose uploads to a mailbox expire soon, once for each reservation. The mails count as upload
+// confirmations, because anybody can state any address (contract 4.10).
+func (s *Service) RemindUnfinished(ctx context.Context) error {
+	now := s.now()
+	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		due, err := tx.MarkReminded(ctx, now, now.Add(unfinishedNotice), unfinishedNotice, expireBatch)
+		if err != nil || len(due) == 0 {
+			return 0, err
+		}
+		slices.SortFunc(due, func(a, b postgres.Unfinished) int { return strings.Compare(a.Email, b.Email) }) // one order of locks
+		var messages []mail.Message
+		for _, u := range due {
+			within, err := tx.CountUploadConfirmation(ctx, u.Email, now.UTC().Truncate(day), s.uploadConfirmations)
+			if err != nil {
+				return 0, err
+			}
+			if within {
+				messages = append(messages, s.unfinishedMail(u))
+			}
+		}
+		_, err = s.mailer.QueueAll(ctx, tx.Tx(), messages)
+		return len(due), err
+	})
+}
+
+// unfinishedMail has no word of the stranger: it may go to a third party. Its link opens the mailbox's page, not the upload.
+func (s *Service) unfinishedMail(u postgres.Unfinished) mail.Message {
+	return mail.Message{
+		To: u.Email, Locale: u.Locale, TimeZone: u.TimeZone, ReplyTo: u.MailboxEmail, ReplyToName: u.Mailbox, Template: mail.UploadUnfinished,
+		Data: map[string]any{
+			"mailbox": cmp.Or(u.Mailbox, u.MailboxEmail), "fileCount": u.Files, "totalBytes": u.Bytes, "expiresAt": u.ExpiresAt,
+			"link": s.hosts.URL(u.Host, "/m/"+u.MailboxKey+"#unfinished"),
+		},
+		GiveUpAt: u.ExpiresAt,
+	}
 }
 
 // Purge deletes records of transfers that ended before the retention time, counters of past days, and released links after their

@@ -16,6 +16,7 @@ const (
 	ExpireReservationsJob = "transfer-expire-reservations"
 	ExpireTransfersJob    = "transfer-expire-transfers"
 	WarnExpiringJob       = "transfer-warn-expiring"
+	RemindUnfinishedJob   = "transfer-remind-unfinished"
 	PurgeJob              = "transfer-purge"
 )
 
@@ -23,6 +24,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(ExpireReservationsJob, time.Minute, s.ExpireReservations)
 	s.jobs.Every(ExpireTransfersJob, time.Minute, s.ExpireTransfers)
 	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
+	s.jobs.Every(RemindUnfinishedJob, time.Hour, s.RemindUnfinished)
 	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
 	s.registerIdentityHooks()
 }
