@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,10 +25,11 @@ import (
 
 // mediaTypes holds the types of the served files. The table of the operating system is not used: it differs per host.
 var mediaTypes = map[string]string{
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-	".yaml": "application/yaml", // RFC 9512
+	".css":   "text/css; charset=utf-8",
+	".js":    "text/javascript; charset=utf-8",
+	".svg":   "image/svg+xml",
+	".woff2": "font/woff2",
+	".yaml":  "application/yaml", // RFC 9512
 }
 
 const (
@@ -53,8 +55,14 @@ func (a assets) content(name string) []byte {
 		return a.brand
 	}
 	content, _ := files.ReadFile("assets/" + name) // cannot fail: readAssets has listed it
+	if path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/") {
+		return commentLines.ReplaceAll(content, nil)
+	}
 	return content
 }
+
+// commentLines matches the comments of our own scripts that begin a line. Browsers get the scripts without them: they are a third.
+var commentLines = regexp.MustCompile(`(?m)^[ \t]*(?://.*|/\*\*(?:[^*]|\*[^/])*\*/)\n`)
 
 // readAssets lists the embedded files and makes the stylesheet with the configured colour.
 func readAssets(accent string) (assets, error) {
@@ -130,7 +138,7 @@ func file(name string, read func() []byte, cache string) http.HandlerFunc {
 		h.Set("Content-Type", mediaTypes[path.Ext(name)])
 		h.Set("Cache-Control", cache)
 		h.Add("Vary", "Accept-Encoding")
-		if httpapi.AcceptsGzip(r) && r.Header.Get("Range") == "" {
+		if httpapi.AcceptsGzip(r) && r.Header.Get("Range") == "" && path.Ext(name) != ".woff2" { // is compressed
 			h.Set("Content-Encoding", "gzip")
 			h.Set("ETag", `"`+tag()+`-gzip"`)
 			h.Set("Content-Length", strconv.Itoa(len(compressed()))) // ServeContent omits it with a Content-Encoding

@@ -36,6 +36,7 @@ func (v view) head() g.Node {
 		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 		h.TitleEl(g.If(v.Title != "", g.Text(v.Title+" · ")), g.Text(v.Product)),
 		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
+		g.If(v.Latin, h.Link(h.Rel("preload"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"), h.Href(v.Assets+"vendor/figtree.woff2"))),
 		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css")),
 		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile)),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),

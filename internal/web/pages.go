@@ -103,6 +103,7 @@ var missing = entry{
 type view struct {
 	i18n.Printer        // of the visitor's language
 	Lang, Locale string // RFC 5646, and as the API spells it
+	Latin        bool   // the language is written in Latin letters, which the pages bring a typeface for
 	Now          string // server time in Unix milliseconds: the visitor's clock may be wrong
 	Title, Lead  string
 	Locales      []localeName
@@ -141,7 +142,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		return view{}, fmt.Errorf("encode sentences of page %s: %w", e.pattern, err)
 	}
 	v := view{
-		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
+		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
 		Assets: p.assets.path(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),

@@ -25,12 +25,12 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/vendor/*.js
+//go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/vendor/*.js assets/vendor/*.woff2
 var files embed.FS
 
 // policy is the Content-Security-Policy. Pages load from and talk to their own host only. Inline scripts do not run, and
 // scripts cannot make markup from strings. Images may also be QR codes (data:) and avatars (blob:).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.

@@ -51,6 +51,9 @@ export async function settled(p) {
   await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
 }
 
+/** Opens the folded inputs of subject and message. */
+export const unfold = (p) => p.locator("details.more").evaluate((details) => { details.open = true; });
+
 let failed = 0;
 /** Runs one test. A failure is printed, and the next test runs. */
 export async function test(name, work_) {

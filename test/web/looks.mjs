@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
-import { api, file, mail, page, person, pictures, settled, signedIn, slow, test, totp, visitor } from "./kit.mjs";
+import { api, file, mail, page, person, pictures, settled, signedIn, slow, test, totp, unfold, visitor } from "./kit.mjs";
 import { world } from "./world.mjs";
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -164,6 +164,7 @@ export async function looksTests() {
       await p.fill("[name=anonSender]", "Sam Stranger");
       await p.fill("[name=anonEmail]", `sam-${look}@example.com`);
       await p.selectOption('[name="field.kind"]', "Drawing");
+      await unfold(p);
       await p.fill("[name=subject]", "Plans of the bridge");
       await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.15);
       await take(p, "upload");

@@ -2,9 +2,10 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, mail, page, person, sha256, signedIn, slow, test, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, mail, page, person, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
+  await unfold(p);
   await p.fill("[name=anonSender]", "Sam Stranger");
   await p.fill("[name=anonEmail]", "sam@example.com");
   for (const [name, value] of Object.entries(more)) await p.fill(`[name="${name}"]`, value);
@@ -14,7 +15,7 @@ const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) 
 /** Returns the files on the receipt: name to SHA-256. */
 const receipt = async (p) => {
   await p.waitForSelector(".receipt", { timeout: 60_000 });
-  return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".sum").textContent.replace("SHA-256 ", "")])));
+  return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".hash").textContent.replace("SHA-256 ", "")])));
 };
 
 export async function mailboxPageTests() {
@@ -161,14 +162,13 @@ export async function mailboxPageTests() {
         kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} }, due: { "ui:widget": "date", "ui:title": "Due", "ui:options": {} },
         at: { "ui:widget": "time", "ui:title": "At", "ui:options": {} }, copies: { "ui:widget": "updown", "ui:title": "Copies", "ui:options": {} }, contact: { "ui:widget": "email", "ui:title": "Contact", "ui:options": {} } } } });
     const p = await page(await visitor(), "/m/ann.fields");
-    await p.getByText("Only these types").waitFor();
-    await p.getByText("Up to 3 files").waitFor();
+    await p.getByText("Up to 3 files · Only text files and PDF, up to 2 MB each").waitFor();
     const note = file("note.txt", 1);
     fs.writeFileSync(note.at, "plain words");
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);
     await p.getByText("The mailbox does not take files of this type.").waitFor();
     await p.getByText("This file is larger than the mailbox takes.").waitFor();
-    equal(await p.$$eval("fieldset label", (labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
+    equal(await p.locator("fieldset").first().locator("label").evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
     await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2", "field.contact": "x@example.com" });
     await p.click(".details button[type=submit]");
     equal(await p.locator(".receipt").count(), 0, "delivered without the required choice");
@@ -243,7 +243,7 @@ export async function mailboxPageTests() {
     await slow(p, 4_000_000);
     await p.setInputFiles("[data-test=files]", at);
     await p.getByText(/of 20.GB, .* per second, .* left/).first().waitFor();
-    await p.waitForFunction(() => document.querySelector(".item progress")?.value > 3e6);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 3e6 / 20e9);
     if (!/^bytes 0-\d+\/20000000000$/.test(ranges[0])) throw new Error(`first range ${ranges[0]}`);
     await p.getByRole("button", { name: "Remove huge.img" }).click();
     await p.getByText("Choose at least one file.").waitFor();

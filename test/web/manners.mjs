@@ -185,7 +185,7 @@ export async function mannersTests() {
     const root = path.resolve(import.meta.dirname, "../..");
     const listed = fs.readFileSync(path.join(root, "CONTRIBUTING.md"), "utf8");
     for (const name of fs.readdirSync(path.join(root, "internal/web/assets/vendor"))) {
-      if (name.endsWith(".js") && !listed.includes(`vendor/${name}`)) throw new Error(`${name} is not in CONTRIBUTING.md`);
+      if (/\.(?:js|woff2)$/.test(name) && !listed.includes(`vendor/${name}`)) throw new Error(`${name} is not in CONTRIBUTING.md`);
     }
   });
 }

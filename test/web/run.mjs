@@ -13,8 +13,10 @@ import { mannersTests } from "./manners.mjs";
 import { troubleTests } from "./trouble.mjs";
 import { devicesTests } from "./devices.mjs";
 import { journeyTests } from "./journeys.mjs";
+import { dropTests } from "./drop.mjs";
 
 await mailboxPageTests();
+await dropTests();
 await accountTests();
 await securityTests();
 await invitationTests();

@@ -1,6 +1,6 @@
 // Computers that several people use: what one person leaves in the browser is not there for the next.
 
-import { api, base, closeBrowser, equal, file, page, person, slow, test, visitor } from "./kit.mjs";
+import { api, base, closeBrowser, equal, file, page, person, slow, test, unfold, visitor } from "./kit.mjs";
 
 async function signIn(p, who) {
   await p.goto(`${base}/login`);
@@ -95,7 +95,7 @@ export async function sharedTests() {
     const anna = await person("Anna"), context = await visitor();
     let p = await page(context, "/");
     await signIn(p, anna);
-    await begin(p, "/m/demo", "returning-A.bin", (q) => q.fill("[name=subject]", "Half-A"));
+    await begin(p, "/m/demo", "returning-A.bin", async (q) => { await unfold(q); await q.fill("[name=subject]", "Half-A"); });
     await closeBrowser(context);
     p = await page(context, "/m/demo");
     await p.waitForSelector(".chooser button:enabled");

@@ -1,7 +1,7 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, held, idToken, page, person, settle, settled, signedIn, slow, test, visitor } from "./kit.mjs";
+import { access, api, base, equal, file, held, idToken, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
 
 const from = async (p) => {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -83,7 +83,7 @@ export async function troubleTests() {
     equal(away.length, 0, "answers left");
     if (/, 0 B of/.test(await p.locator(".notice.info").textContent())) throw new Error("nothing is said to have arrived");
     await p.setInputFiles("[data-test=files]", big.at);
-    await p.getByText("All files have arrived.").first().waitFor();
+    await p.getByText("Uploaded, not delivered yet").first().waitFor();
   });
 
   await test("leaving the page asks for confirmation until the files are delivered", async () => {
@@ -108,6 +108,7 @@ export async function troubleTests() {
     const asked = p.waitForRequest("**/profile");
     await p.setInputFiles("[data-test=files]", file("typed.txt", 10).at);
     await asked;
+    await unfold(p);
     await p.fill("[name=subject]", "Typed before");
     await p.fill("[name=message]", "Also typed");
     answer();
@@ -201,6 +202,7 @@ export async function troubleTests() {
       window.clipboard = navigator.clipboard;
       Object.defineProperty(navigator, "clipboard", { value: undefined });
     });
+    await p.getByRole("button", { name: "Proof" }).click();
     await p.getByRole("button", { name: "Copy the list" }).click();
     await p.getByText("Copied").first().waitFor({ timeout: 5000 });
     equal(/^[0-9a-f]{64} {2}listed\.txt$/.test(await p.evaluate(() => window.clipboard.readText())), true, "in the clipboard");
@@ -223,7 +225,7 @@ export async function troubleTests() {
     const p = await page(await signedIn(await person("Lena")), "/send");
     await p.getByText("As a link").click();
     await p.setInputFiles("[data-test=files]", file("lost.txt", 10).at);
-    await p.getByText("All files have arrived.").first().waitFor();
+    await p.getByText("Uploaded, not delivered yet").first().waitFor();
     let lost = 0;
     await p.route(/\/confirm$/, async (route) => {
       if (lost++ > 0) return route.continue();
@@ -250,7 +252,7 @@ export async function troubleTests() {
   await test("forced colours keep the progress and the chosen tab visible", async () => {
     const p = await page(await signedIn(await person("Hilde"), { forcedColors: "active" }), "/m/demo");
     await p.setInputFiles("[data-test=files]", file("seen.txt", 10).at);
-    await p.getByText("All files have arrived.").first().waitFor();
+    await p.getByText("Uploaded, not delivered yet").first().waitFor();
     const looks = async (what) => [await what.screenshot(), await what.evaluate((e) => { e.style.opacity = "0"; }), await what.screenshot()];
     const [bar, , empty] = await looks(p.locator(".sum progress"));
     if (bar.equals(empty)) throw new Error("the progress is not seen");
@@ -278,7 +280,7 @@ export async function troubleTests() {
   await test("the form is not sent with a mistyped address", async () => {
     const p = await page(await signedIn(await person("Mona")), "/send");
     const to = p.getByPlaceholder("name@example.com");
-    await to.fill("tom@bidders.example, uma@bidders ");
+    await to.fill("tom@bidders.example, uma@bidders..example ");
     await p.setInputFiles("[data-test=files]", file("tender.txt", 10).at);
     await p.getByText("Arrived", { exact: true }).waitFor();
     await p.getByRole("button", { name: "Send", exact: true }).click();

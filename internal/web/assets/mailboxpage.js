@@ -1,15 +1,18 @@
 // /m/{key}: a visitor delivers files to the owner of a mailbox.
 
 import {
-  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useState,
+  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useRef, useState,
 } from "./ui.js";
-import { F, N, T, bytes } from "./i18n.js";
+import { F, N, T, bytes, list } from "./i18n.js";
 import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
 import { person, signedIn } from "./session.js";
 import { TransferCode, members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
-import { Deliver, FileList, UploadNotices, useDelivery } from "./upload/view.js";
+import { FileList } from "./upload/rows.js";
+import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
+import { useTold } from "./upload/told.js";
+import { usable } from "./address.js";
 import { Fields, fieldsOf, given } from "./fields.js";
 import { Receipt } from "./receipt.js";
 import "./shell.js";
@@ -22,41 +25,54 @@ const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
 show(() => {
   const { value: mailbox, error } = useLoaded(async () => (await call("GET", at)).body);
-  useEffect(() => { if (mailbox) document.title = `${F("Files for %s", nameOf(mailbox))} · ${product}`; }, [mailbox]);
   if (error) return html`<${Unknown} error=${error} />`;
   return mailbox ? html`<${Delivery} mailbox=${mailbox} />` : html`<${Waiting} />`;
 });
 
 function Unknown({ error }) {
   if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;
-  return html`<div class="narrow center">
+  return html`<div class="sheet center">
     <span class="halo"><${Icon} name="search" /></span>
     <h1>${T("There is no such mailbox")}</h1>
     <p class="lead">${T("The link may be mistyped, or the mailbox was removed. Ask the person who gave it to you.")}</p>
   </div>`;
 }
 
-function Owner({ mailbox }) {
-  return html`<div class="owner">
-    <${Avatar} src=${`${at}/avatar?height=160`} name=${nameOf(mailbox)} />
-    <div>
-      <h1><span class="kicker">${T("Files for")}</span> ${nameOf(mailbox)}</h1>
-      ${mailbox.slogan && html`<p class="slogan">${mailbox.slogan}</p>`}
-    </div>
-  </div>`;
+/** Who receives the files: large before files are chosen, then small. */
+const Owner = ({ mailbox, small = false, heading = undefined }) => html`<header class=${small ? "owner small" : "owner"}>
+  <${Avatar} src=${`${at}/avatar?height=160`} name=${nameOf(mailbox)} />
+  <div>
+    <h1 ref=${heading} tabindex=${heading && "-1"}><span class="kicker">${T("Files for")}</span> ${nameOf(mailbox)}</h1>
+    ${!small && mailbox.slogan && html`<p class="slogan">${mailbox.slogan}</p>`}
+  </div>
+</header>`;
+
+/** Names of the types that a mailbox takes: families where there is one. @param {string} description media types, separated by commas */
+const typeNames = (description) => {
+  /** @type {Record<string, string>} */
+  const families = { "application/pdf": "PDF", "image/*": T("images"), "video/*": T("videos"), "audio/*": T("sound"), "text/*": T("text files"), "text/plain": T("text files"), "application/zip": "ZIP" };
+  return list(description.split(/,\s*/).map((type) => families[type] ?? type));
+};
+
+const many = 50, large = 1000; // files and MB from which a limit does not matter to people
+
+/** The limits that may matter, as a sentence, and what happens on the way. */
+function Limits({ mailbox }) {
+  const types = mailbox.mimeTypeFilterEnabled ? typeNames(mailbox.mimeTypeFilterDescription ?? "") : "";
+  const size = mailbox.maxFileSizeMb <= large || types ? bytes(mailbox.maxFileSizeMb * 1e6) : "";
+  const files = mailbox.maxFiles < many && N("Up to %d file", "Up to %d files", mailbox.maxFiles);
+  const sentence = [files, types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size)].filter(Boolean).join(" · ");
+  return html`${sentence && html`<p class="limits">${sentence}</p>`}
+    ${mailbox.secure && html`<p class="limits"><${Icon} name="lock" /> ${T("The owner opens it with a code")}</p>`}
+    ${mailbox.verifySender && html`<p class="limits"><${Icon} name="mail" /> ${T("Your email address is checked with a code")}</p>`}`;
 }
 
-/** The limits of the mailbox. */
-function Limits({ mailbox }) {
-  const types = mailbox.mimeTypeFilterDescription ?? "";
-  return html`<ul class="limits">
-    <li><${Icon} name="file" />${N("Up to %d file", "Up to %d files", mailbox.maxFiles)}</li>
-    <li><${Icon} name="info" />${F("%s each", bytes(mailbox.maxFileSizeMb * 1e6))}</li>
-    ${mailbox.mimeTypeFilterEnabled && html`<li><${Icon} name="check" />${F("Only these types: %s", types)}</li>`}
-    ${mailbox.secure && html`<li><${Icon} name="lock" />${T("The owner opens it with a code")}</li>`}
-    ${mailbox.verifySender && html`<li><${Icon} name="mail" />${T("Your email address is checked with a code")}</li>`}
-  </ul>`;
-}
+/** What a visitor may rely on. */
+const Promises = () => html`<ul class="promises">
+  <li><${Icon} name="check" />${T("No account needed")}</li>
+  <li><${Icon} name="retry" />${T("Goes on after interruptions")}</li>
+  <li><${Icon} name="shield" />${T("You get proof of delivery")}</li>
+</ul>`;
 
 /** Says why the mailbox takes no files at the moment. */
 function Closed({ mailbox }) {
@@ -76,30 +92,29 @@ function Closed({ mailbox }) {
 
 function Delivery({ mailbox }) {
   const upload = useUpload(`mailbox:${mailbox.uid}`, reserve);
-  const [started, setStarted] = useState(false);
   const { receipt, upload: files } = upload;
+  useTold(files, receipt, `${F("Files for %s", nameOf(mailbox))} · ${product}`);
   if (receipt) {
-    return html`<${Receipt} receipt=${receipt} to=${nameOf(mailbox)} onMore=${upload.discard}>
+    return html`<${Receipt} receipt=${receipt} to=${nameOf(mailbox)} answers=${answers(mailbox, receipt.fields)} onMore=${upload.discard}>
       ${receipt.sender?.email && html`<p>${F("A confirmation is on its way to %s.", receipt.sender.email)}</p>`}
     <//>`;
   }
-  if (!mailbox.available) return html`<${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} />`;
-  const going = files && (files.items.length > 0 || started);
-  const add = (chosen) => {
-    setStarted(true);
-    upload.add(chosen);
-  };
-  return html`<${Owner} mailbox=${mailbox} />
-    <${Limits} mailbox=${mailbox} />
+  if (!mailbox.available) return html`<div class="sheet"><${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} /></div>`;
+  const chooser = (small) => html`<${Chooser} small=${small} busy=${upload.phase === "opening"}
+    disabled=${upload.phase === "looking" || Boolean(files?.stopped)} onFiles=${upload.add} />`;
+  if (files && !files.over) return html`<${Details} mailbox=${mailbox} upload=${upload} chooser=${chooser(true)} />`;
+  return html`<div class="sheet">
+    <${Owner} mailbox=${mailbox} />
     <${UploadNotices} upload=${upload} />
-    <div class=${going ? "columns" : ""}>
-      <div>
-        <${Chooser} small=${going} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking" || Boolean(files?.stopped)} onFiles=${add} />
-        ${going && files.items.length > 0 && html`<${FileList} upload=${files} />`}
-      </div>
-      ${going && !files.over && html`<${Details} mailbox=${mailbox} upload=${upload} />`}
-    </div>`;
+    ${chooser(false)}
+    <${Limits} mailbox=${mailbox} />
+    <${Promises} />
+  </div>`;
 }
+
+/** The owner's questions with the answers of a delivery. @returns {[string, string][]} */
+const answers = (mailbox, fields) => fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema)
+  .filter(({ name }) => fields?.[name]).map(({ name, title }) => [title, String(fields[name])]);
 
 /** Creates a reservation on the mailbox. A signed-in person becomes its sender; with an expired session the visitor is anonymous. */
 async function reserve() {
@@ -107,10 +122,18 @@ async function reserve() {
   return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
 }
 
-/** The form: sender, the owner's questions, subject and message. */
-function Details({ mailbox, upload }) {
+/** Values of the form that the link brings: ?subject=…&field.order=4711. Visitors may change them. */
+function prefilled(mailbox) {
+  const query = new URLSearchParams(location.search);
+  const fields = Object.fromEntries(fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).map(({ name }) => [name, (query.get(`field.${name}`) ?? "").slice(0, 1000)]));
+  return { subject: (query.get("subject") ?? "").slice(0, 120), fields: given(fields) };
+}
+
+/** The form while the files are uploaded: the files, the owner's questions, the sender, and a message. */
+function Details({ mailbox, upload, chooser }) {
+  const files = /** @type {import("./upload/engine.js").Upload} */ (upload.upload);
   const ownEmail = person()?.email ?? "";
-  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, subject: "", message: "", fields: {}, ...upload.form });
+  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, message: "", ...prefilled(mailbox), ...upload.form });
   const set = (name, value) => {
     setValues((now) => ({ ...now, [name]: value })); // other inputs may have changed since this render
     upload.write({ [name]: value });
@@ -119,30 +142,47 @@ function Details({ mailbox, upload }) {
     if (!signedIn() || values.anonSender) return;
     own("GET", `${identity}/profile`).then(({ body }) => body.name && !upload.form.anonSender && set("anonSender", body.name)).catch(() => {});
   }, []);
+  const [address, setAddress] = useState(values.anonEmail); // when it was last complete: the server reminds it of an unfinished upload
+  useEffect(() => {
+    if (usable(address)) call("PATCH", `${transfer}/reservations/${files.uid}`, { token: files.token, json: { anonEmail: address } }).catch(() => {});
+  }, [files.uid, address]);
   const delivery = useDelivery(upload, () => {
     const { fields, ...rest } = values;
     return { ...rest, ...(mailbox.fieldsSchema ? { fields: given(fields) } : {}) };
   });
-  const t = upload.upload.totals();
+  const t = files.totals();
   const wrong = wrongFields(delivery.error, mailbox);
+  useEffect(() => { if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus(); }, [delivery.error]);
   const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
   const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
-  const proof = useProof(upload.upload, delivery, values.anonEmail);
-  return html`<${Form} class="details card" onSend=${proof.sent ? proof.enter : delivery.wish}>
-    <h2>${T("From you")}</h2>
-    <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
-    <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email"
-      hint=${T("The confirmation goes there.")} ...${input("anonEmail")} />
+  const proof = useProof(files, delivery, values.anonEmail);
+  const heading = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []); // the button with the focus is gone
+  const [worded] = useState(Boolean(values.subject || values.message)); // shown at first
+  return html`<${Form} class="sheet details" onSend=${proof.sent ? proof.enter : delivery.wish}>
+    <${Owner} mailbox=${mailbox} small heading=${heading} />
+    <${UploadNotices} upload=${upload} />
+    ${files.items.length > 0 && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
+    ${chooser}
     ${asked && html`<fieldset>
-      ${mailbox.fieldsSchema.title && html`<legend>${mailbox.fieldsSchema.title}</legend>`}
+      <legend>${mailbox.fieldsSchema.title || T("Questions from the recipient")}</legend>
       <${Fields} schema=${mailbox.fieldsSchema} ui=${mailbox.uiSchema} values=${values.fields} wrong=${wrong}
         onValue=${(name, value) => set("fields", { ...values.fields, [name]: value })} />
     </fieldset>`}
-    <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} />
-    <${Field} label=${T("Message")} optional as="textarea" rows="4" maxlength="5000" ...${input("message")} />
+    <fieldset>
+      <legend>${T("From you")}</legend>
+      <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
+      <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email" onChange=${(event) => setAddress(event.target.value)}
+        hint=${T("For the confirmation, and for a reminder if the last step is missing.")} ...${input("anonEmail")} />
+      <details class="more" open=${worded}>
+        <summary>${T("Add a message")}</summary>
+        <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} />
+        <${Field} label=${T("Message")} optional as="textarea" rows="4" maxlength="5000" ...${input("message")} />
+      </details>
+    </fieldset>
     ${proof.needed ? html`<${Proof} of=${proof} address=${values.anonEmail} />` : html`<${Problem} error=${delivery.error} />`}
-    <${Deliver} of=${delivery} upload=${upload.upload} label=${F("Deliver to %s", nameOf(mailbox))} disabled=${t.files === 0}
-      hint=${t.files === 0 ? T("Choose at least one file.") : T("Nothing is delivered before you press the button.")} />
+    <${Deliver} of=${delivery} upload=${files} label=${F("Deliver to %s", nameOf(mailbox))} disabled=${t.files === 0}
+      hint=${t.files === 0 ? T("Choose at least one file.") : ""} />
   <//>`;
 }
 

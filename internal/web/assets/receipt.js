@@ -1,47 +1,54 @@
 // The receipt of an upload: files, recipients, time and SHA-256 sums. It can be printed.
 
-import { Button, Copy, Icon, Lines, html } from "./ui.js";
+import { Button, Copy, Icon, Lines, html, useState } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
 import { signedIn } from "./session.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
- * @param {{receipt: any, to: string, onMore: () => unknown, children?: any}} props `receipt`: the transfer; `to`: names of the recipients;
- *   `onMore` removes the receipt and starts over
+ * @param {{receipt: any, to: string, answers?: [string, string][], onMore: () => unknown, children?: any}} props `receipt`: the transfer;
+ *   `to`: names of the recipients; `answers`: questions and answers; `onMore` removes the receipt and starts over
  */
-export function Receipt({ receipt, to, onMore, children }) {
+export function Receipt({ receipt, to, answers = [], onMore, children }) {
+  const [proof, setProof] = useState(false);
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
   const hashed = objects.some((o) => o.sha256);
+  const days = Math.round((Date.parse(receipt.expiresAt) - Date.parse(receipt.createdAt)) / 864e5);
   const done = async () => {
     await onMore();
     location.assign(signedIn() ? "/inbox" : "/");
   };
-  return html`<article class="receipt">
+  return html`<article class="sheet receipt">
     <div class="seal"><${Icon} name="check" /></div>
     <h1>${T("Delivered")}</h1>
-    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${to && html` · ${F("to %s", to)}`}</p>
+    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${to && html` · ${F("to %s", to)}`}${days > 0 && html` · ${
+      N("available for %d day", "available for %d days", days)}`}</p>
     ${children}
     <dl class="facts">
       <dt>${T("Time")}</dt><dd>${exactly(receipt.createdAt)}</dd>
       ${receipt.sender?.email && html`<dt>${T("From")}</dt><dd>${[receipt.sender.name, receipt.sender.email].filter(Boolean).join(", ")}</dd>`}
+      ${answers.map(([question, answer]) => html`<dt>${question}</dt><dd>${answer}</dd>`)}
       ${receipt.subject && html`<dt>${T("Subject")}</dt><dd>${receipt.subject}</dd>`}
       ${receipt.message && html`<dt>${T("Message")}</dt><dd><${Lines} text=${receipt.message} /></dd>`}
       ${receipt.expiresAt && html`<dt>${T("Available until")}</dt><dd>${exactly(receipt.expiresAt)}</dd>`}
       ${receipt.uid && html`<dt>${T("Number")}</dt><dd><code>${receipt.uid}</code></dd>`}
     </dl>
-    <table class="delivered">
+    <table class=${`delivered${proof ? " proven" : ""}`}>
       <caption>${T("What the server has received, byte for byte")}</caption>
       <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
       <tbody>${objects.map((o) => html`<tr>
-        <td><span class="name">${o.name}</span>${o.sha256 && html`<code class="sum" title="SHA-256">SHA-256 ${o.sha256}</code>`}</td>
+        <td><span class="name">${o.name}</span>${o.sha256 && html`<code class="hash" title="SHA-256">SHA-256 ${o.sha256}</code>`}</td>
         <td class="right">${bytes(o.contentLength)}</td>
       </tr>`)}</tbody>
     </table>
     ${!hashed && objects.length > 0 && html`<p class="hint">${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
     <div class="row center screen">
-      <${Button} icon="print" onClick=${() => print()}>${T("Print")}<//>
-      ${hashed && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
+      ${hashed && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)} onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
+      <${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>
+      ${hashed && proof && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
+    </div>
+    <div class="row center screen">
       <${Button} onClick=${onMore}>${T("Send more files")}<//>
       <${Button} kind="primary" onClick=${done}>${T("Done")}<//>
     </div>

@@ -2,8 +2,7 @@
 
 import { Icon, html, useId, useRef, useState } from "./ui.js";
 import { F, T, list } from "./i18n.js";
-
-const looksLikeAddress = /^[^\s@,;<>"]+@[^\s@,;<>"]+\.[^\s@,;<>"]+$/;
+import { usable } from "./address.js";
 
 /** @typedef {{email: string, destinationType: string}} Recipient destinationType: to, cc or bcc */
 
@@ -22,8 +21,8 @@ export function Recipients({ value, onValue }) {
   /** Adds the addresses in a text. Words that are no address stay in the input. @param {string} written */
   const take = (written) => {
     const parts = written.split(/[\s,;]+/).map((p) => p.replace(/^.*<|>$/g, "")).filter(Boolean);
-    const bad = parts.filter((p) => !looksLikeAddress.test(p));
-    const good = parts.filter((p) => looksLikeAddress.test(p) && !value.some((r) => r.email.toLowerCase() === p.toLowerCase()));
+    const bad = parts.filter((p) => !usable(p));
+    const good = parts.filter((p) => usable(p) && !value.some((r) => r.email.toLowerCase() === p.toLowerCase()));
     if (good.length) onValue([...value, ...good.map((email) => ({ email, destinationType: kind }))]);
     setText(bad.join(" "));
     judge(bad.length ? F("This is not an email address: %s", list(bad)) : "");

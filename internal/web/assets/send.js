@@ -6,7 +6,9 @@ import { bearer, own, transfer } from "./api.js";
 import { members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
-import { Deliver, FileList, UploadNotices, useDelivery } from "./upload/view.js";
+import { FileList } from "./upload/rows.js";
+import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
+import { useTold } from "./upload/told.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
 import { Password } from "./signin.js";
@@ -61,25 +63,23 @@ function Send({ environment }) {
     ...terms(values), subject: values.subject, message: values.message, ...(values.mode === "people" ? { recipients: values.recipients } : {}),
   }));
 
+  useTold(upload.upload, upload.receipt, `${T("Send files")} · ${document.documentElement.dataset.product}`);
+
   if (upload.receipt) return html`<${Sent} upload=${upload} />`;
   const files = upload.upload;
   const begun = Boolean(files?.items.length);
-  return html`<h1>${T("Send files")}</h1>
+  return html`<${Form} class="sheet details" onSend=${delivery.wish}>
+    <h1>${T("Send files")}</h1>
     <${UploadNotices} upload=${upload} />
-    <div class="columns">
-      <div>
-        <${Chooser} small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
-        ${held.length > 0 && html`<${Notice}>
-          ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
-        ${begun && html`<${FileList} upload=${files} />`}
-      </div>
-      <${Form} class="card details" onSend=${delivery.wish}>
-        <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
-        <${Problem} error=${delivery.error} />
-        <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
-          disabled=${!begun || !known || files?.over} hint=${!known ? T("Say who is to get the files.") : !begun ? T("Choose at least one file.") : ""} />
-      <//>
-    </div>`;
+    ${begun && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
+    <${Chooser} small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
+    ${held.length > 0 && html`<${Notice}>
+      ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
+    <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
+    <${Problem} error=${delivery.error} />
+    <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
+      disabled=${!begun || !known || files?.over} hint=${!known ? T("Say who is to get the files.") : !begun ? T("Choose at least one file.") : ""} />
+  <//>`;
 }
 
 /** The form: recipients, subject, message, lifetime, priority and protection. */
@@ -101,13 +101,17 @@ function Terms({ values, change, begun, environment, wrong }) {
       ${environment.priorityEnabled && html`<${Field} label=${T("Priority")} as="select" onChange=${(e) => change({ priority: Number(e.target.value) })}>
         ${priorities.map(([n, name]) => html`<option value=${String(n)} selected=${values.priority === n}>${name}</option>`)}<//>`}
     </div>
-    <${Field} label=${T("Protection")} as="select" onChange=${(e) => change({ protection: e.target.value })}>
+    <${Field} label=${T("Protection")} as="select" hint=${guarded(values)} onChange=${(e) => change({ protection: e.target.value })}>
       ${offered.map((level) => html`<option value=${level} selected=${values.protection === level}>${protections[level]}</option>`)}<//>
     ${values.protection === "password" && html`<${Password} label=${T("Password for the recipients")} autocomplete="new-password"
       hint=${T("Tell them by another way, not by email.")} value=${values.password} onInput=${(e) => change({ password: e.target.value })} />`}
     ${values.mode === "people" && html`<${Check} label=${T("Tell me when it is opened")} checked=${values.deliveryNotification}
       onChange=${(e) => change({ deliveryNotification: e.target.checked })} />`}`;
 }
+
+/** What opens the files of a link. Mails to people say it themselves. */
+const guarded = ({ mode, protection }) => (mode !== "link" ? "" : protection === "password" ? T("Only people with the link and the password can open the files.")
+  : T("Anybody who has the link can open the files, without a password."));
 
 /** The choice between recipients and a link. */
 function Mode({ value, disabled, onValue }) {
@@ -126,7 +130,8 @@ function Sent({ upload }) {
   const names = (receipt.recipients ?? []).map((r) => r.name || r.email);
   const to = names.length > 3 ? N("%d recipient", "%d recipients", names.length) : list(names);
   return html`<${Receipt} receipt=${receipt} to=${to} onMore=${upload.discard}>
-    ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link} label=${T("Copy the link")} /></div>`}
+    ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link} label=${T("Copy the link")} /></div>
+      <p class="hint">${guarded({ mode: "link", protection: receipt.protection })}</p>`}
     <p class="screen"><a href="/inbox">${T("Transfers")}</a></p>
   <//>`;
 }

@@ -43,9 +43,9 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
     <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
     <div class="row center">
-      <${Button} kind=${small ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose}>
+      <${Button} kind=${small ? "quiet small" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
         ${small ? T("Add files") : T("Choose files")}<//>
-      <${Button} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
+      <${Button} kind=${small ? "quiet small" : "plain"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
     </div>
     <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
     <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />

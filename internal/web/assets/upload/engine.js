@@ -26,7 +26,7 @@ const volumeUsedUp = [
  * A file of an upload. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged. `attached`: its object exists.
  * `state`: waiting, sending, paused, retrying, missing (must be chosen again), done, failed (see `problem`), removed.
  * @typedef {{clientId: string, name: string, size: number, modified: number, file: File | null, handle?: FileSystemFileHandle,
- *   held: number, flying: number, state: string, problem: string, attached: boolean, speed: number, request?: XMLHttpRequest}} Item
+ *   held: number, flying: number, state: string, problem: string, attached: boolean, request?: XMLHttpRequest}} Item
  */
 
 /** The files of one reservation. */
@@ -74,7 +74,7 @@ export class Upload {
       if (there?.state === "failed") this.remove(there);
       const item = {
         clientId: `f${this.next++}-${Date.now().toString(36)}`, name, size: file.size, modified: file.lastModified, file, handle,
-        held: 0, flying: 0, state: "waiting", problem: "", attached: false, speed: 0,
+        held: 0, flying: 0, state: "waiting", problem: "", attached: false,
       };
       known.set(name, item);
       this.items.push(item);
@@ -111,7 +111,7 @@ export class Upload {
 
   /** @param {Item} item @param {string} problem */
   fail(item, problem) {
-    Object.assign(item, { state: "failed", problem, flying: 0, speed: 0 });
+    Object.assign(item, { state: "failed", problem, flying: 0 });
   }
 
   /** @param {Item} item */
@@ -163,12 +163,15 @@ export class Upload {
     return t;
   }
 
-  /** Returns the bytes per second over the last 8 seconds. */
+  /**
+   * Returns the bytes per second over the last 8 seconds, or 0 while less than a second is known: the first bytes of a connection go
+   * into buffers, at any speed.
+   */
   speed() {
     const now = performance.now();
     this.samples = this.samples.filter((s) => now - s.at < 8000);
-    if (this.samples.length < 2) return 0;
-    return this.samples.reduce((sum, s) => sum + s.bytes, 0) / Math.max(1, (now - this.samples[0].at) / 1000);
+    const seconds = this.samples.length ? (now - this.samples[0].at) / 1000 : 0;
+    return seconds < 1 ? 0 : this.samples.slice(1).reduce((sum, s) => sum + s.bytes, 0) / seconds;
   }
 
   /** Whether there is a file and all files but the failed ones have arrived. */
@@ -251,7 +254,6 @@ export class Upload {
       this.changed(this);
     }
     if (going()) item.state = item.held >= item.size ? "done" : "waiting";
-    item.speed = 0;
     this.go();
   }
 
@@ -264,6 +266,7 @@ export class Upload {
     const readOffset = () => this.readOffset(item).catch((failure) => { if (!passing(failure)) this.reject(item, failure); });
     if (passing(error)) {
       item.state = "retrying";
+      this.samples = []; // the time without a connection would count
       this.broken = interruption(error);
       this.part = Math.max(minPart, this.part / 2);
       this.changed(this);
@@ -309,15 +312,13 @@ export class Upload {
   /** Sends the next part of a file, then adapts the part size so that the next part takes about `partSeconds`. @param {Item} item */
   async sendPart(item) {
     const from = item.held, to = Math.min(item.size, from + this.part), began = performance.now();
-    let last = 0, lastAt = began;
+    let last = 0;
     const held = await putPart({
       url: `${this.url}/${item.clientId}/content`, token: this.token, file: /** @type {File} */ (item.file), from, to,
       onStart: (request) => { item.request = request; },
       onProgress: (sent) => {
-        const now = performance.now(), moved = sent - last;
-        this.samples.push({ at: now, bytes: moved });
-        if (now > lastAt) item.speed = item.speed * 0.7 + 0.3 * (moved / (now - lastAt)) * 1000;
-        [last, lastAt, item.flying] = [sent, now, Math.min(sent, to - from)];
+        this.samples.push({ at: performance.now(), bytes: sent - last });
+        [last, item.flying] = [sent, Math.min(sent, to - from)];
         this.changed(this);
       },
     });

@@ -36,7 +36,7 @@ export function useUpload(name, reserve, find) {
   const state = useRef(/** @type {State} */ ({ key: [account(), name], upload: null, form: {}, keep: true, since: 0, left: [] })).current;
   const { key } = state;
   const [, redraw] = useState(0);
-  const [phase, setPhase] = useState("looking"); // looking, ready, found (an unfinished upload), opening
+  const [phase, setPhase] = useState("looking"); // looking, ready, opening; from an earlier visit: found (files are missing), returned (all are there)
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
@@ -55,7 +55,7 @@ export function useUpload(name, reserve, find) {
       else if (found) await removeRecord(key);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
-    const leaving = (/** @type {Event} */ event) => { if (state.upload?.totals().files && !state.upload.over && isOwner(state)) event.preventDefault(); };
+    const leaving = (/** @type {Event} */ event) => { if (undelivered(state)) event.preventDefault(); };
     addEventListener("beforeunload", leaving);
     return () => removeEventListener("beforeunload", leaving);
   }, []);
@@ -68,12 +68,17 @@ export function useUpload(name, reserve, find) {
     add: (more) => add(context, more),
     /** Asks for permission to read the missing files again that have a handle. */
     reopenAll: () => reopenAll(context).then(() => redraw((n) => n + 1)),
+    /** Hides the notice about an earlier visit. */
+    goOn: () => setPhase("ready"),
     /** Cancels the reservation, removes the receipt and starts over. */
     discard: () => discard(context),
     /** Delivers, and keeps the receipt until the tab is closed. @param {Record<string, any>} metadata */
     deliver: (metadata) => deliver(context, metadata),
   };
 }
+
+/** Whether files are here that nobody has received. @param {State} state */
+const undelivered = (state) => (Boolean(state.upload?.totals().files && !state.upload.over) || state.left.length > 0) && isOwner(state);
 
 /** Whether the person who opened the page is still the one who is signed in. @param {State} state */
 const isOwner = ({ key: [owner] }) => account() === owner;
@@ -98,11 +103,11 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
     const there = held.get(item.clientId);
     const file = await reopen(item.handle, false);
     const stand = { attached: there !== undefined, held: there?.contentLength ?? 0, state: there?.contentLength === item.size ? "done" : "missing" };
-    return { ...item, ...stand, file, flying: 0, speed: 0, problem: "" };
+    return { ...item, ...stand, file, flying: 0, problem: "" };
   }));
   Object.assign(state, { upload, form: found.form ?? {}, since: found.since });
   for (const item of [...upload.items]) if (item.state === "missing" && item.file) upload.give(item, item.file);
-  setPhase(upload.items.some((item) => item.state === "missing") ? "found" : "ready");
+  setPhase(upload.items.some((item) => item.state === "missing") ? "found" : upload.complete() ? "returned" : "ready");
 }
 
 /** @param {Context} context @param {import("../files.js").Chosen[]} more */
@@ -138,7 +143,7 @@ async function reopenAll({ state }) {
 }
 
 /** @param {Context} context */
-async function discard({ state, setPhase, setProblem, setReceipt }) {
+async function discard({ state, changed, setPhase, setProblem, setReceipt }) {
   const { upload } = state;
   Object.assign(state, { upload: null, left: [] });
   for (const item of upload?.items ?? []) item.request?.abort();
@@ -148,6 +153,7 @@ async function discard({ state, setPhase, setProblem, setReceipt }) {
   setPhase("ready");
   setReceipt(null);
   setProblem(null);
+  changed();
 }
 
 /** @param {Context} context @param {Record<string, any>} metadata @returns {Promise<any>} the receipt */

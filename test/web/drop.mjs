@@ -1,0 +1,228 @@
+// The page on which strangers drop files: nothing uploaded is left undelivered unnoticed, and what the page promises about its size and speed.
+
+import { access, api, base, equal, file, page, person, signedIn, slow, test, visitor } from "./kit.mjs";
+
+const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at));
+const arrived = (p) => p.locator(".status").getByText("Uploaded, not delivered yet").waitFor();
+const asks = (p) => p.evaluate(() => !dispatchEvent(new Event("beforeunload", { cancelable: true })));
+const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+
+/** Makes a mailbox with four questions. @returns {Promise<string>} its path */
+async function asking(name) {
+  const text = (title) => ({ "ui:widget": "text", "ui:title": title, "ui:options": {} });
+  await api("PUT", "/transfer/v2/mailbox", { token: await access(await person(name)), json: {
+    vanityLink: `${name.toLowerCase()}.asks`,
+    fieldsSchema: { type: "object", title: "About the job", required: ["order"], properties: { order: { type: "string" }, site: { type: "string" }, due: { type: "string" }, who: { type: "string" } } },
+    uiSchema: { "ui:order": ["order", "site", "due", "who"], order: text("Order"), site: text("Site"), due: text("Due"), who: text("Who") } } });
+  return `/m/${name.toLowerCase()}.asks`;
+}
+
+export async function dropTests() {
+  await test("drop: percentage, time left and the button are always in view, and “uploaded” is not “delivered”", async () => {
+    const where = await asking("Quentin");
+    for (const options of [{ viewport: { width: 1440, height: 900 } }, phone, { viewport: { width: 320, height: 568 }, locale: "de-DE" }]) {
+      const p = await page(await visitor(options), where);
+      const line = await slow(p, 900_000);
+      await choose(p, [file("large.bin", 4_000_000), file("small.txt", 10)]);
+      const seen = async (what) => {
+        for (const y of [0, 300, 1e5]) {
+          await p.evaluate((to) => scrollTo(0, to), y);
+          for (const part of [".percent", ".status", ".details [type=submit]"]) {
+            const box = await p.locator(part).boundingBox();
+            if (!box || box.y < 0 || box.y + box.height > options.viewport.height) throw new Error(`${part} is not in view ${what}, scrolled to ${y}: ${JSON.stringify(box)}`);
+          }
+        }
+      };
+      await p.waitForFunction(() => /left|übrig|verbleib|noch/i.test(document.querySelector(".status")?.textContent ?? ""));
+      await seen("while it uploads");
+      equal(/^\d+\s?% · /.test(await p.title()), true, "percentage in the title");
+      equal((await p.getAttribute("link[rel=icon]", "href")).startsWith("data:image/svg+xml,"), true, "ring as icon");
+      await line.free();
+      await p.waitForFunction(() => document.querySelectorAll(".item.done").length === 2);
+      await seen("when all is uploaded");
+      equal(await asks(p), true, "asks before the page is left");
+      equal(await p.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, "fits the window");
+    }
+  });
+
+  await test("drop: who comes back to uploaded files reads that one step is missing", async () => {
+    const context = await visitor(), one = file("waiting.bin", 30_000);
+    const leave = async () => {
+      const p = await page(context, "/m/demo");
+      await choose(p, [one]);
+      await p.fill("[name=anonEmail]", "forgetful@example.com");
+      const sent = p.waitForResponse((r) => r.request().method() === "PATCH");
+      await p.keyboard.press("Tab");
+      const reservation = (await (await sent).json());
+      equal(reservation.anonEmail, "forgetful@example.com", "the address is known before the delivery");
+      await arrived(p);
+      await p.waitForTimeout(600); // the record is written
+      await p.close();
+    };
+    await leave();
+    let p = await page(context, "/m/demo#unfinished");
+    await p.getByText("Your files are here, one step is missing").waitFor();
+    equal(await asks(p), true, "asks before the page is left again");
+    await p.getByRole("button", { name: "Go on" }).click();
+    equal(await p.evaluate(() => document.activeElement?.getAttribute("name")), "anonSender", "focus on what is missing");
+    await p.keyboard.type("Fay Forgetful");
+    await p.keyboard.press("Enter");
+    await p.waitForSelector(".receipt");
+    await p.close(); // the upload of a mailbox belongs to one window
+    await leave();
+    p = await page(context, "/m/demo");
+    await p.getByRole("button", { name: "Start over" }).click();
+    await p.getByText("Drop files or folders here").waitFor();
+    equal(await asks(p), false, "asks after starting over");
+    p = await page(await visitor(), "/m/demo#unfinished");
+    await p.getByText("Your upload is not in this browser").waitFor();
+  });
+
+  await test("drop: after a row is removed the next has the focus, and refusals are announced", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    await choose(p, [file("one.txt", 10), file("two.txt", 10), file("three.txt", 10)]);
+    await p.waitForFunction(() => document.querySelectorAll(".item.done").length === 3);
+    const focused = () => p.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent.trim());
+    await p.getByRole("button", { name: "Remove two.txt" }).press("Enter");
+    equal(await focused(), "Remove three.txt", "focus after the one in the middle");
+    await p.keyboard.press("Enter");
+    equal(await focused(), "Remove one.txt", "focus after the last one");
+    await p.keyboard.press("Enter");
+    equal(await focused(), "Add files", "focus without a row");
+    const carla = await person("Carla");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(carla), json: { vanityLink: "carla.small", maxFileSizeMb: 1 } });
+    const q = await page(await visitor(), "/m/carla.small");
+    await choose(q, [file("huge.bin", 1_200_000)]);
+    await q.waitForFunction(() => document.getElementById("announcements")?.textContent.includes("huge.bin: This file is larger than the mailbox takes."));
+  });
+
+  await test("drop: the estimate after an interruption is about right", async () => {
+    const p = await page(await visitor(), "/m/demo"), rate = 700_000, size = 16_000_000;
+    const line = await slow(p, rate);
+    await choose(p, [file("steady.bin", size)]);
+    await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.15);
+    await line.cut();
+    await p.getByText("The connection is interrupted").waitFor();
+    await p.waitForTimeout(3000); // a time without bytes that must not count
+    await line.mend();
+    const told = await p.waitForFunction(() => /([\d.]+) (sec|min) left/.exec(document.querySelector(".status")?.textContent ?? "") && [document.querySelector(".status").textContent, document.querySelector(".sum progress").value]);
+    const [text, share] = await told.jsonValue();
+    const [, n, unit] = /([\d.]+) (sec|min) left/.exec(text), seconds = Number(n) * (unit === "min" ? 60 : 1), right = (size * (1 - share)) / rate;
+    if (seconds < right * 0.4 || seconds > right * 3) throw new Error(`${text}: ${seconds} s, about ${right.toFixed(0)} s are right`);
+  });
+
+  await test("drop: addresses are checked as the server does it", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    const assets = await p.evaluate(() => document.querySelector("link[rel=stylesheet]").href.replace(/style\.css$/, ""));
+    const words = ["a@example.com", "a.b+c@example.com", "a@b", "a@bücher.example", "a@例え.jp", "a..b@example.com", ".a@example.com", "a@-x.example", "a@x-.example", "a@1.2.3.4", "a@[1.2.3.4]", "a@exa mple.com",
+      "a b@example.com", "\"a\"@example.com", "a@example.com.", "a@", "@example.com", "a@b@example.com", "ä@example.com", `${"x".repeat(64)}@example.com`, `${"x".repeat(65)}@example.com`, "a@under_score.example", "a@example.c/d"];
+    const { body, token } = await api("POST", "/transfer/v2/public/mailbox/demo", { json: {} });
+    for (const word of words) {
+      const here = await p.evaluate(async ([from, text]) => (await import(`${from}address.js`)).usable(text), [assets, word]);
+      const there = await fetch(`${base}/transfer/v2/reservations/${body.uid}`, { method: "PATCH", headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: JSON.stringify({ anonEmail: word }) });
+      equal(here, there.ok, `${word} (the server answers ${there.status})`);
+    }
+  });
+
+  await test("drop: a link fills the form in, and folders are a tree", async () => {
+    const where = await asking("Tessa");
+    const p = await page(await visitor(), `${where}?subject=Order%204711&field.order=4711&field.nonsense=1`);
+    const deep = file("plans/north/sheet.pdf", 300), other = file("plans/south/sheet.pdf", 300), top = file("plans/index.txt", 10);
+    await p.setInputFiles("[data-test=folder]", top.at.replace("/index.txt", ""));
+    await p.getByRole("button", { name: /^plans/ }).waitFor();
+    equal(await p.inputValue('[name="field.order"]'), "4711", "answer");
+    equal(await p.inputValue("[name=subject]"), "Order 4711", "subject");
+    equal(await p.locator(".fold .name").evaluateAll((all) => all.map((e) => e.title).sort()), ["north", "plans", "south"], "folders");
+    await p.getByRole("button", { name: "Remove north" }).click();
+    await p.fill("[name=anonSender]", "Sam Stranger");
+    await p.fill("[name=anonEmail]", "sam@example.com");
+    await p.click(".details [type=submit]");
+    await p.waitForSelector(".receipt");
+    equal((await p.locator(".delivered .name").allTextContents()).sort(), ["plans/index.txt", "plans/south/sheet.pdf"], `delivered, of ${deep.size + other.size}`);
+    equal((await p.locator(".facts").textContent()).includes("Order4711"), true, "answer on the receipt");
+    await p.getByText("available for 7 days").waitFor();
+    equal(await p.locator(".hash").first().isVisible(), false, "hashes at first");
+    await p.getByRole("button", { name: "Proof" }).click();
+    equal(await p.locator(".hash").first().isVisible(), true, "hashes behind “Proof”");
+    const q = await page(await visitor(), "/m/demo");
+    await choose(q, [file("first.txt", 10), file("second.txt", 10)]);
+    await q.getByRole("button", { name: "Remove all" }).click();
+    await q.getByText("Drop files or folders here").waitFor();
+    equal(await q.evaluate(() => document.activeElement?.textContent.trim()), "Choose files", "focus");
+  });
+
+  await test("drop: a link that is sent says how it is protected", async () => {
+    const p = await page(await signedIn(await person("Lina")), "/send");
+    await p.getByText("As a link").click();
+    await p.getByText("Anybody who has the link can open the files, without a password.").waitFor();
+    await p.getByLabel("Protection").selectOption("password");
+    await p.getByText("Only people with the link and the password can open the files.").waitFor();
+  });
+
+  await test("drop: dialogs are in the middle, badges and pairs are not pushed out of line", async () => {
+    const p = await page(await signedIn(await person("Dora")), "/account");
+    await p.locator(".button.danger").last().click();
+    const box = await p.locator("dialog[open]").boundingBox(), { height } = p.viewportSize();
+    if (Math.abs(box.y + box.height / 2 - height / 2) > 4) throw new Error(`the dialog is at ${box.y}`);
+    const laid = await p.evaluate(() => {
+      const host = document.createElement("div");
+      const add = (parent, tag, name, text = "") => parent.appendChild(Object.assign(document.createElement(tag), { className: name, textContent: text }));
+      document.body.append(host);
+      const margin = getComputedStyle(add(host, "span", "badge delivered", "New")).marginBottom;
+      const pair = add(host, "div", "pair"), [left, right] = [add(pair, "div", "field"), add(pair, "div", "field")];
+      for (const field of [left, right]) add(field, "input", "");
+      const before = left.querySelector("input").offsetHeight;
+      add(right, "p", "wrong", "This is wrong.");
+      const after = left.querySelector("input").offsetHeight;
+      host.remove();
+      return { margin, stretched: after - before };
+    });
+    equal(laid, { margin: "0px", stretched: 0 }, "badge and pair");
+  });
+
+  await test("drop: six taps from the link in the invitation to the receipt, at 390 pixels", async () => {
+    const context = await visitor(phone);
+    await context.addInitScript(() => { delete window.showOpenFilePicker; }); // phones have none
+    let taps = 1; // the link in the mail
+    const p = await page(context, "/m/demo");
+    const tap = async (what) => { taps++; await p.locator(what).tap(); };
+    await p.waitForSelector(".chooser button:enabled");
+    const [dialog] = await Promise.all([p.waitForEvent("filechooser"), tap("[data-test=choose]")]);
+    taps++; // the file in the phone's own dialog
+    await dialog.setFiles(file("tapped.jpg", 20_000).at);
+    await tap("[name=anonSender]");
+    await p.keyboard.type("Tilda Tapper");
+    await tap("[name=anonEmail]");
+    await p.keyboard.type("tilda@example.com");
+    await tap(".details [type=submit]");
+    await p.waitForSelector(".receipt");
+    equal(taps, 6, "taps");
+  });
+
+  await test("drop: the first load is at most 90 kB, nothing moves, and the page is there within 1.2 s on slow 4G", async () => {
+    const context = await visitor(phone);
+    const p = await context.newPage();
+    const cdp = await context.newCDPSession(p);
+    await cdp.send("Network.enable");
+    const loaded = new Map();
+    cdp.on("Network.responseReceived", (e) => loaded.set(e.requestId, { url: e.response.url, size: 0 }));
+    cdp.on("Network.loadingFinished", (e) => { if (loaded.has(e.requestId)) loaded.get(e.requestId).size = e.encodedDataLength; });
+    await cdp.send("Network.emulateNetworkConditions", { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 }); // slow 4G as Lighthouse has it
+    await cdp.send("Emulation.setCPUThrottlingRate", { rate: 4 });
+    await p.addInitScript(() => {
+      window.seen = { lcp: 0, cls: 0 };
+      new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.lcp = e.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
+      new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.cls += e.value; }).observe({ type: "layout-shift", buffered: true });
+    });
+    await p.goto(`${base}/m/demo`);
+    await p.waitForSelector(".chooser button:enabled");
+    await p.waitForTimeout(2500);
+    const { lcp, cls } = await p.evaluate(() => window.seen);
+    const all = [...loaded.values()].filter(({ url }) => url.startsWith(base)), size = all.reduce((sum, r) => sum + r.size, 0);
+    console.log(`      first load of /m: ${(size / 1000).toFixed(1)} kB in ${all.length} answers, LCP ${lcp.toFixed(0)} ms, CLS ${cls}`);
+    if (process.env.SIZES) for (const r of all.sort((a, b) => b.size - a.size)) console.log(`        ${r.size} ${r.url.replace(/.*\/assets\/\w+/, "")}`);
+    if (size > 90_000) throw new Error(`${size} bytes`);
+    if (cls > 0) throw new Error(`CLS ${cls}`);
+    if (lcp > 1200) throw new Error(`LCP ${lcp} ms`);
+  });
+}
