@@ -162,7 +162,7 @@ export async function mailboxPageTests() {
         kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} }, due: { "ui:widget": "date", "ui:title": "Due", "ui:options": {} },
         at: { "ui:widget": "time", "ui:title": "At", "ui:options": {} }, copies: { "ui:widget": "updown", "ui:title": "Copies", "ui:options": {} }, contact: { "ui:widget": "email", "ui:title": "Contact", "ui:options": {} } } } });
     const p = await page(await visitor(), "/m/ann.fields");
-    await p.getByText("Up to 3 files · Only text files and PDF, up to 2 MB each").waitFor();
+    await p.getByText("Up to 3 files · Only PDF and text/plain, up to 2 MB each").waitFor();
     const note = file("note.txt", 1);
     fs.writeFileSync(note.at, "plain words");
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);

@@ -3,7 +3,7 @@
 import {
   Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useRef, useState,
 } from "./ui.js";
-import { F, N, T, bytes, list } from "./i18n.js";
+import { F, N, T, bytes } from "./i18n.js";
 import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
 import { person, signedIn } from "./session.js";
 import { TransferCode, members } from "./errors.js";
@@ -13,6 +13,7 @@ import { FileList } from "./upload/rows.js";
 import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { usable } from "./address.js";
+import { inWords } from "./filetypes.js";
 import { Fields, fieldsOf, given } from "./fields.js";
 import { Receipt } from "./receipt.js";
 import "./shell.js";
@@ -47,18 +48,11 @@ const Owner = ({ mailbox, small = false, heading = undefined }) => html`<header 
   </div>
 </header>`;
 
-/** Names of the types that a mailbox takes: families where there is one. @param {string} description media types, separated by commas */
-const typeNames = (description) => {
-  /** @type {Record<string, string>} */
-  const families = { "application/pdf": "PDF", "image/*": T("images"), "video/*": T("videos"), "audio/*": T("sound"), "text/*": T("text files"), "text/plain": T("text files"), "application/zip": "ZIP" };
-  return list(description.split(/,\s*/).map((type) => families[type] ?? type));
-};
-
 const many = 50, large = 1000; // files and MB from which a limit does not matter to people
 
 /** The limits that may matter, as a sentence, and what happens on the way. */
 function Limits({ mailbox }) {
-  const types = mailbox.mimeTypeFilterEnabled ? typeNames(mailbox.mimeTypeFilterDescription ?? "") : "";
+  const types = mailbox.mimeTypeFilterEnabled ? inWords((mailbox.mimeTypeFilterDescription ?? "").split(/,\s*/)) : "";
   const size = mailbox.maxFileSizeMb <= large || types ? bytes(mailbox.maxFileSizeMb * 1e6) : "";
   const files = mailbox.maxFiles < many && N("Up to %d file", "Up to %d files", mailbox.maxFiles);
   const sentence = [files, types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size)].filter(Boolean).join(" · ");
