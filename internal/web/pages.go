@@ -66,6 +66,11 @@ var entries = []entry{
 	{pattern: "/t/{key}", script: "transfer",
 		title: func(p i18n.Printer) string { return p.T("Files for you") },
 		lead:  func(p i18n.Printer) string { return p.T("This link leads to files that somebody has sent you.") }},
+	{pattern: "/verify", script: "verify",
+		title: func(p i18n.Printer) string { return p.T("Check a receipt") },
+		lead: func(p i18n.Printer) string {
+			return p.T("Here you check a receipt and the files that it lists. Nothing leaves your device.")
+		}},
 	{pattern: "/inbox", script: "inbox",
 		title: func(p i18n.Printer) string { return p.T("Inbox") },
 		lead:  func(p i18n.Printer) string { return p.T("Here you find the files that others have sent you.") }},

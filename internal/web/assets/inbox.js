@@ -10,6 +10,7 @@ import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
 import { downloadOwn, saveBody } from "./downloads.js";
 import { Invitations } from "./invitations.js";
+import { SignedReceipt } from "./signedreceipt.js";
 import "./shell.js";
 
 const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
@@ -169,6 +170,7 @@ function Detail({ summary, sent, onChange }) {
     <${Facts} transfer=${t} over=${over} />
     <${Problem} error=${load.error ?? remove.error} />
     ${(!over || !sent) && html`<div class="row end">
+      ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}
       <${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${verb}<//></div>`}
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }

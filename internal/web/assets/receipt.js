@@ -2,7 +2,9 @@
 
 import { Button, Copy, Icon, Lines, html, useState } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
+import { call, transfer } from "./api.js";
 import { signedIn } from "./session.js";
+import { SignedReceipt } from "./signedreceipt.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
@@ -44,6 +46,8 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
     </table>
     ${!hashed && objects.length > 0 && html`<p class="hint">${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
     <div class="row center screen">
+      ${receipt.reservation && html`<${SignedReceipt} get=${(accept) =>
+        call("GET", `${transfer}/reservations/${receipt.reservation.uid}/receipt`, { token: receipt.reservation.token, accept })} />`}
       ${hashed && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)} onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
       <${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>
       ${hashed && proof && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}

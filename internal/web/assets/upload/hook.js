@@ -164,7 +164,7 @@ async function deliver({ state, find, setReceipt }, metadata) {
     uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
     subject: metadata.subject, message: metadata.message, createdAt: new Date(now()).toISOString(), recipients: metadata.recipients ?? [],
   };
-  const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail } };
+  const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail }, reservation: { uid: upload.uid, token: upload.token } };
   state.upload = null;
   if (isOwner(state)) writeReceipt(state.key, kept);
   if (state.keep) await removeRecord(state.key);

@@ -1,0 +1,1 @@
+export const sha256: { create(): { update(data: Uint8Array): void; digest(): Uint8Array } };

@@ -1,0 +1,82 @@
+// /verify: checks a receipt and files in the browser. The page needs the server only to load: nothing is sent, and it works offline afterwards.
+
+import { Icon, Notice, StepHeading, html, show, useEffect, useRef, useState } from "./ui.js";
+import { T, bytes } from "./i18n.js";
+import { Refused, hashFile, readKeys, verify } from "./proof.js";
+import { Chooser } from "./upload/chooser.js";
+import "./shell.js";
+
+const small = 64 << 20; // bytes of a file that WebCrypto hashes at once
+const largest = 64 << 20; // bytes of a receipt
+
+/** The keys of this server's log, read when the page loads. @type {Promise<{name: string, id: string, key: CryptoKey}[]>} */
+const keys = fetch("/log/keys", { credentials: "omit" }).then((r) => (r.ok ? r.text() : Promise.reject(new Error(r.statusText)))).then(readKeys);
+keys.catch(() => {}); // shown when a receipt is checked
+
+/** @typedef {{name: string, size: number, sum: string}} Hashed */
+
+/** Hashes a file. @param {File} file @returns {Promise<string>} */
+async function sumOf(file) {
+  if (file.size > small) return hashFile(file);
+  return [...new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()))].map((b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/** Checks the receipt among files. @param {File[]} files */
+async function checkReceipt(files) {
+  const receipt = files.find((f) => f.name.endsWith(".consign") && f.size < largest);
+  if (!receipt) return { problem: T("There is no receipt among these files. Its name ends with .consign.") };
+  try {
+    return { receipt: await verify(new Uint8Array(await receipt.arrayBuffer()), await keys) };
+  } catch (error) {
+    if (error instanceof Refused) return { refused: true };
+    return { problem: T("This browser cannot check signatures. Use a newer one.") };
+  }
+}
+
+/** What a receipt says, and which of its files are there. @param {{receipt: import("./proof.js").Statement, sums: Hashed[]}} props */
+function Proved({ receipt, sums }) {
+  const have = (o) => sums.some((s) => s.sum === o.sha256 && s.size === o.size);
+  const foreign = sums.filter((s) => !receipt.objects.some((o) => o.sha256 === s.sum && o.size === s.size));
+  return html`<dl class="facts">${receipt.lines.filter((l) => l.name !== "salt").map((l) => html`<dt>${l.name}</dt><dd>${l.value}</dd>`)}</dl>
+    ${(receipt.objects.length > 0 || foreign.length > 0) && html`<table class="delivered">
+      <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
+      <tbody>
+        ${foreign.map((s) => html`<tr data-state="foreign"><td><span class="name">${s.name}</span> <span class="badge warn">${T("not in this receipt")}</span></td><td class="right">${bytes(s.size)}</td></tr>`)}
+        ${receipt.objects.map((o) => html`<tr data-state=${have(o) ? "ok" : "open"}><td><span class="name">${o.name}</span>
+          <span class="badge">${have(o) ? T("unchanged") : T("not checked: choose the file, too")}</span>
+          <code class="sum" title="SHA-256">SHA-256 ${o.sha256}</code></td><td class="right">${bytes(o.size)}</td></tr>`)}
+      </tbody></table>`}
+    <p>${T("This server recorded this delivery exactly as it is written here, and nothing was changed since.")}</p>
+    <p class="dim">${T("It does not prove who sat at the keyboard, or that what the files say is true. The times are those of this server.")}</p>
+    <p class="dim"><code>${receipt.log} #${receipt.index} / ${receipt.size}</code></p>`;
+}
+
+show(() => {
+  const files = useRef(/** @type {File[]} */ ([]));
+  const [busy, setBusy] = useState(false);
+  const [result, setResult] = useState(/** @type {{receipt?: import("./proof.js").Statement, refused?: boolean, problem?: string} | null} */ (null));
+  const [sums, setSums] = useState(/** @type {Hashed[]} */ ([]));
+  useEffect(() => { keys.catch(() => setResult({ problem: T("This browser cannot check signatures. Use a newer one.") })); }, []);
+  /** @param {import("./files.js").Chosen[]} chosen */
+  const add = async (chosen) => {
+    setBusy(true);
+    const added = chosen.map((c) => c.file), receipts = added.some((f) => f.name.endsWith(".consign"));
+    files.current = [...(receipts ? files.current.filter((f) => !f.name.endsWith(".consign")) : files.current), ...added];
+    setResult(await checkReceipt(files.current));
+    for (const file of added.filter((f) => !f.name.endsWith(".consign"))) {
+      const sum = await sumOf(file);
+      setSums((s) => [...s, { name: file.name, size: file.size, sum }]);
+    }
+    setBusy(false);
+  };
+  return html`<div class="narrow card" data-busy=${busy}>
+    <h1>${T("Check a receipt")}</h1>
+    <p>${T("Here you check a receipt and the files that it lists. Nothing leaves your device.")}</p>
+    <${Chooser} onFiles=${add} busy=${busy} small=${result !== null} />
+    ${result?.problem && html`<${Notice} kind="bad">${result.problem}<//>`}
+    ${result?.refused && html`<div data-verdict="refused"><${StepHeading}>${T("The receipt was refused")}<//>
+      <${Notice} kind="bad">${T("It was changed, is damaged, or was not signed by this server.")}<//></div>`}
+    ${result?.receipt && html`<div data-verdict="genuine"><div class="seal"><${Icon} name="check" /></div><${StepHeading}>${T("The receipt is genuine")}<//>
+      <${Proved} receipt=${result.receipt} sums=${sums} /></div>`}
+  </div>`;
+});

@@ -1,0 +1,49 @@
+// Signed receipts: saved from the pages, checked at /verify, also without a network.
+
+import fs from "node:fs";
+import path from "node:path";
+import { equal, file, page, person, signedIn, test, visitor, work } from "./kit.mjs";
+
+/** Saves the signed receipt of a page. Returns where it is. */
+async function saveReceipt(p) {
+  const [d] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Signed receipt" }).first().click()]);
+  equal(d.suggestedFilename(), "receipt.consign", "name of the receipt");
+  const at = path.join(work, `${Math.random()}.consign`);
+  await d.saveAs(at);
+  return at;
+}
+
+export async function receiptTests() {
+  await test("a receipt is saved and checked at /verify without a network", async () => {
+    const sender = await person("Quentin");
+    const p = await page(await signedIn(sender), "/send");
+    const files = [file("signed.bin", 70_000), file("other.bin", 900)];
+    await p.getByText("As a link").click();
+    await p.setInputFiles("[data-test=files]", [files[0].at]);
+    await p.getByLabel("Subject").fill("Under oath");
+    await p.locator(".details button[type=submit]").click();
+    await p.waitForSelector(".receipt", { timeout: 30_000 });
+    const receipt = await saveReceipt(p);
+
+    const context = await visitor();
+    const q = await page(context, "/verify");
+    await q.getByRole("heading", { name: "Check a receipt" }).waitFor();
+    await q.waitForLoadState("networkidle");
+    await context.setOffline(true);
+    await q.setInputFiles("[data-test=files]", [receipt, files[0].at, files[1].at]);
+    await q.locator("[data-verdict=genuine]").waitFor();
+    await q.getByText("Under oath").waitFor();
+    await q.locator("tr[data-state=ok]").getByText("signed.bin").waitFor();
+    await q.locator("tr[data-state=foreign]").getByText("other.bin").waitFor();
+    await q.screenshot({ path: path.join(work, "verify.png"), fullPage: true });
+
+    const text = fs.readFileSync(receipt, "utf8");
+    const forged = path.join(work, "forged.consign");
+    fs.writeFileSync(forged, text.replace("Under oath", "Under oats"));
+    await q.setInputFiles("[data-test=files]", [forged]);
+    await q.locator("[data-verdict=refused]").waitFor();
+    await q.setInputFiles("[data-test=files]", [receipt]);
+    await q.locator("[data-verdict=genuine]").waitFor();
+    await context.setOffline(false);
+  });
+}
