@@ -38,13 +38,13 @@ function Proved({ receipt, sums }) {
   const have = (o) => sums.some((s) => s.sum === o.sha256 && s.size === o.size);
   const foreign = sums.filter((s) => !receipt.objects.some((o) => o.sha256 === s.sum && o.size === s.size));
   return html`<dl class="facts">${receipt.lines.filter((l) => l.name !== "salt").map((l) => html`<dt>${l.name}</dt><dd>${l.value}</dd>`)}</dl>
-    ${(receipt.objects.length > 0 || foreign.length > 0) && html`<table class="delivered">
+    ${(receipt.objects.length > 0 || foreign.length > 0) && html`<table class="delivered proven">
       <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
       <tbody>
         ${foreign.map((s) => html`<tr data-state="foreign"><td><span class="name">${s.name}</span> <span class="badge warn">${T("not in this receipt")}</span></td><td class="right">${bytes(s.size)}</td></tr>`)}
         ${receipt.objects.map((o) => html`<tr data-state=${have(o) ? "ok" : "open"}><td><span class="name">${o.name}</span>
           <span class="badge">${have(o) ? T("unchanged") : T("not checked: choose the file, too")}</span>
-          <code class="sum" title="SHA-256">SHA-256 ${o.sha256}</code></td><td class="right">${bytes(o.size)}</td></tr>`)}
+          <code class="hash" title="SHA-256">SHA-256 ${o.sha256}</code></td><td class="right">${bytes(o.size)}</td></tr>`)}
       </tbody></table>`}
     <p>${T("This server recorded this delivery exactly as it is written here, and nothing was changed since.")}</p>
     <p class="dim">${T("It does not prove who sat at the keyboard, or that what the files say is true. The times are those of this server.")}</p>
