@@ -124,7 +124,7 @@ func (f *Feed) Clean(ctx context.Context) error {
 			[]any{before, cleanBatch}},
 		{"event feeds", `
 			DELETE FROM event_feeds WHERE person IN (
-				SELECT person FROM event_feeds WHERE used_at < $1 AND last_id < $3 ORDER BY person LIMIT $2
+				SELECT person FROM event_feeds WHERE used_at < $1 AND last_id < $3 ORDER BY used_at LIMIT $2
 				FOR UPDATE SKIP LOCKED)`,
 			[]any{before, cleanBatch, before.UnixMicro()}},
 	} {

@@ -147,6 +147,7 @@ func (c *Cluster) arguments() []string {
 	}
 	if c.options.Fsync {
 		settings = append(settings, "fsync=on", "synchronous_commit=on", "full_page_writes=on")
+		settings = append(settings, memorySettings(machineMemory())...)
 	} else {
 		settings = append(settings, "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
 			"wal_level=minimal", "max_wal_senders=0")

@@ -75,6 +75,17 @@ func (s *Store) RefundMetadata(ctx context.Context, p Payer, bytes int64, month 
 	return s.refund(ctx, []charge{{Reservation: p.Reservation, Owner: p.Owner, Organization: p.Organization, LimitsOrganization: p.LimitsOrganization, Month: &month, Held: bytes}})
 }
 
+// DeleteVolumes deletes up to limit volumes of months before a day, and those stored of organizations that are gone. It returns how many
+// volumes of months it has deleted. Giving back to a month that is deleted changes nothing.
+func (s *Store) DeleteVolumes(ctx context.Context, before time.Time, limit int) (int, error) {
+	return database.Exec(ctx, s.q, "delete volumes", `
+		WITH gone AS (
+			DELETE FROM transfer.stored_volumes v WHERE bytes = 0 AND reserved = 0
+				AND NOT EXISTS (SELECT FROM directory.organizations o WHERE o.organization = v.organization)
+		)
+		DELETE FROM transfer.volumes WHERE ctid = ANY (ARRAY (SELECT ctid FROM transfer.volumes WHERE month < $1 LIMIT $2))`, before, limit)
+}
+
 // refund undoes charges. Every upload of an organization waits for these rows, so they are locked last in a transaction, and
 // always in the same order: stored volumes, then volumes by month; within a month persons before organizations; then strangers' rows.
 func (s *Store) refund(ctx context.Context, charges []charge) error {

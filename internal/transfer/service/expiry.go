@@ -121,12 +121,18 @@ func (s *Service) unfinishedMail(u postgres.Unfinished) mail.Message {
 	}
 }
 
-// Purge deletes records of transfers that ended before the retention time, counters of past days, and released links after their
-// quarantine.
+// volumeAge is how long the upload volume of a month is kept. Limits ask for the current one only.
+const volumeAge = 400 * day
+
+// Purge deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, and released
+// links after their quarantine.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteEndedTransfers(ctx, now.Add(-s.recordAge), expireBatch)
 	})
-	return errors.Join(err, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
+	volumes := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		return tx.DeleteVolumes(ctx, now.Add(-volumeAge), expireBatch)
+	})
+	return errors.Join(err, volumes, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

@@ -94,3 +94,25 @@ func TestPurgeAfterPanic(t *testing.T) {
 		t.Error("the next purge blocks")
 	}
 }
+
+// TestPurgeVolumes: the volumes of old months are deleted, and what organizations that are gone have stored. The volume of this month stays.
+func TestPurgeVolumes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held)
+		SELECT gen_random_uuid(), date_trunc('month', now()) - m * interval '1 month', 'person', 1 FROM generate_series(0, 20) m, generate_series(1, 100)`)
+	w.exec(`INSERT INTO transfer.stored_volumes (organization, bytes) VALUES (gen_random_uuid(), 0), (gen_random_uuid(), 1)`)
+	if err := w.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for sql, want := range map[string]int64{
+		`SELECT count(*) FROM transfer.volumes WHERE month < now() - interval '401 days'`:              0,
+		`SELECT count(DISTINCT month) FROM transfer.volumes WHERE month > now() - interval '390 days'`: 13,
+		`SELECT count(*) FROM transfer.stored_volumes WHERE bytes = 0`:                                 0,
+		`SELECT count(*) FROM transfer.stored_volumes WHERE bytes = 1`:                                 1,
+	} {
+		if n := w.count(sql); n != want {
+			t.Errorf("%s: %d, want %d", sql, n, want)
+		}
+	}
+}
