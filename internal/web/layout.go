@@ -17,12 +17,13 @@ func (v view) layout() g.Node {
 				h.A(h.Class("brand"), h.Href("/"), mark(), h.Span(g.Text(v.Product))),
 				h.Div(h.ID("nav"))),
 			h.Main(h.ID("main"), h.TabIndex("-1"),
-				h.H1(g.Text(v.heading())),
-				h.P(h.Class("lead"), g.Text(v.Lead)),
-				g.If(v.Waits, g.Group{
-					h.NoScript(h.P(h.Class("notice bad"), g.Text(v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
-					h.P(h.Class("loading"), h.Role("status"), g.Text(v.T("One moment…"))),
-				}),
+				h.Div(h.Class("early"),
+					h.H1(g.Text(v.heading())),
+					h.P(h.Class("lead"), g.Text(v.Lead)),
+					g.If(v.Waits, g.Group{
+						h.NoScript(h.P(h.Class("notice bad"), g.Text(v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
+						h.P(h.Class("loading"), h.Role("status"), g.Text(v.T("One moment…"))),
+					})),
 				v.Body),
 			v.foot()),
 	))

@@ -1,7 +1,7 @@
 // /m/{key}: a visitor delivers files to the owner of a mailbox.
 
 import {
-  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, Waiting, html, show, useAction, useEffect, useLoaded, useRef, useState,
+  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, html, show, useAction, useEffect, useRef, useState,
 } from "./ui.js";
 import { F, N, T, bytes } from "./i18n.js";
 import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
@@ -24,11 +24,8 @@ const product = document.documentElement.dataset.product;
 
 const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
-show(() => {
-  const { value: mailbox, error } = useLoaded(async () => (await call("GET", at)).body);
-  if (error) return html`<${Unknown} error=${error} />`;
-  return mailbox ? html`<${Delivery} mailbox=${mailbox} />` : html`<${Waiting} />`;
-});
+// The page keeps what the server sent until the mailbox is known: less flickers.
+call("GET", at).then(({ body }) => show(() => html`<${Delivery} mailbox=${body} />`), (error) => show(() => html`<${Unknown} error=${error} />`));
 
 function Unknown({ error }) {
   if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;

@@ -72,7 +72,7 @@ function Send({ environment }) {
     <h1>${T("Send files")}</h1>
     <${UploadNotices} upload=${upload} />
     ${begun && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
-    <${Chooser} small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
+    <${Chooser} plain small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
     ${held.length > 0 && html`<${Notice}>
       ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
     <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />

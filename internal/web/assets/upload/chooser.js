@@ -6,9 +6,10 @@ import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from ".
 
 /**
  * Takes files from the file dialog, from drag and drop anywhere on the page, and from the clipboard.
- * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, disabled?: boolean}} props
+ * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, plain?: boolean, disabled?: boolean}} props `plain`: the page has another
+ *   primary button
  */
-export function Chooser({ onFiles, busy = false, small = false, disabled = false }) {
+export function Chooser({ onFiles, busy = false, small = false, plain = false, disabled = false }) {
   const files = useRef(/** @type {HTMLInputElement | null} */ (null)), folder = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [over, setOver] = useState(false);
   const [lost, setLost] = useState(/** @type {string[]} */ ([]));
@@ -43,7 +44,7 @@ export function Chooser({ onFiles, busy = false, small = false, disabled = false
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
     <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
     <div class="row center">
-      <${Button} kind=${small ? "quiet small" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
+      <${Button} kind=${small ? "quiet small" : plain ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
         ${small ? T("Add files") : T("Choose files")}<//>
       <${Button} kind=${small ? "quiet small" : "plain"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
     </div>
