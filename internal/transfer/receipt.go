@@ -110,18 +110,16 @@ func AppendReceiptObject(b []byte, o Object) []byte {
 // Event is a statement about what happened to a transfer after its delivery.
 type Event struct {
 	Salt     []byte
-	Host     string
 	Transfer id.Transfer
 	Kind     string
 	At       time.Time
-	Receipt  []byte // SHA-256 of the receipt; nil: the transfer has none
+	Receipt  []byte // SHA-256 of the receipt
 }
 
 // FormatEvent returns the statement.
 func FormatEvent(e Event) []byte {
 	b := []byte(eventMagic + "\n")
 	b = appendLine(b, "salt", hex.EncodeToString(e.Salt))
-	b = appendLine(b, "host", e.Host)
 	b = appendLine(b, "transfer", e.Transfer.String())
 	b = appendLine(b, "event", e.Kind)
 	b = appendLine(b, "at", e.At.UTC().Format(statedTime))

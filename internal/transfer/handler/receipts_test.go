@@ -176,3 +176,41 @@ func TestReceiptOfManyObjects(t *testing.T) {
 		t.Errorf("%d objects, %s", len(r.Objects), r.Get("objects"))
 	}
 }
+
+// TestStatements: what happens to a transfer is stated in the log: opened, downloaded, revoked, and erased once its bytes are deleted.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{"recipients": []map[string]any{{"email": "bob@example.com", "destinationType": "to"}}}).Want(http.StatusCreated)
+	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
+	mine.send("one", []byte("hello"))
+	uid := mine.confirm()
+	at := s.Transfer + "/transfers/" + uid
+	for _, of := range []string{"opened", "downloaded", "revoked", "erased"} {
+		bob.Get(at + "/receipt?of=" + of).WantError(transfer.ErrNotFound)
+	}
+	object := bob.Get(at).Want(http.StatusOK).String("objects.0.uid")
+	bob.Get(at + "/objects/" + object + "/content").Want(http.StatusOK)
+	poll.Until(t, "the download is stated", func() bool { return bob.Get(at+"/receipt?of=downloaded").Status != http.StatusNotFound })
+	ann.Delete(at).Want(http.StatusNoContent)
+	if err := s.App.Content.PurgeBytes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.App.Transfer.CertifyErasure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	statement, _, err := proof.Split(receiptFile(t, ann, at+"/receipt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{"opened", "downloaded", "revoked", "erased"} {
+		r := receipt(t, bob, at+"/receipt?of="+of)
+		if r.Receipt() || r.Get("event") != of || r.Get("transfer") != uid || r.Get("receipt") != hex.EncodeToString(proof.Entry(statement)) {
+			t.Errorf("%s: %v", of, r.Lines)
+		}
+	}
+	ann.Get(at + "/receipt?of=expired").WantError(transfer.ErrNotFound)
+}

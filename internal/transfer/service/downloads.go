@@ -161,6 +161,9 @@ func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.De
 		if err != nil || !first {
 			return err
 		}
+		if err := s.state(ctx, tx, transfer.StatedOpened, a.UID); err != nil {
+			return err
+		}
 		if a.Notify && a.SenderEmail != "" {
 			_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 				To: a.SenderEmail, ToName: a.Sender.Name, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,

@@ -26,6 +26,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
 	s.jobs.Every(RemindUnfinishedJob, time.Hour, s.RemindUnfinished)
 	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
+	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
 	s.registerIdentityHooks()
 }
 

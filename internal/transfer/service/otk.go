@@ -166,14 +166,19 @@ func (s *Service) useKey(ctx context.Context, d start, e Extent) (starts bool, e
 // endDownloadWithin bounds the statement of EndDownload, which runs after the request has ended.
 const endDownloadWithin = 10 * time.Second
 
-// EndDownload records how many bytes of an answer were sent. What an interruption kept from being sent does not count towards the
+// EndDownload records how many bytes of an answer were sent, and states when recipients have got everything. What an interruption kept from being sent does not count towards the
 // budget of a one-time key.
 func (s *Service) EndDownload(ctx context.Context, d Download, e Extent, sent int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDownloadWithin)
+	defer cancel()
+	if sent >= e.Bytes && e.First+e.Bytes == e.Size && !d.start.access.Delivery.IsZero() {
+		if err := s.stateDownload(ctx, d.start.access.Transfer); err != nil {
+			s.log.Warn("a download was not stated in the transparency log", "error", err)
+		}
+	}
 	if d.start.key == nil || sent >= e.Bytes {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDownloadWithin)
-	defer cancel()
 	if err := s.store.ReturnUnsent(ctx, d.start.key.KeyHash, e.Bytes-sent); err != nil {
 		s.log.Warn("unsent bytes of a download still count towards its one-time key", "error", err)
 	}

@@ -324,6 +324,9 @@ func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []i
 	if err := s.mailer.Erase(ctx, tx.Tx(), references); err != nil {
 		return err
 	}
+	if err := s.stateEnd(ctx, tx, uids, final); err != nil {
+		return err
+	}
 	return s.content.PurgeSoon(ctx, tx)
 }
 
