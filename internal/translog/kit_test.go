@@ -50,7 +50,7 @@ func (w *world) replica(change ...func(*translog.Options)) *translog.Log {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o := translog.Options{DB: w.db, Sealer: sealer, Origin: origin, Marks: w.marks, Client: http.DefaultClient, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	o := translog.Options{DB: w.db, Sealer: sealer, Origin: origin, Marks: w.marks, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}

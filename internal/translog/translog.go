@@ -18,7 +18,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -32,31 +31,25 @@ import (
 
 const channel = "log_pending"
 
-// Options are what New needs. Marks may be nil for commands that do not append; Client, Witnesses and TimestampURL are optional.
+// Options are what New needs. Marks may be nil for commands that do not append.
 type Options struct {
-	DB           *database.DB
-	Sealer       *seal.Sealer
-	Origin       string     // of the first log
-	Marks        blob.Store // where the marks are
-	Listener     *database.Listener
-	Witnesses    []Witness
-	TimestampURL string       // an RFC 3161 service; empty: none
-	Client       *http.Client // for witnesses and time stamps
-	Now          func() time.Time
-	Log          *slog.Logger
+	DB       *database.DB
+	Sealer   *seal.Sealer
+	Origin   string     // of the first log
+	Marks    blob.Store // where the marks are
+	Listener *database.Listener
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Log is the transparency log. It is safe for concurrent use.
 type Log struct {
-	db        *database.DB
-	box       seal.Box
-	origin    string
-	marks     blob.Store
-	witnesses []Witness
-	stamps    string
-	client    *http.Client
-	now       func() time.Time
-	log       *slog.Logger
+	db     *database.DB
+	box    seal.Box
+	origin string
+	marks  blob.Store
+	now    func() time.Time
+	log    *slog.Logger
 
 	me   uuid.UUID     // this process as leader
 	wake chan struct{} // entries are queued
@@ -69,7 +62,7 @@ type Log struct {
 // New returns a Log. Run appends; the other methods work without it.
 func New(o Options) *Log {
 	l := &Log{
-		db: o.DB, box: o.Sealer.Box("log key"), origin: o.Origin, marks: o.Marks, witnesses: o.Witnesses, stamps: o.TimestampURL, client: o.Client,
+		db: o.DB, box: o.Sealer.Box("log key"), origin: o.Origin, marks: o.Marks,
 		now: o.Now, log: o.Log, me: uuid.New(), wake: make(chan struct{}, 1),
 	}
 	if o.Listener != nil {
