@@ -4,6 +4,9 @@ import { Button, Icon, Notice, html, useEffect, useRef, useState } from "../ui.j
 import { F, T, list } from "../i18n.js";
 import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from "../files.js";
 
+/** Names of unreadable files of the last choice. The component is replaced when the first files are there, so its state is not enough. @type {string[]} */
+let unreadable = [];
+
 /**
  * Takes files from the file dialog, from drag and drop anywhere on the page, and from the clipboard.
  * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, plain?: boolean, disabled?: boolean}} props `plain`: the page has another
@@ -12,13 +15,15 @@ import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from ".
 export function Chooser({ onFiles, busy = false, small = false, plain = false, disabled = false }) {
   const files = useRef(/** @type {HTMLInputElement | null} */ (null)), folder = useRef(/** @type {HTMLInputElement | null} */ (null));
   const [over, setOver] = useState(false);
-  const [lost, setLost] = useState(/** @type {string[]} */ ([]));
+  const [lost, setLost] = useState(unreadable);
   /** @param {(lost: string[]) => Promise<import("../files.js").Chosen[]>} read */
   const take = async (read) => {
     /** @type {string[]} */
     const unread = [];
-    onFiles(await read(unread));
+    const files = await read(unread);
+    unreadable = unread;
     setLost(unread);
+    onFiles(files);
   };
   useEffect(() => {
     if (disabled) return undefined;
