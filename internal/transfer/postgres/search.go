@@ -12,8 +12,8 @@ const (
 	// leastIndexed is how many characters the index of search texts needs (migration 0032).
 	leastIndexed = 3
 	// walked is how many of the newest received and sent transfers a search examines one by one before it asks the index. A frequent
-	// word fills its page from these, and most persons have no more.
-	walked = 500
+	// word fills its page from these.
+	walked = 100
 )
 
 // found tells whether the pattern matches the candidate c. It ignores case and the Unicode form of accents (macOS decomposes them in
