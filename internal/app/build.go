@@ -63,6 +63,13 @@ func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	a.Mail, err = mail.New(a.DB, a.Jobs, sealer, catalog, transport, mail.Options{
 		From: a.config.MailFrom, ProductName: a.config.ProductName, ProductURL: a.config.ProductURL, SupportContact: a.config.SupportContact,
 		OnFailed: func(ctx context.Context, tx database.Tx, m mail.Mail) error { return a.Transfer.MailFailed(ctx, tx, m) },
+		Look: func(ctx context.Context, host string) (mail.Look, error) {
+			if a.Identity == nil { // in a command that needs no domain
+				return mail.Look{}, nil
+			}
+			name, colour, logo, err := a.Identity.MailLook(ctx, host)
+			return mail.Look{Name: name, Colour: colour, Logo: logo}, err
+		},
 	}, a.now, a.log)
 	return err
 }

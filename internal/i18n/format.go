@@ -3,7 +3,6 @@ package i18n
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -74,8 +73,8 @@ func (p Printer) Time(t time.Time, zone string) string {
 	return s.date(t) + s.between + t.Format(s.clock) + " (" + name + ")"
 }
 
-// Bytes formats a size in decimal units (1 MB = 1,000,000 bytes, contract 1.12) with up to two digits of fraction. It
-// rounds down, so that it never shows more than there is.
+// Bytes formats a size in decimal units (1 MB = 1,000,000 bytes, contract 1.12) with one digit of fraction
+// below 100, as the pages do (internal/web/assets/i18n.js). It rounds down, so that it never shows more than there is.
 func (p Printer) Bytes(n int64) string {
 	s := styles[p.Locale()]
 	scale, unit := int64(1), 0
@@ -85,10 +84,10 @@ func (p Printer) Bytes(n int64) string {
 	}
 	number := strconv.FormatInt(max(n, 0), 10)
 	if unit > 0 {
-		hundredths := n / (scale / 100)
-		number = strconv.FormatInt(hundredths/100, 10)
-		if fraction := strings.TrimRight(fmt.Sprintf("%02d", hundredths%100), "0"); fraction != "" {
-			number += s.decimal + fraction
+		tenths := n / (scale / 10)
+		number = strconv.FormatInt(tenths/10, 10)
+		if tenths%10 > 0 && tenths < 1000 {
+			number += s.decimal + strconv.FormatInt(tenths%10, 10)
 		}
 	}
 	return number + "\u00a0" + s.units[unit]

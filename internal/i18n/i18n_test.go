@@ -154,8 +154,8 @@ func TestBytes(t *testing.T) {
 	t.Parallel()
 	c := catalog(t)
 	for n, want := range map[int64]string{
-		-1: "0 B", 0: "0 B", 1: "1 B", 999: "999 B", 1000: "1 kB", 1999: "1.99 kB", 1500: "1.5 kB", 1_150_000: "1.15 MB",
-		999_999: "999.99 kB", 1_000_000: "1 MB", 104_857_600: "104.85 MB", 1_000_000_000: "1 GB", 1 << 62: "4611.68 PB",
+		-1: "0 B", 0: "0 B", 1: "1 B", 999: "999 B", 1000: "1 kB", 1999: "1.9 kB", 1500: "1.5 kB", 1_150_000: "1.1 MB",
+		999_999: "999 kB", 1_000_000: "1 MB", 104_857_600: "104 MB", 1_000_000_000: "1 GB", 1 << 62: "4611 PB",
 	} {
 		if got := strings.ReplaceAll(c.Printer("en_US").Bytes(n), "\u00a0", " "); got != want {
 			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)

@@ -8,18 +8,22 @@ import (
 
 // content is the content of a mail, from which text and HTML are made. Both show the fields in this order.
 type content struct {
-	Subject  string
-	Greeting string
-	Lines    []string // paragraphs
-	Code     string
-	Quote    string // a message written by a person, with its line ends
-	Facts    []fact
-	Files    []listed
-	More     string // after Files: how many are not listed
-	Label    string // of the button
-	Link     string
-	Notes    []string // paragraphs after the button
-	Footer   []string
+	Subject     string
+	Preview     string // what lists of mails show after the subject; only in the HTML; empty: the first of Lines
+	Title       string // heading of the HTML; empty: Subject
+	Greeting    string
+	Lines       []string // paragraphs
+	Code        string
+	Quote       string // a message written by a person, with its line ends
+	Facts       []fact
+	Files       []listed
+	More        string // after Files: how many are not listed
+	Label       string // of the button
+	Link        string
+	SecondLabel string // of another link, which has no button
+	Second      string
+	Notes       []string // paragraphs after the button
+	Footer      []string
 }
 
 type fact struct{ Label, Value string }
@@ -67,6 +71,16 @@ func (c *composer) button(label string) {
 	c.out.Label, c.out.Link = label, cmp.Or(c.secret["link"], c.data.text("link"))
 }
 
+// inbox adds the link to the inbox, which mails to people with an account have. It is the button of a mail without another one.
+func (c *composer) inbox() {
+	switch link := c.data.text("inbox"); {
+	case c.out.Link == "":
+		c.out.Label, c.out.Link = c.T("Open your inbox"), link
+	default:
+		c.out.SecondLabel, c.out.Second = c.T("Open your inbox"), link
+	}
+}
+
 // compose returns the content of a mail. check has verified that its template exists.
 func compose(r row, s sender, p i18n.Printer, data values, secret map[string]string) content {
 	out := content{}
@@ -77,6 +91,10 @@ func compose(r row, s sender, p i18n.Printer, data values, secret map[string]str
 	}
 	compositions[r.Template](c)
 	out.Subject = line(out.Subject, maxSubject)
+	out.Title = cmp.Or(out.Title, out.Subject)
+	if out.Preview == "" && len(out.Lines) > 0 {
+		out.Preview = out.Lines[0]
+	}
 	out.Footer = append(out.Footer, c.F("This email was sent automatically by %s.", s.Product))
 	if s.Support != "" {
 		out.Footer = append(out.Footer, c.F("Help: %s", s.Support))

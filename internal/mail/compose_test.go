@@ -18,7 +18,7 @@ func TestUntrustedText(t *testing.T) {
 		msg := testMessage(template, "en_US")
 		msg.ToName, msg.ReplyToName = hostile, hostile
 		for key, value := range msg.Data {
-			if _, ok := value.(string); ok && key != "protection" && key != "role" && key != "type" && key != "link" {
+			if _, ok := value.(string); ok && key != "protection" && key != "role" && key != "type" && key != "link" && key != "inbox" {
 				msg.Data[key] = hostile
 			}
 		}
@@ -53,16 +53,13 @@ func TestUploadConfirmation(t *testing.T) {
 Ann Example hat über Consign diese Dateien erhalten.
 
 Empfangen: 20. November 2026, 10:30 (Europe/Berlin, UTC+01:00)
-Inhalt: 3 Dateien, 104,85 MB
+Inhalt: 3 Dateien, 104 MB
 
-- plan.pdf
-  1,5 MB
+- plan.pdf (1,5 MB)
   SHA-256 ` + strings.Repeat("ab", 32) + `
-- größe 図面.dwg
-  0 B
+- größe 図面.dwg (0 B)
   SHA-256 ` + strings.Repeat("cd", 32) + `
-- model.ifc
-  103,35 MB
+- model.ifc (103 MB)
   SHA-256 ` + strings.Repeat("ef", 32) + `
 
 Mit den SHA-256-Werten können Sie prüfen, dass die Dateien unverändert angekommen sind.
@@ -77,7 +74,7 @@ https://example.org/
 	if diff := cmp.Diff(want, strings.ReplaceAll(p.text, "\u00a0", " ")); diff != "" {
 		t.Error(diff)
 	}
-	if plain := strings.ReplaceAll(p.html, "<wbr>", ""); !strings.Contains(plain, "<strong>plan.pdf</strong>") ||
+	if plain := strings.ReplaceAll(p.html, "<wbr>", ""); !strings.Contains(plain, ">plan.pdf</strong>") ||
 		!strings.Contains(plain, "größe 図面.dwg") || strings.Contains(plain, "The plans") {
 		t.Error(p.html)
 	}
@@ -98,7 +95,7 @@ func TestUploadConfirmationOfManyFiles(t *testing.T) {
 		msg.Data = data
 		e := rendered(t, renderer(t), msg)
 		p := parse(t, e.Bytes)
-		if n := strings.Count(p.text, "- "+strings.Repeat("n", 99)+"…\n"); n != MaxFiles {
+		if n := strings.Count(p.text, "- "+strings.Repeat("n", 99)+"… (10\u00a0B)\n"); n != MaxFiles {
 			t.Errorf("%d files listed", n)
 		}
 		if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") || !strings.Contains(p.text, "Content: 52 files, 520\u00a0B\n") {
@@ -155,7 +152,7 @@ func TestMailsAboutProtectedTransfers(t *testing.T) {
 			msg := testMessage(template, "en_US")
 			msg.Data["protection"] = protection
 			p := parse(t, rendered(t, m, msg).Bytes)
-			for _, secret := range []string{"The plans", "they are.", "104.85", "3 files"} {
+			for _, secret := range []string{"The plans", "they are.", "104", "3 files"} {
 				if strings.Contains(p.subject+p.text+p.html, secret) {
 					t.Errorf("%s with %q shows %q:\n%s", template, protection, secret, p.text)
 				}
@@ -163,7 +160,7 @@ func TestMailsAboutProtectedTransfers(t *testing.T) {
 		}
 	}
 	p := parse(t, rendered(t, m, testMessage(TransferDelivered, "en_US")).Bytes)
-	for _, want := range []string{"> Dear Ann,\n> \n> <b>here</b> they are.\n", "Subject: The plans\n", "Content: 3 files, 104.85\u00a0MB\n", "Available until: November 22, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)\n"} {
+	for _, want := range []string{"> Dear Ann,\n> \n> <b>here</b> they are.\n", "Subject: The plans\n", "Content: 3 files, 104\u00a0MB\n", "Available until: November 22, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)\n"} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("no %q in\n%s", want, p.text)
 		}

@@ -83,14 +83,20 @@ func transferDelivered(c *composer) {
 	if subject := line(c.data.text("subject"), maxSubject); c.open() && subject != "" {
 		c.out.Subject = c.F("%s sent you files: %s", sender, subject)
 	}
+	c.out.Title = c.F("%s sent you files", sender)
+	if name := c.data.line("sender"); name != "" && !c.data.flag("senderUnverified") {
+		c.out.Title = c.F("%s sent you files", name)
+	}
 	c.say(c.F("%s sent you files through %s.", sender, c.product))
 	if c.open() {
 		c.out.Quote = block(c.data.text("message"), maxQuote)
+		c.out.Preview = inert(line(c.out.Quote, maxPreview))
 		c.answers()
 		c.list(MaxNamed, int(c.data.number("fileCount")), false)
 	}
 	c.figures()
 	c.button(c.T("Open transfer"))
+	c.inbox()
 	c.protectionNote()
 	if c.data.flag("lastOfDay") {
 		c.note(c.T("Many deliveries have reached your mailbox today. There may be no email about further ones today: look into your inbox."))
@@ -145,6 +151,7 @@ func transferAccessed(c *composer) {
 	c.say(c.F("%s opened your transfer for the first time.", recipient))
 	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
 	c.fact(c.T("Time"), c.moment("at"))
+	c.inbox()
 }
 
 func transferExpiring(c *composer) {
@@ -158,7 +165,8 @@ func transferExpiring(c *composer) {
 	}
 	c.figures()
 	c.button(c.T("Open transfer"))
-	if c.out.Link != "" && c.data.text("role") != "sender" {
+	c.inbox()
+	if c.secret["link"] != "" && c.data.text("role") != "sender" {
 		c.protectionNote()
 	}
 }
@@ -186,6 +194,7 @@ func deliveryFailed(c *composer) {
 	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
 	c.fact(c.T("Time"), c.moment("at"))
 	c.fact(c.T("Answer of the mail server"), inert(line(c.data.text("answer"), maxAnswer)))
+	c.inbox()
 	c.note(c.T("Check the address and send the files again."))
 }
 

@@ -2,8 +2,8 @@
 // SMTP and a directory of .eml files. Sentences are translated by package i18n.
 //
 // A mail is queued in the transaction that causes it. A job sends it at least once. Every attempt sends the same bytes
-// (Message-ID, Date, boundary, text), so that the receiver can recognize a duplicate. Links with keys are sealed in the
-// row until they are sent (contract 1.5, 4.10).
+// (Message-ID, Date, boundary, text), so that the receiver can recognize a duplicate; only an organization's logo and colour may
+// have changed. Links with keys are sealed in the row until they are sent (contract 1.5, 4.10).
 //
 // Domains pass the data of a mail by the keys listed in templates.go. Options.OnFailed tells them that an address could
 // not be reached.
@@ -41,6 +41,7 @@ type Message struct {
 	TimeZone    string // of the addressee, IANA name; unknown: UTC
 	ReplyTo     string // address of the person who caused the mail; empty: no Reply-To
 	ReplyToName string
+	Host        string // host of the organization whose look the mail has; empty: that of its link
 	Template    string
 	Data        map[string]any    // stored in plain text until the mail is sent, or while a failed mail can be retried
 	Secret      map[string]string // sealed in the row, erased when the mail is sent or failed for good
@@ -85,6 +86,8 @@ type Options struct {
 	FirstRetry     time.Duration // wait after the first temporary failure, doubled each time up to 4 h [30 s]
 	GiveUpAfter    time.Duration // age at which a temporary failure becomes final [3 d]
 	Retention      time.Duration // age at which rows of finished mails are deleted [30 d]
+	// Look returns the look of the organization that a host selects. It runs at each attempt to send a mail. nil: that of the product.
+	Look func(ctx context.Context, host string) (Look, error)
 	// OnFailed runs in the transaction that marks a mail as failed for good. Its error rolls the transaction back, and the
 	// mail is tried again. May be nil.
 	OnFailed func(ctx context.Context, tx database.Tx, m Mail) error
@@ -111,6 +114,7 @@ type sender struct {
 	Product string `json:"product"`
 	URL     string `json:"url,omitempty"`
 	Support string `json:"support,omitempty"`
+	Host    string `json:"host,omitempty"` // of the organization whose look the mail has
 }
 
 // New returns a Mailer and registers its jobs with runner. It must be called before runner.Run. transport may be nil in a
@@ -142,9 +146,9 @@ func New(
 	return m, nil
 }
 
-func (m *Mailer) sender() sender {
+func (m *Mailer) sender(host string) sender {
 	return sender{
-		From: m.from.String(), Product: m.options.ProductName, URL: m.options.ProductURL, Support: m.options.SupportContact,
+		Host: host, From: m.from.String(), Product: m.options.ProductName, URL: m.options.ProductURL, Support: m.options.SupportContact,
 	}
 }
 
@@ -158,7 +162,7 @@ func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, er
 	if err != nil {
 		return "", err
 	}
-	e, err := m.render(r)
+	e, err := m.render(ctx, r)
 	if err != nil {
 		return "", err
 	}
@@ -202,7 +206,7 @@ func (m *Mailer) row(msg Message) (row, error) {
 	domain := m.from.Address[strings.LastIndexByte(m.from.Address, '@')+1:]
 	r.MessageID = "<" + r.UID.String() + "@" + domain + ">"
 	var err error
-	if r.Sender, err = json.Marshal(m.sender()); err != nil {
+	if r.Sender, err = json.Marshal(m.sender(msg.host())); err != nil {
 		return row{}, fmt.Errorf("encode sender of mail: %w", err)
 	}
 	if msg.Data == nil {

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -18,8 +19,9 @@ const foldAt = 76
 // bytesPerWord is the most bytes of text in an encoded word, which then has at most 60 characters.
 const bytesPerWord = 36
 
-// render returns the bytes of a mail. They depend on its row only, so that each attempt sends the same.
-func (m *Mailer) render(r row) (Envelope, error) {
+// render returns the bytes of a mail. They depend on its row only, so that each attempt sends the same, and on the look of its
+// organization at the time of the attempt.
+func (m *Mailer) render(ctx context.Context, r row) (Envelope, error) {
 	var s sender
 	if err := json.Unmarshal(r.Sender, &s); err != nil {
 		return Envelope{}, fmt.Errorf("read sender: %w", err)
@@ -48,14 +50,16 @@ func (m *Mailer) render(r row) (Envelope, error) {
 	if c.Link != "" {
 		e.Links = []string{c.Link}
 	}
-	e.Bytes, err = message(r, from, c.Subject, text(c), html(c, s.Product, p))
+	look := m.lookOf(ctx, s.Host).checked()
+	e.Bytes, err = message(r, from, c.Subject, text(c), html(c, s.Product, p, look), look.picture())
 	return e, err
 }
 
-// message returns a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts.
-func message(r row, from *mail.Address, subject string, text, html []byte) ([]byte, error) {
+// message returns a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts. The HTML is in a
+// multipart/related part (RFC 2387) with the picture that it shows.
+func message(r row, from *mail.Address, subject string, text, html []byte, shown picture) ([]byte, error) {
 	var b bytes.Buffer
-	header := func(name, value string) { b.WriteString(fold(name+": "+value) + "\r\n") }
+	header := headersOf(&b)
 	header("From", mailbox(from.Name, from.Address))
 	header("To", mailbox(r.RecipientName, r.Recipient))
 	if r.ReplyTo != "" {
@@ -68,26 +72,53 @@ func message(r row, from *mail.Address, subject string, text, html []byte) ([]by
 	header("X-Auto-Response-Suppress", "OOF, AutoReply") // the same for Exchange
 	header("Content-Language", languageTag(r.Locale))
 	header("MIME-Version", "1.0")
-	boundary := "=_" + strings.ReplaceAll(r.UID.String(), "-", "") // "=_" never occurs in quoted-printable
-	header("Content-Type", `multipart/alternative; boundary="`+boundary+`"`)
-	for _, part := range []struct {
-		kind string
-		body []byte
-	}{{"text/plain", text}, {"text/html", html}} {
-		b.WriteString("\r\n--" + boundary + "\r\n")
-		header("Content-Type", part.kind+"; charset=utf-8")
-		header("Content-Transfer-Encoding", "quoted-printable")
-		b.WriteString("\r\n")
-		w := quotedprintable.NewWriter(&b)
-		if _, err := w.Write(part.body); err != nil {
-			return nil, fmt.Errorf("encode mail: %w", err)
-		}
-		if err := w.Close(); err != nil {
-			return nil, fmt.Errorf("encode mail: %w", err)
-		}
+	outer := "=_" + strings.ReplaceAll(r.UID.String(), "-", "") // "=_" never occurs in quoted-printable or base64
+	inner := outer + "_r"
+	header("Content-Type", `multipart/alternative; boundary="`+outer+`"`)
+	b.WriteString("\r\n--" + outer + "\r\n")
+	if err := quoted(&b, "text/plain", text); err != nil {
+		return nil, err
 	}
-	b.WriteString("\r\n--" + boundary + "--\r\n")
+	b.WriteString("\r\n--" + outer + "\r\n")
+	header("Content-Type", `multipart/related; type="text/html"; boundary="`+inner+`"`)
+	b.WriteString("\r\n--" + inner + "\r\n")
+	if err := quoted(&b, "text/html", html); err != nil {
+		return nil, err
+	}
+	b.WriteString("\r\n--" + inner + "\r\n")
+	header("Content-Type", shown.kind)
+	header("Content-Transfer-Encoding", "base64")
+	header("Content-ID", "<"+pictureID+">")
+	header("Content-Disposition", `inline; filename="`+strings.Replace(shown.kind, "image/", "logo.", 1)+`"`)
+	b.WriteString("\r\n")
+	for encoded := base64.StdEncoding.EncodeToString(shown.bytes); encoded != ""; {
+		n := min(len(encoded), foldAt)
+		b.WriteString(encoded[:n] + "\r\n")
+		encoded = encoded[n:]
+	}
+	b.WriteString("\r\n--" + inner + "--\r\n\r\n--" + outer + "--\r\n")
 	return b.Bytes(), nil
+}
+
+// headersOf returns a function that writes a header line.
+func headersOf(b *bytes.Buffer) func(name, value string) {
+	return func(name, value string) { b.WriteString(fold(name+": "+value) + "\r\n") }
+}
+
+// quoted writes a part in UTF-8 as quoted-printable.
+func quoted(b *bytes.Buffer, kind string, body []byte) error {
+	header := headersOf(b)
+	header("Content-Type", kind+"; charset=utf-8")
+	header("Content-Transfer-Encoding", "quoted-printable")
+	b.WriteString("\r\n")
+	w := quotedprintable.NewWriter(b)
+	if _, err := w.Write(body); err != nil {
+		return fmt.Errorf("encode mail: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("encode mail: %w", err)
+	}
+	return nil
 }
 
 // encodeWords returns a header's text in ASCII, as encoded words (RFC 2047) where necessary, also when the text itself

@@ -2,12 +2,14 @@ package mail
 
 import (
 	"bytes"
+	"encoding/base64"
 	"io"
 	"log/slog"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net/mail"
+	"net/textproto"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +36,8 @@ func allData() map[string]any {
 		"fileCount": 3, "totalBytes": 104_857_600, "protection": "none", "mailbox": "Ann Example",
 		"files":     []File{{"plan.pdf", 1_500_000, strings.Repeat("ab", 32)}, {"größe 図面.dwg", 0, strings.Repeat("cd", 32)}, {"model.ifc", 103_357_600, strings.Repeat("ef", 32)}},
 		"recipient": "cleo@example.net", "role": "recipient", "answer": "550 5.1.1 no such user", "vanityLink": "ann",
-		"host": "files.example.org", "link": "https://files.example.org/mailbox",
+		"host": "files.example.org", "link": "https://files.example.org/mailbox", "inbox": "https://files.example.org/inbox",
+		"device": "Firefox, Linux", "power": PowerUndo, "received": 12, "sent": 3,
 	}
 }
 
@@ -65,11 +68,11 @@ func rendered(t testing.TB, m *Mailer, msg Message) Envelope {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.render(r)
+	e, err := m.render(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := m.render(r)
+	again, err := m.render(t.Context(), r)
 	if err != nil || !bytes.Equal(e.Bytes, again.Bytes) {
 		t.Fatalf("%s: rendering the same row twice gives different bytes (%v)", msg.Template, err)
 	}
@@ -78,9 +81,11 @@ func rendered(t testing.TB, m *Mailer, msg Message) Envelope {
 
 // parsed holds the parts of a mail that a mail program shows.
 type parsed struct {
-	header     mail.Header
-	subject    string
-	text, html string
+	header      mail.Header
+	subject     string
+	text, html  string
+	pictureKind string
+	picture     []byte
 }
 
 func parse(t testing.TB, raw []byte) parsed {
@@ -106,32 +111,65 @@ func parse(t testing.TB, raw []byte) parsed {
 	if p.subject, err = new(mime.WordDecoder).DecodeHeader(msg.Header.Get("Subject")); err != nil {
 		t.Fatal(err)
 	}
-	kind, params, err := mime.ParseMediaType(msg.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/alternative" {
-		t.Fatalf("Content-Type %q, %v", kind, err)
+	outer := partsOf(t, msg.Header.Get("Content-Type"), "multipart/alternative", msg.Body)
+	if len(outer) != 2 {
+		t.Fatalf("%d parts of multipart/alternative", len(outer))
 	}
-	reader := multipart.NewReader(msg.Body, params["boundary"])
-	for _, want := range []struct {
-		kind string
-		into *string
-	}{{"text/plain; charset=utf-8", &p.text}, {"text/html; charset=utf-8", &p.html}} {
-		part, err := reader.NextRawPart()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := part.Header.Get("Content-Type"); got != want.kind {
-			t.Fatalf("part %q, want %q", got, want.kind)
-		}
-		body, err := io.ReadAll(quotedprintable.NewReader(part))
-		if err != nil {
-			t.Fatal(err)
-		}
-		*want.into = strings.ReplaceAll(string(body), "\r\n", "\n")
+	p.text = outer[0].decoded(t, "text/plain; charset=utf-8")
+	inner := partsOf(t, outer[1].header.Get("Content-Type"), "multipart/related", bytes.NewReader(outer[1].body))
+	if len(inner) != 2 {
+		t.Fatalf("%d parts of multipart/related", len(inner))
 	}
-	if _, err := reader.NextRawPart(); err != io.EOF {
-		t.Fatalf("more than two parts: %v", err)
+	p.html = inner[0].decoded(t, "text/html; charset=utf-8")
+	p.pictureKind = inner[1].header.Get("Content-Type")
+	if id := inner[1].header.Get("Content-ID"); id != "<picture>" || !strings.Contains(p.html, `src="cid:picture"`) {
+		t.Errorf("the picture %q is not in the HTML", id)
+	}
+	if p.picture, err = io.ReadAll(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(inner[1].body))); err != nil {
+		t.Fatal(err)
 	}
 	return p
+}
+
+type part struct {
+	header textproto.MIMEHeader
+	body   []byte
+}
+
+func (p part) decoded(t testing.TB, kind string) string {
+	t.Helper()
+	if got := p.header.Get("Content-Type"); got != kind {
+		t.Fatalf("part %q, want %q", got, kind)
+	}
+	body, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(p.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(body), "\r\n", "\n")
+}
+
+// partsOf returns the parts of a multipart body, not decoded.
+func partsOf(t testing.TB, contentType, kind string, body io.Reader) (list []part) {
+	t.Helper()
+	got, params, err := mime.ParseMediaType(contentType)
+	if err != nil || got != kind {
+		t.Fatalf("Content-Type %q, %v, want %q", got, err, kind)
+	}
+	reader := multipart.NewReader(body, params["boundary"])
+	for {
+		next, err := reader.NextRawPart()
+		if err == io.EOF {
+			return list
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, part{next.Header, b})
+	}
 }
 
 // TestEveryTemplateInEveryLocale renders every template in every locale, with all data and without data.
@@ -230,7 +268,7 @@ func TestSealedForItsRow(t *testing.T) {
 		t.Error("the link is readable in the row")
 	}
 	r.UID = id.New[id.Mail]()
-	if _, err := m.render(r); err == nil {
+	if _, err := m.render(t.Context(), r); err == nil {
 		t.Error("a sealed link opens in another mail's row")
 	}
 }

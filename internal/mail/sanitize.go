@@ -12,6 +12,7 @@ const (
 	maxName    = 120   // names of persons, mailboxes, organizations
 	maxSubject = 200   // subject of a mail
 	maxQuote   = 20000 // a message
+	maxPreview = 120   // what lists of mails show of it
 	maxFile    = 100   // a file name
 	maxValue   = 500   // an answer to a question of a mailbox
 )

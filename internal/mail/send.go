@@ -67,7 +67,7 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 }
 
 func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
-	e, err := m.render(r)
+	e, err := m.render(ctx, r)
 	if err != nil {
 		return "", fmt.Errorf("compose: %w", err)
 	}

@@ -60,7 +60,7 @@ const (
 	// (true: the sender's address was not checked), [subject], [message],
 	// [answers] ([]Answer), [files] ([]File, MaxNamed of them at most), fileCount, totalBytes, expiresAt,
 	// protection (none, password, recipientAuthentication), [lastOfDay] (true: there may
-	// be no mail about further deliveries of the day); secret link. Subject, message, answers, files and figures are left out
+	// be no mail about further deliveries of the day), [inbox] (address of the page, of people with an account); secret link. Subject, message, answers, files and figures are left out
 	// unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
@@ -70,17 +70,17 @@ const (
 	// UploadUnfinished reminds an uploader, once, of files that reached a mailbox's page but were not delivered: mailbox, fileCount,
 	// totalBytes (that have arrived), expiresAt, link to that page. It contains no text of the uploader, whose address was not checked.
 	UploadUnfinished = "upload-unfinished"
-	// TransferAccessed reports the first access to the sender: [recipient] (missing: opened by the link alone), [subject], at.
+	// TransferAccessed reports the first access to the sender: [recipient] (missing: opened by the link alone), [subject], at, [inbox].
 	TransferAccessed = "transfer-accessed"
 	// TransferExpiring warns before a transfer expires: role (sender or recipient), sender,
 	// [senderUnverified], [subject], fileCount,
-	// totalBytes, expiresAt, protection; [secret link]. Hides what TransferDelivered hides.
+	// totalBytes, expiresAt, protection, [inbox]; [secret link]. Hides what TransferDelivered hides.
 	TransferExpiring = "transfer-expiring"
 	// AccessCode carries the code that opens a protected transfer: sender, [senderUnverified], expiresAt; secret code.
 	AccessCode = "access-code"
 	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox, expiresAt; secret code.
 	SenderCode = "sender-code"
-	// DeliveryFailed reports to the sender that a recipient could not be reached: recipient, [subject], at, [answer].
+	// DeliveryFailed reports to the sender that a recipient could not be reached: recipient, [subject], at, [answer], [inbox].
 	DeliveryFailed = "delivery-failed"
 	// VanityLinkCleared reports to the owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
 	// [link] to the mailbox page.

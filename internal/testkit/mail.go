@@ -187,22 +187,37 @@ func parseMail(raw []byte) (Mail, error) {
 		m.Text, err = decoded(msg.Body, msg.Header.Get("Content-Transfer-Encoding"))
 		return m, err
 	}
-	parts := multipart.NewReader(msg.Body, params["boundary"])
+	return m, m.read(multipart.NewReader(msg.Body, params["boundary"]))
+}
+
+// read takes text and HTML from the parts of a mail, and from the parts of these. It leaves out pictures.
+func (m *Mail) read(parts *multipart.Reader) error {
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF { //nolint:errorlint // multipart documents the bare value
-			return m, nil
+			return nil
 		}
 		if err != nil {
-			return Mail{}, err
+			return err
+		}
+		kind, params, err := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(kind, "multipart/") {
+			if err := m.read(multipart.NewReader(part, params["boundary"])); err != nil {
+				return err
+			}
+			continue
 		}
 		body, err := decoded(part, part.Header.Get("Content-Transfer-Encoding"))
 		if err != nil {
-			return Mail{}, err
+			return err
 		}
-		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/html") {
+		switch kind {
+		case "text/html":
 			m.HTML = body
-		} else {
+		case "text/plain":
 			m.Text = body
 		}
 	}

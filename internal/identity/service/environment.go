@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -48,6 +49,30 @@ func (s *Service) loadEnvironment(ctx context.Context, o id.Organization) (e Env
 		}
 	}
 	return e, nil
+}
+
+// mailLogo is the height in pixels of the logo in mails, which show it at half of that.
+const mailLogo = 80
+
+// MailLook returns the name, colour (#rrggbb or empty) and logo (JPEG or empty) of the organization that a host selects.
+// Errors: identity.ErrNoHost.
+func (s *Service) MailLook(ctx context.Context, host string) (name, colour string, logo []byte, err error) {
+	h, err := s.store.Host(ctx, host)
+	if err != nil {
+		return "", "", nil, err
+	}
+	e, err := s.environments.Get(h.Organization, func() (Environment, error) { return s.loadEnvironment(ctx, h.Organization) })
+	if err != nil {
+		return "", "", nil, err
+	}
+	if e.LogoVersion != "" {
+		avatar, err := s.store.Avatar(ctx, postgres.AvatarOwner{Organization: h.Organization}, mailLogo)
+		if err != nil && !errors.Is(err, identity.ErrAvatarNotFound) { // removed in the meantime
+			return "", "", nil, err
+		}
+		logo = avatar.Image
+	}
+	return e.Organization.Profile.Name, e.Organization.Theme.PrimaryColor, logo, nil
 }
 
 // Theme returns the theme of the organization that the request's host selects.

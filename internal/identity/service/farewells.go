@@ -83,7 +83,7 @@ func (s *Service) mailFarewell(ctx context.Context, tx *postgres.Store, j farewe
 	msgs := make([]mail.Message, len(contacts))
 	for i, to := range contacts {
 		msgs[i] = mail.Message{
-			To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.OrganizationDeleted,
+			Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.OrganizationDeleted,
 			Reference: to.Person.String(), Data: data,
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Service) securityMail(o postgres.Addressee, p id.Person, to string, c t
 		data["clientAddress"] = c.Address.String()
 	}
 	return mail.Message{
-		To: to, ToName: o.Name, Locale: o.Locale, TimeZone: o.TimeZone, Template: n.template, Reference: p.String(), Data: data,
+		Host: o.Host, To: to, ToName: o.Name, Locale: o.Locale, TimeZone: o.TimeZone, Template: n.template, Reference: p.String(), Data: data,
 	}
 }
 

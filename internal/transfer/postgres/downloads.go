@@ -29,6 +29,7 @@ type FirstAccess struct {
 	SenderEmail  string // of the sender's account, else of the transfer
 	SenderLang   string // of the same
 	SenderZone   string // of the sender's account
+	SenderHost   string // home host of the sender's account; empty without one
 }
 
 // RecordAccess records that a delivery was opened. first is false, and the result zero, when any recipient has opened the transfer
@@ -48,7 +49,7 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) 
 		)
 		SELECT `+transferColumns+`, `+noticeColumns+`, t.sender_managed AS as_sender, d.uid AS delivery, `+deliveryJSON+` AS recipient,
 			coalesce(p.email, t.sender_email, '') AS sender_email, coalesce(p.time_zone, '') AS sender_zone,
-			coalesce(CASE WHEN p.email IS NULL THEN t.sender_locale ELSE p.locale END, '') AS sender_lang
+			coalesce(p.host, '') AS sender_host, coalesce(CASE WHEN p.email IS NULL THEN t.sender_locale ELSE p.locale END, '') AS sender_lang
 		FROM t JOIN d ON d.transfer = t.uid
 		LEFT JOIN directory.persons p ON p.person = t.sender AND t.sender_managed`, d, now)
 	return a, !a.UID.IsZero(), err
@@ -62,7 +63,8 @@ func (s *Store) MarkUndelivered(ctx context.Context, d id.Delivery, now time.Tim
 			UPDATE transfer.deliveries SET undelivered_at = $2 WHERE uid = $1 AND undelivered_at IS NULL RETURNING transfer
 		)
 		SELECT `+transferColumns+`, `+noticeColumns+`, true AS as_sender, NULL::uuid AS delivery, '{}'::json AS recipient,
-			p.email AS sender_email, p.locale AS sender_lang, p.time_zone AS sender_zone
+			p.email AS sender_email, p.locale AS sender_lang, p.time_zone AS sender_zone,
+			coalesce(p.host, '') AS sender_host
 		FROM d JOIN transfer.transfers t ON t.uid = d.transfer
 		JOIN directory.persons p ON p.person = t.sender AND t.sender_managed AND p.email IS NOT NULL`, d, now)
 	return a, !a.UID.IsZero(), err

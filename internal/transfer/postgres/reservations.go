@@ -102,6 +102,7 @@ func recipientColumns(list []transfer.Recipient) (persons []any, names, emails, 
 type Reader struct {
 	Person           id.Person
 	Locale, TimeZone string
+	Host             string // home host, for links
 }
 
 // Readers returns the persons who have verified one of the addresses, by address; the addresses are in lower case.
@@ -111,7 +112,8 @@ func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Rea
 		Address string
 	}
 	list, err := database.All[row](ctx, s.q, "find persons by address", `
-		SELECT a.address, p.person, coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone
+		SELECT a.address, p.person, coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone,
+		       coalesce(p.host, '') AS host
 		FROM directory.addresses a JOIN directory.persons p ON p.person = a.person WHERE a.address = ANY ($1) AND a.verified`, addresses)
 	out := make(map[string]Reader, len(list))
 	for _, r := range list {

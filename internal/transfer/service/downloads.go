@@ -165,10 +165,11 @@ func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.De
 			return err
 		}
 		if a.Notify && a.SenderEmail != "" {
+			data := map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Subject, "at": s.now()}
+			s.linkInbox(data, a.SenderHost)
 			_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-				To: a.SenderEmail, ToName: a.Sender.Name, Locale: a.SenderLang, TimeZone: a.SenderZone, Template: mail.TransferAccessed,
-				Data:      map[string]any{"recipient": recipientName(a.Recipient), "subject": a.Subject, "at": s.now()},
-				Reference: transferReference + a.UID.String(),
+				Host: a.SenderHost, To: a.SenderEmail, ToName: a.Sender.Name, Locale: a.SenderLang, TimeZone: a.SenderZone,
+				Template: mail.TransferAccessed, Data: data, Reference: transferReference + a.UID.String(),
 			})
 			if err != nil {
 				return err

@@ -71,6 +71,7 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	}
 	if d.Recipient.UID.IsZero() {
 		data["role"] = "sender"
+		s.linkInbox(data, d.Host)
 		m.Reference = transferReference + t.UID.String()
 		return m
 	}

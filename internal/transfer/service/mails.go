@@ -37,7 +37,8 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 	var messages []mail.Message
 	for _, d := range t.Recipients {
 		locale, zone := r.Facts.Locale, r.Facts.TimeZone
-		if reader, known := readers[d.Email]; known {
+		reader := readers[d.Email]
+		if !reader.Person.IsZero() {
 			locale, zone = reader.Locale, reader.TimeZone
 		}
 		data := map[string]any{
@@ -48,6 +49,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 			data["fileCount"], data["totalBytes"] = t.ObjectCount, t.TotalBytes
 			data["files"], data["answers"] = mailFiles(t.first, mail.MaxNamed), mailAnswers(t.Answers)
 		}
+		s.linkInbox(data, reader.Host)
 		if t.lastMail {
 			data["lastOfDay"] = true
 		}
@@ -74,7 +76,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	}
 	owner := r.Recipients[0]
 	m := mail.Message{
-		To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
+		Host: r.Facts.Host, To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
 		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": mailboxName(owner), "at": t.CreatedAt, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	}
@@ -104,6 +106,13 @@ func mailAnswers(answers []transfer.Answer) []mail.Answer {
 		list[i] = mail.Answer{Title: a.Title, Value: a.Value, Format: a.Format}
 	}
 	return list
+}
+
+// linkInbox adds the address of the inbox to the data of a mail to a person. host is the person's home host; empty: no account.
+func (s *Service) linkInbox(data map[string]any, host string) {
+	if host != "" {
+		data["inbox"] = s.hosts.URL(host, "/inbox")
+	}
 }
 
 // markUnverified marks the data of a mail that shows a sender whose address was not checked.
@@ -144,10 +153,11 @@ func (s *Service) MailFailed(ctx context.Context, tx database.Tx, m mail.Mail) e
 	if err != nil || !hasSender {
 		return err
 	}
+	data := map[string]any{"recipient": m.To, "subject": failed.Subject, "at": s.now(), "answer": m.LastAnswer}
+	s.linkInbox(data, failed.SenderHost)
 	_, err = s.mailer.Queue(ctx, tx, mail.Message{
-		To: failed.SenderEmail, ToName: failed.Sender.Name, Locale: failed.SenderLang, TimeZone: failed.SenderZone, Template: mail.DeliveryFailed,
-		Data:      map[string]any{"recipient": m.To, "subject": failed.Subject, "at": s.now(), "answer": m.LastAnswer},
-		Reference: transferReference + failed.UID.String(),
+		Host: failed.SenderHost, To: failed.SenderEmail, ToName: failed.Sender.Name, Locale: failed.SenderLang, TimeZone: failed.SenderZone,
+		Template: mail.DeliveryFailed, Data: data, Reference: transferReference + failed.UID.String(),
 	})
 	return err
 }

@@ -52,7 +52,7 @@ func (s *Service) SendSenderCode(ctx context.Context, caller token.Caller, uid i
 			return transfer.ErrTooManySenderCodes.WithRetryAfter(today.Add(day).Sub(now))
 		}
 		_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-			To: r.AnonEmail, Locale: r.Locale, TimeZone: r.Facts.TimeZone, Template: mail.SenderCode, GiveUpAt: expires,
+			Host: r.Facts.Host, To: r.AnonEmail, Locale: r.Locale, TimeZone: r.Facts.TimeZone, Template: mail.SenderCode, GiveUpAt: expires,
 			Data: map[string]any{"mailbox": mailboxName(r.Recipients[0]), "expiresAt": expires}, Secret: map[string]string{"code": code},
 		})
 		return err

@@ -49,7 +49,6 @@ function fill(format, values) {
 }
 
 const number = new Intl.NumberFormat(language);
-const fraction = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
 /** @type {Record<string, string[]>} */
 const unitNames = { fr: ["octets", "ko", "Mo", "Go", "To", "Po"], ru: ["Б", "кБ", "МБ", "ГБ", "ТБ", "ПБ"] };
 const units = unitNames[locale.slice(0, 2)] ?? ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -57,14 +56,12 @@ const units = unitNames[locale.slice(0, 2)] ?? ["B", "kB", "MB", "GB", "TB", "PB
 /** Formats a number. @param {number} n */
 export const count = (n) => number.format(n);
 
-/** Formats a size in decimal units. @param {number} n bytes */
+/** Formats a size in decimal units, as mails do (internal/i18n/format.go): it never shows more than there is. @param {number} n bytes */
 export function bytes(n) {
-  let unit = 0;
-  while (n >= 1000 && unit < units.length - 1) {
-    n /= 1000;
-    unit++;
-  }
-  return `${n < 100 && unit ? fraction.format(n) : number.format(Math.floor(n))}\u00a0${units[unit]}`;
+  let unit = 0, scale = 1;
+  for (; n >= 1000 * scale && unit < units.length - 1; unit++) scale *= 1000;
+  const shown = n < 100 * scale && unit ? Math.floor(10 * n / scale) / 10 : Math.floor(n / scale);
+  return `${number.format(shown)}\u00a0${units[unit]}`;
 }
 
 /** Formats a percentage. @param {number} share from 0 to 1 */
