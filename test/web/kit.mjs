@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { createHmac, createHash, randomBytes } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 
 const [, , base, data, pictures, only] = process.argv;
 export { base, pictures };
@@ -12,7 +12,11 @@ export const work = fs.mkdtempSync(path.join(path.dirname(data), "web-"));
 const demoText = fs.readFileSync(path.join(data, "demo.txt"), "utf8");
 export const demo = { email: /^email: *(.*)$/m.exec(demoText)[1], password: /^password: *(.*)$/m.exec(demoText)[1] };
 
-export const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+/** Whether the tests run in Debian's Firefox, by WebDriver BiDi. It has no CDP, no phones and no colour schemes to choose. */
+export const inFirefox = process.env.BROWSER === "firefox";
+export const browser = await (inFirefox
+  ? firefox.launch({ channel: "moz-firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" })
+  : chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] }));
 
 let complaints = [];
 /** Removes the errors that a test has caused on purpose. @param {RegExp} expected */
@@ -23,6 +27,7 @@ export const forgive = (expected) => { complaints = complaints.filter((complaint
  * server's that it may request.
  */
 export async function visitor({ also = base, ...options } = {}) {
+  if (inFirefox) delete options.isMobile;
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
   context.setDefaultTimeout(30_000);
   context.on("page", (page) => {
@@ -118,13 +123,24 @@ export function file(name, size) {
   return { at, name: path.basename(name), size, sum: sha256(bytes) };
 }
 
-/** Limits the upload rate in bytes per second. */
+/** Limits the upload rate in bytes per second. In Firefox every part waits for as long as that rate takes. */
 export async function slow(p, rate) {
+  if (inFirefox) return slowParts(p, rate);
   const cdp = await p.context().newCDPSession(p);
   await cdp.send("Network.enable");
   const set = (offline, upload) => cdp.send("Network.emulateNetworkConditions", { offline, latency: 5, downloadThroughput: -1, uploadThroughput: upload });
   await set(false, rate);
   return { cut: () => set(true, rate), mend: () => set(false, rate), free: () => set(false, -1) };
+}
+
+async function slowParts(p, rate) {
+  let cut = false, free = false;
+  await p.route(/\/content$/, async (route) => {
+    const [, from, to] = /bytes (\d+)-(\d+)/.exec(route.request().headers()["content-range"] ?? "") ?? [];
+    if (!free && to) await new Promise((done) => setTimeout(done, 1000 * (to - from) / rate));
+    await (cut ? route.abort() : route.continue()).catch(() => {}); // the page may be closed
+  });
+  return { cut: async () => { cut = true; }, mend: async () => { cut = false; }, free: async () => { free = true; } };
 }
 
 // ---- the API, for state that a test needs
