@@ -69,7 +69,7 @@ func TestPrinter(t *testing.T) {
 		t.Errorf("C of an unknown context = %q", got)
 	}
 	// The Japanese sentence needs its arguments in another order.
-	if got := ja.F("You are invited to join %s at %s.", "工房", "Consign"); got != "Consign の 工房 に招待されています。" {
+	if got := ja.F("You’ve been invited to join %s on %s.", "工房", "Consign"); got != "Consign の 工房 に招待されています。" {
 		t.Errorf("F = %q", got)
 	}
 	// An argument is never used as a format.

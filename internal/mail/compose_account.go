@@ -5,16 +5,16 @@ func verifyEmail(c *composer) {
 	c.say(c.F("Please confirm that %s is your email address.", line(c.data.text("address"), maxSubject)))
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
 	c.button(c.T("Confirm email address"))
-	c.note(c.T("If you did not ask for this, ignore this email: nothing will happen."))
+	c.note(c.T("If you didn’t ask for this, you can ignore this email."))
 }
 
 func resetPassword(c *composer) {
 	c.out.Subject = c.F("Reset your password for %s", c.product)
-	c.say(c.T("Somebody asked to reset the password of your account. If it was you, choose a new password with this link."))
+	c.say(c.T("We received a request to reset your password. If it was you, choose a new one now."))
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
-	c.fact(c.T("Requested from"), c.data.line("clientAddress"))
+	c.fact(c.T("IP address"), c.data.line("clientAddress"))
 	c.button(c.T("Choose a new password"))
-	c.note(c.T("If it was not you, ignore this email: your password stays as it is."))
+	c.note(c.T("If it wasn’t you, you can ignore this email. Your password stays the same."))
 }
 
 func factorRequired(c *composer) {
@@ -33,16 +33,16 @@ func invitation(c *composer) {
 	switch {
 	case organization == "" && inviter == "":
 		c.out.Subject = c.T("Invitation to join an organization")
-		c.say(c.F("You are invited to join an organization at %s.", c.product))
+		c.say(c.F("You’ve been invited to join an organization on %s.", c.product))
 	case organization == "":
-		c.out.Subject = c.F("%s invites you to join an organization", inviter)
-		c.say(c.F("%s invites you to join an organization at %s.", inviter, c.product))
+		c.out.Subject = c.F("%s invited you to join an organization", inviter)
+		c.say(c.F("%s invited you to join an organization on %s.", inviter, c.product))
 	case inviter == "":
 		c.out.Subject = c.F("Invitation to join %s", organization)
-		c.say(c.F("You are invited to join %s at %s.", organization, c.product))
+		c.say(c.F("You’ve been invited to join %s on %s.", organization, c.product))
 	default:
 		c.out.Subject = c.F("Invitation to join %s", organization)
-		c.say(c.F("%s invites you to join %s at %s.", inviter, organization, c.product))
+		c.say(c.F("%s invited you to join %s on %s.", inviter, organization, c.product))
 	}
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
 	c.button(c.T("View invitation"))

@@ -5,18 +5,18 @@ import "strconv"
 // changed ends the mails about changes that an attacker might have made, with the link that says so.
 func changed(c *composer) {
 	circumstances(c)
-	c.button(c.T("This was not me"))
+	c.button(c.T("This wasn’t me"))
 	if c.data.text("power") == PowerUndo {
-		c.note(c.F("If it was not you, follow this link. It ends all sessions, undoes this change and all later ones, and lets you choose a new password. It works until %s.", c.moment("expiresAt")))
+		c.note(c.F("If this wasn’t you, use this link. It signs out every device, undoes this change and everything after it, and lets you choose a new password. It works until %s.", c.moment("expiresAt")))
 	} else {
-		c.note(c.F("If it was not you, follow this link. It ends all sessions of the account. It works until %s.", c.moment("expiresAt")))
+		c.note(c.F("If this wasn’t you, use this link to sign out every device. It works until %s.", c.moment("expiresAt")))
 	}
 }
 
 // circumstances adds when and from where something was done.
 func circumstances(c *composer) {
 	c.fact(c.T("Time"), c.moment("at"))
-	c.fact(c.T("Requested from"), c.data.line("clientAddress"))
+	c.fact(c.T("IP address"), c.data.line("clientAddress"))
 }
 
 // addressOf returns the address that a mail is about.
@@ -24,37 +24,37 @@ func (c *composer) addressOf() string { return line(c.data.text("address"), maxS
 
 func addressAdded(c *composer) {
 	c.out.Subject = c.T("An email address was added to your account")
-	c.say(c.F("The address %s was added to your account at %s.", c.addressOf(), c.product))
+	c.say(c.F("%s was added to your %s account.", c.addressOf(), c.product))
 	changed(c)
 }
 
 func addressVerified(c *composer) {
 	c.out.Subject = c.T("A new email address of your account was confirmed")
-	c.say(c.F("The address %s was confirmed. From now on it can be used to sign in to your account at %s.", c.addressOf(), c.product))
+	c.say(c.F("%s is confirmed. You can now use it to sign in to your %s account.", c.addressOf(), c.product))
 	changed(c)
 }
 
 func addressRemoved(c *composer) {
 	c.out.Subject = c.T("An email address was removed from your account")
-	c.say(c.F("The address %s was removed from your account at %s.", c.addressOf(), c.product))
+	c.say(c.F("%s was removed from your %s account.", c.addressOf(), c.product))
 	changed(c)
 }
 
 func primaryChanged(c *composer) {
 	c.out.Subject = c.T("The main address of your account was changed")
-	c.say(c.F("The main address of your account at %s is now %s.", c.product, c.addressOf()))
+	c.say(c.F("The main address of your %s account is now %s.", c.product, c.addressOf()))
 	changed(c)
 }
 
 func passwordChanged(c *composer) {
 	c.out.Subject = c.T("Your password was changed")
-	c.say(c.F("The password of your account at %s was changed. All other sessions were ended.", c.product))
+	c.say(c.F("The password of your %s account was changed. All other devices were signed out.", c.product))
 	changed(c)
 }
 
 func passwordReset(c *composer) {
 	c.out.Subject = c.T("Your password was reset")
-	c.say(c.F("Somebody used the link of an email to reset the password of your account at %s. All other sessions were ended.", c.product))
+	c.say(c.F("The password of your %s account was reset with a link we sent by email. All other devices were signed out.", c.product))
 	changed(c)
 }
 
@@ -63,8 +63,8 @@ func (c *composer) recovery() bool { return c.data.text("type") == "recovery" }
 
 func factorAdded(c *composer) {
 	if c.recovery() {
-		c.out.Subject = c.T("New recovery codes were made for your account")
-		c.say(c.F("You have new recovery codes for your account at %s. Earlier codes no longer work.", c.product))
+		c.out.Subject = c.T("New recovery codes were created for your account")
+		c.say(c.F("New recovery codes were created for your %s account. The old ones no longer work.", c.product))
 	} else {
 		c.out.Subject = c.T("An authenticator app was added to your account")
 		c.say(c.F("From now on, signing in to %s also asks for a code from your authenticator app.", c.product))
@@ -76,7 +76,7 @@ func factorAdded(c *composer) {
 func factorRemoved(c *composer) {
 	if c.recovery() {
 		c.out.Subject = c.T("The recovery codes of your account were removed")
-		c.say(c.F("The recovery codes of your account at %s no longer work.", c.product))
+		c.say(c.F("The recovery codes of your %s account no longer work.", c.product))
 	} else {
 		c.out.Subject = c.T("The authenticator app was removed from your account")
 		c.say(c.F("Signing in to %s no longer asks for a code from your authenticator app.", c.product))
@@ -86,46 +86,46 @@ func factorRemoved(c *composer) {
 }
 
 func factorGuesses(c *composer) {
-	c.out.Subject = c.T("Wrong codes were entered for your account")
-	c.say(c.F("Ten wrong codes in a row were entered for the second factor of your account at %s. Further codes are accepted with growing delays.", c.product))
+	c.out.Subject = c.T("Someone entered wrong codes for your account")
+	c.say(c.F("Someone entered ten wrong codes in a row for the second factor of your %s account. We now wait longer after each attempt.", c.product))
 	circumstances(c)
-	c.note(c.T("If it was not you, change your password at once and end all sessions."))
+	c.note(c.T("If it wasn’t you, change your password now and sign out everywhere."))
 }
 
 func newDevice(c *composer) {
 	c.out.Subject = c.T("New sign-in to your account")
-	c.say(c.F("Somebody signed in to your account at %s from a device that was not used before. If it was you, there is nothing to do.", c.product))
+	c.say(c.F("Someone signed in to your %s account from a new device. If it was you, there’s nothing to do.", c.product))
 	c.fact(c.T("Device"), c.data.line("device"))
 	changed(c)
 }
 
 func dataExported(c *composer) {
 	c.out.Subject = c.T("A copy of your data was downloaded")
-	c.say(c.F("Somebody downloaded a copy of all data of your account at %s. If it was you, there is nothing to do.", c.product))
+	c.say(c.F("Someone downloaded a copy of all data of your %s account. If it was you, there’s nothing to do.", c.product))
 	changed(c)
 }
 
 func changeUndone(c *composer) {
-	c.out.Subject = c.T("A change of your account was undone")
-	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended. The change and all later ones were undone.", c.product))
+	c.out.Subject = c.T("A change to your account was undone")
+	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device and undid the change and everything after it.", c.product))
 	if c.data.text("password") != "" {
-		c.say(c.T("The password no longer works. A link to choose a new one was sent to the main address of the account."))
+		c.say(c.T("The old password no longer works. We sent a link to choose a new one to the account’s main address."))
 	}
 	circumstances(c)
 }
 
 func sessionsEnded(c *composer) {
-	c.out.Subject = c.T("All sessions of your account were ended")
-	c.say(c.F("Somebody said that a change of your account at %s was not theirs, with the link of an email. All sessions were ended, and nothing else was changed. Please sign in again.", c.product))
+	c.out.Subject = c.T("Your account was signed out on every device")
+	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device and changed nothing else. Please sign in again.", c.product))
 	circumstances(c)
 }
 
 func accountDeleted(c *composer) {
 	c.out.Subject = c.T("Your account was deleted")
-	c.say(c.F("Your account at %s was deleted for good, with its mailbox and everything it had received. This cannot be undone.", c.product))
+	c.say(c.F("Your %s account was permanently deleted, with its mailbox and everything you received. This can’t be undone.", c.product))
 	c.fact(c.T("Deleted mailbox"), c.data.line("mailbox"))
-	c.fact(c.T("Deleted transfers that you received"), c.counted("received"))
-	c.fact(c.T("Transfers that you sent; they stay with their recipients until they expire"), c.counted("sent"))
+	c.fact(c.T("Deleted transfers you received"), c.counted("received"))
+	c.fact(c.T("Transfers you sent, which recipients keep until they expire"), c.counted("sent"))
 	c.fact(c.T("Ended membership"), c.data.line("organization"))
 	circumstances(c)
 }
@@ -141,22 +141,22 @@ func (c *composer) counted(key string) string {
 
 func memberRemoved(c *composer) {
 	c.out.Subject = c.T("You were removed from an organization")
-	c.say(c.F("An administrator removed you from an organization at %s. Your account stays. All sessions were ended, so please sign in again.", c.product))
+	c.say(c.F("An administrator removed you from an organization on %s. You keep your account. You were signed out on every device, so please sign in again.", c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
 }
 
 func memberLeft(c *composer) {
 	c.out.Subject = c.T("You have left an organization")
-	c.say(c.F("You left an organization at %s. Your account stays.", c.product))
+	c.say(c.F("You left an organization on %s. You keep your account.", c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
-	c.note(c.T("If it was not you, change your password at once and end all sessions."))
+	c.note(c.T("If it wasn’t you, change your password now and sign out everywhere."))
 }
 
 func organizationDeleted(c *composer) {
 	c.out.Subject = c.T("Your organization was deleted")
-	c.say(c.F("An administrator deleted an organization at %s of which you were a member. Your account stays. Please sign in again.", c.product))
+	c.say(c.F("An administrator deleted an organization on %s that you were a member of. You keep your account. Please sign in again.", c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
 }

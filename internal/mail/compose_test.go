@@ -114,7 +114,7 @@ func TestUploadConfirmationWithoutList(t *testing.T) {
 	delete(msg.Data, "files")
 	msg.Data["fileCount"], msg.Data["totalBytes"] = 3, 520
 	p := parse(t, rendered(t, renderer(t), msg).Bytes)
-	for _, want := range []string{"has received your files through", "Content: 3 files, 520\u00a0B\n", "The files are not listed because this address was not checked."} {
+	for _, want := range []string{"received your files with", "Content: 3 files, 520\u00a0B\n", "The files aren’t listed because this address wasn’t confirmed."} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("no %q in %s", want, p.text)
 		}

@@ -69,11 +69,11 @@ func (c *composer) figures() {
 func (c *composer) protectionNote() {
 	switch c.data.text("protection") {
 	case "password":
-		c.note(c.T("The files are protected with a password. Ask the sender for it."))
+		c.note(c.T("These files are protected with a password. Ask the sender for it."))
 	case "recipientAuthentication":
-		c.note(c.T("To open the files, sign in or have a code sent to this address."))
+		c.note(c.T("To open the files, sign in or ask for a code. We’ll send it to this address."))
 	default:
-		c.note(c.T("Do not forward this email: the link opens the files for anybody who has it."))
+		c.note(c.T("Please don’t forward this email: anyone with the link can open the files."))
 	}
 }
 
@@ -87,7 +87,7 @@ func transferDelivered(c *composer) {
 	if name := c.data.line("sender"); name != "" && !c.data.flag("senderUnverified") {
 		c.out.Title = c.F("%s sent you files", name)
 	}
-	c.say(c.F("%s sent you files through %s.", sender, c.product))
+	c.say(c.F("%s sent you files with %s.", sender, c.product))
 	if c.open() {
 		c.out.Quote = block(c.data.text("message"), maxQuote)
 		c.out.Preview = inert(line(c.out.Quote, maxPreview))
@@ -95,11 +95,11 @@ func transferDelivered(c *composer) {
 		c.list(MaxNamed, int(c.data.number("fileCount")), false)
 	}
 	c.figures()
-	c.button(c.T("Open transfer"))
+	c.button(c.T("View the files"))
 	c.inbox()
 	c.protectionNote()
 	if c.data.flag("lastOfDay") {
-		c.note(c.T("Many deliveries have reached your mailbox today. There may be no email about further ones today: look into your inbox."))
+		c.note(c.T("Your mailbox received many deliveries today, so we may not email you about further ones. You’ll find all of them in your inbox."))
 	}
 }
 
@@ -115,20 +115,20 @@ func uploadConfirmation(c *composer) {
 		}
 	}
 	if len(files) == 0 {
-		c.say(c.F("%s has received your files through %s.", mailbox, c.product))
+		c.say(c.F("%s received your files with %s.", mailbox, c.product))
 	} else {
-		c.say(c.F("%s has received these files through %s.", mailbox, c.product))
+		c.say(c.F("%s received these files with %s.", mailbox, c.product))
 	}
 	c.list(MaxFiles, count, true)
 	c.answers()
 	c.fact(c.T("Received"), c.moment("at"))
 	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", count, c.Bytes(total)))
 	if len(files) == 0 {
-		c.note(c.T("The files are not listed because this address was not checked."))
+		c.note(c.T("The files aren’t listed because this address wasn’t confirmed."))
 	} else {
-		c.note(c.T("With the SHA-256 values you can check that the files arrived unchanged."))
+		c.note(c.T("Use the SHA-256 values to check that the files arrived unchanged."))
 	}
-	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
+	c.note(c.T("If you didn’t upload anything, someone else entered your address. You can ignore this email."))
 }
 
 func uploadUnfinished(c *composer) {
@@ -157,14 +157,14 @@ func transferAccessed(c *composer) {
 func transferExpiring(c *composer) {
 	if c.data.text("role") == "sender" {
 		c.out.Subject = c.T("Your transfer expires soon")
-		c.say(c.T("Files you sent will soon be deleted. Recipients who need them should download them before."))
+		c.say(c.T("Files you sent will be deleted soon. Recipients who still need them should download them now."))
 	} else {
 		c.out.Subject = c.T("Files sent to you expire soon")
-		c.say(c.F("Files that %s sent you will soon be deleted. Download them before if you need them.",
+		c.say(c.F("Files that %s sent you will be deleted soon. If you need them, download them now.",
 			c.sender()))
 	}
 	c.figures()
-	c.button(c.T("Open transfer"))
+	c.button(c.T("View the files"))
 	c.inbox()
 	if c.secret["link"] != "" && c.data.text("role") != "sender" {
 		c.protectionNote()
@@ -176,32 +176,32 @@ func accessCode(c *composer) {
 	c.say(c.F("Enter this code to open the files that %s sent you.", c.sender()))
 	c.out.Code = c.secret["code"]
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
-	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))
+	c.note(c.T("Never share this code. If you didn’t ask for it, you can ignore this email."))
 }
 
 func senderCode(c *composer) {
-	c.out.Subject = c.T("Your code for a delivery")
-	c.say(c.F("Enter this code to confirm that this address is yours. Then your files can be delivered to %s.", c.data.line("mailbox")))
+	c.out.Subject = c.T("Your confirmation code")
+	c.say(c.F("Enter this code to confirm your address. Your files can then be delivered to %s.", c.data.line("mailbox")))
 	c.out.Code = c.secret["code"]
 	c.fact(c.T("Valid until"), c.moment("expiresAt"))
-	c.note(c.T("Never pass this code on. If you did not ask for it, ignore this email."))
+	c.note(c.T("Never share this code. If you didn’t ask for it, you can ignore this email."))
 }
 
 func deliveryFailed(c *composer) {
 	recipient := line(c.data.text("recipient"), maxSubject)
 	c.out.Subject = c.F("Your transfer could not be delivered to %s", recipient)
-	c.say(c.F("The email that tells %s about your transfer could not be delivered.", recipient))
+	c.say(c.F("We couldn’t deliver the email about your transfer to %s.", recipient))
 	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
 	c.fact(c.T("Time"), c.moment("at"))
-	c.fact(c.T("Answer of the mail server"), inert(line(c.data.text("answer"), maxAnswer)))
+	c.fact(c.T("Reply from the mail server"), inert(line(c.data.text("answer"), maxAnswer)))
 	c.inbox()
 	c.note(c.T("Check the address and send the files again."))
 }
 
 func vanityLinkCleared(c *composer) {
-	c.out.Subject = c.T("Your mailbox has lost its short address")
-	c.say(c.F("Your mailbox has moved to %s, where the short address “%s” belongs to somebody else. It was therefore removed.",
+	c.out.Subject = c.T("Your mailbox has lost its short link")
+	c.say(c.F("Your mailbox moved to %s, where the short link “%s” is already taken. It was therefore removed.",
 		inert(line(c.data.text("host"), maxSubject)), c.data.line("vanityLink")))
-	c.say(c.T("Your mailbox still works under its permanent address, and you can choose another short address."))
+	c.say(c.T("Your mailbox still works with its permanent link, and you can choose another short link."))
 	c.button(c.T("Open mailbox"))
 }

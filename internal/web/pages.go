@@ -46,9 +46,9 @@ var entries = []entry{
 		title: func(p i18n.Printer) string { return p.T("Choose a new password") },
 		lead:  func(p i18n.Printer) string { return p.T("This link lets you choose a new password. It works once.") }},
 	{pattern: "/undo/{key}", script: "undo",
-		title: func(p i18n.Printer) string { return p.T("This was not me") },
+		title: func(p i18n.Printer) string { return p.T("This wasn’t me") },
 		lead: func(p i18n.Printer) string {
-			return p.T("This link ends all sessions of your account and undoes a change of it. It works once.")
+			return p.T("This link signs out every device and undoes a change to your account. It works once.")
 		}},
 	{pattern: "/invitation/{key}", script: "invitation",
 		title: func(p i18n.Printer) string { return p.T("Join an organization") },
@@ -101,7 +101,7 @@ var missing = entry{
 	pattern: "not found",
 	script:  frame,
 	title:   func(p i18n.Printer) string { return p.T("Page not found") },
-	lead:    func(p i18n.Printer) string { return p.T("There is nothing at this address.") },
+	lead:    func(p i18n.Printer) string { return p.T("There’s nothing at this address.") },
 }
 
 // view holds the data of the layout.

@@ -56,7 +56,7 @@ func (p *Pages) handleReference() {
 		script:  frame,
 		title:   func(t i18n.Printer) string { return t.T("API reference") },
 		lead: func(t i18n.Printer) string {
-			return t.T("This server speaks two APIs, each described by an OpenAPI document:")
+			return t.T("This server has two APIs, each described by an OpenAPI document:")
 		},
 		body: sync.OnceValues(renderReference),
 	}

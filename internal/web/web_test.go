@@ -200,7 +200,7 @@ func TestTranslationsOfAPage(t *testing.T) {
 	if got, _ := german["Up to %d file"].([]any); len(got) != 2 {
 		t.Errorf("plural forms: %v", got)
 	}
-	if _, there := german["Make recovery codes"]; there {
+	if _, there := german["Create recovery codes"]; there {
 		t.Error("the mailbox page carries sentences of the account page")
 	}
 	if got, _ := read("/m/demo", "ru")["Up to %d file"].([]any); len(got) != 3 {

@@ -122,17 +122,17 @@ export async function accountTests() {
     const p = await page(await visitor(), "/reset");
     await p.fill("[name=address]", who.email);
     await p.getByRole("button", { name: "Send the link" }).click();
-    await p.getByText("a message with a link is on its way").waitFor();
+    await p.getByText("sent an email with a link").waitFor();
     const { link } = await mail(who.email, "/reset/");
     const q = await page(await visitor(), new URL(link).pathname);
     await q.reload(); // opening the page does not consume the key
     await q.fill("[name=password]", password);
-    await q.getByRole("button", { name: "Set the password" }).click();
+    await q.getByRole("button", { name: "Set password" }).click();
     await q.getByText("Your new password is set").waitFor();
     await api("POST", "/id/v3/auth/login", { json: { email: who.email, type: "bcrypt", key: password } });
     const again = await page(await visitor(), new URL(link).pathname);
     await again.fill("[name=password]", password);
-    await again.getByRole("button", { name: "Set the password" }).click();
+    await again.getByRole("button", { name: "Set password" }).click();
     await again.getByText("This link is unknown, was already used, or has expired.").waitFor();
   });
 
@@ -143,12 +143,12 @@ export async function accountTests() {
     await p.getByAltText("QR code for your authenticator app").waitFor();
     const key = await p.textContent(".qr .key");
     await p.fill("[name=code]", "000000");
-    await p.getByRole("button", { name: "Switch on" }).click();
+    await p.getByRole("button", { name: "Turn on" }).click();
     await p.getByText("This code is not right").waitFor();
     await p.fill("[name=code]", totp(key, Date.now() - 30_000));
-    await p.getByRole("button", { name: "Switch on" }).click();
+    await p.getByRole("button", { name: "Turn on" }).click();
     await p.getByText("The second factor is on.").first().waitFor();
-    await p.getByRole("button", { name: "Make recovery codes" }).click();
+    await p.getByRole("button", { name: "Create recovery codes" }).click();
     await p.waitForSelector(".codes code");
     const codes = await p.$$eval(".codes code", (all) => all.map((c) => c.textContent));
     equal(codes.length, 10, "codes");
@@ -176,7 +176,7 @@ export async function accountTests() {
     await p.getByText("Not confirmed").waitFor();
     await p.getByRole("button", { name: `Remove ${second}` }).click();
     await p.getByText("Not confirmed").waitFor({ state: "detached" });
-    await p.getByText("This one").waitFor();
+    await p.getByText("This device").waitFor();
     const picture = await p.evaluate(async () => {
       const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 400 });
       const context = canvas.getContext("2d");
@@ -190,15 +190,15 @@ export async function accountTests() {
     await p.waitForSelector(".picture .avatar img");
     const { body } = await api("GET", "/id/v3/profile", { token: await access(who) });
     equal([body.name, body.hasAvatar], ["Paula Porter", true], "profile");
-    await p.getByLabel("Present password").fill("wrong one");
+    await p.getByLabel("Current password").fill("wrong one");
     await p.getByLabel("New password").fill(password);
-    await p.getByRole("button", { name: "Change the password" }).click();
+    await p.getByRole("button", { name: "Change password" }).click();
     await p.getByText("This password is not right.").waitFor();
-    await p.getByLabel("Present password").fill(who.password);
-    await p.getByRole("button", { name: "Change the password" }).click();
+    await p.getByLabel("Current password").fill(who.password);
+    await p.getByRole("button", { name: "Change password" }).click();
     await p.getByText("Your new password is set").waitFor();
-    await p.getByRole("button", { name: "End all sessions" }).click();
-    await p.getByRole("dialog").getByRole("button", { name: "End all sessions" }).click();
+    await p.getByRole("button", { name: "Sign out everywhere" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
     await p.waitForURL(`${base}/`);
   });
 
@@ -220,7 +220,7 @@ export async function accountTests() {
     await p.getByText("2 members").waitFor();
     await p.getByText("Gus").waitFor();
     await p.getByRole("link", { name: "Transfers" }).last().click();
-    await p.getByLabel("Recipients at most").fill("50");
+    await p.getByLabel("Maximum recipients").fill("50");
     await p.getByRole("button", { name: "Save" }).click();
     await p.getByText("Saved").first().waitFor();
     await p.getByRole("link", { name: "Usage" }).click();

@@ -47,7 +47,7 @@ export async function externalTests() {
       await picture(p, "external", "An administrator from an external provider requires a second factor of all members.");
       const q = await atSignIn();
       await q.getByRole("link", { name: /cancel/i }).click();
-      await q.getByText("The other service has not signed you in.").waitFor();
+      await q.getByText("The other service didn’t sign you in.").waitFor();
 
       // Journey 7: a new person signs in at the host of an organization, and stays there.
       const fern = await organization(await person("Fay"), "Fern Works", "fern");

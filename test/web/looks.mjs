@@ -105,7 +105,7 @@ async function prepare() {
   await p.getByRole("button", { name: "Set up" }).click();
   const key = await p.textContent(".qr .key");
   await p.fill("[name=code]", totp(key));
-  await p.getByRole("button", { name: "Switch on" }).click();
+  await p.getByRole("button", { name: "Turn on" }).click();
   await p.getByText("The second factor is on.").first().waitFor();
   const photograph = await p.evaluate(() => {
     const c = Object.assign(document.createElement("canvas"), { width: 900, height: 600 }), d = c.getContext("2d");

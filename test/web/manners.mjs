@@ -114,7 +114,7 @@ export async function mannersTests() {
 
   await test("a dialog keeps the keyboard and gives it back", async () => {
     const p = await page(await signedIn(await person("Kim")), "/account");
-    const opener = p.getByRole("button", { name: "Delete the account" });
+    const opener = p.getByRole("button", { name: "Delete account" });
     await opener.focus();
     await p.keyboard.press("Enter");
     await p.getByRole("dialog").waitFor();

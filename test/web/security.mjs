@@ -23,7 +23,7 @@ export async function securityTests() {
     });
     await add(p, second);
     const dialog = p.getByRole("dialog");
-    await dialog.getByText("Please confirm that it is you.").waitFor();
+    await dialog.getByText("Please confirm it’s you.").waitFor();
     await dialog.getByLabel("Password").fill("not the password");
     await dialog.getByRole("button", { name: "Continue" }).click();
     await dialog.locator(".notice.bad").waitFor();
@@ -60,7 +60,7 @@ export async function securityTests() {
     const { link } = await mail(who.email, "/undo/");
     const q = await page(await visitor(), new URL(link).pathname);
     equal((await api("GET", `${identity}/profile/emails`, { token: await access(who) })).body.emails.length, 2, "addresses after opening the page");
-    await q.getByRole("button", { name: "End all sessions and undo the change" }).click();
+    await q.getByRole("button", { name: "Sign out everywhere and undo the change" }).click();
     await q.getByRole("heading", { name: "The change was undone" }).waitFor();
     await api("POST", `${identity}/auth/access`, { token: await idToken(who), expect: 401 });
     await p.reload();
@@ -68,10 +68,10 @@ export async function securityTests() {
     const reset = await mail(who.email, "/reset/");
     const r = await page(await visitor(), new URL(reset.link).pathname);
     await r.getByLabel("New password").fill("violet-anchor-92-meadow");
-    await r.getByRole("button", { name: "Set the password" }).click();
+    await r.getByRole("button", { name: "Set password" }).click();
     await r.getByRole("heading", { name: "Your new password is set" }).waitFor();
     const again = await page(await visitor(), new URL(link).pathname);
-    await again.getByRole("button", { name: "End all sessions and undo the change" }).click();
+    await again.getByRole("button", { name: "Sign out everywhere and undo the change" }).click();
     await again.locator(".notice.bad").waitFor();
     forgive(/401|404/);
   });

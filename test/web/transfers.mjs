@@ -77,7 +77,7 @@ export async function transferTests() {
     await q.getByText("This code is not right").waitFor();
     await q.reload(); // a second code is rate-limited for a minute; the one in the mail still works
     await q.getByRole("button", { name: "Send me the code" }).click();
-    await q.getByText("This was tried too often.").waitFor();
+    await q.getByText("Too many attempts.").waitFor();
     await q.fill("[name=code]", code);
     await q.getByRole("button", { name: "Open" }).click();
     await q.getByRole("heading", { name: "Prove it" }).waitFor();

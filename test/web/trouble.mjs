@@ -31,13 +31,13 @@ export async function troubleTests() {
     equal([await value(q, "City"), await value(q, "Legal notice (link)"), await q.getByLabel("Signature under messages").inputValue()],
       ["Ghent", "ftp://vances.example/", "The Vances"], "organization");
     await q.goto(`${base}/organization#settings`);
-    await q.getByLabel("Files at once").fill("77");
+    await q.getByLabel("Maximum files").fill("77");
     await q.getByLabel("Senders may set a priority").check();
     await q.getByLabel("Periods to choose from, in days").fill("1, 2");
-    await q.getByLabel("Usual period, in days").fill("3");
+    await q.getByLabel("Default period, in days").fill("3");
     await q.getByRole("button", { name: "Save" }).click();
     await q.locator(".notice.bad").waitFor();
-    equal([await value(q, "Files at once"), await q.getByLabel("Senders may set a priority").isChecked()], ["77", true], "rules");
+    equal([await value(q, "Maximum files"), await q.getByLabel("Senders may set a priority").isChecked()], ["77", true], "rules");
     await q.goto(`${base}/organization#groups`);
     await q.getByRole("button", { name: "Add a group" }).click();
     await q.getByLabel("Description").fill("All of us");
@@ -242,7 +242,7 @@ export async function troubleTests() {
 
   await test("printing shows the recovery codes only", async () => {
     const p = await page(await signedIn(await person("Prisca")), "/account");
-    await p.getByRole("button", { name: "Make recovery codes" }).click();
+    await p.getByRole("button", { name: "Create recovery codes" }).click();
     await p.waitForSelector(".codes");
     await p.emulateMedia({ media: "print" });
     equal(await p.locator("h2:visible").allTextContents(), ["Recovery codes"], "printed sections");

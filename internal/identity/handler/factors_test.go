@@ -153,7 +153,7 @@ func TestAttackFactorGuesses(t *testing.T) {
 			t.Errorf("%d wrong codes: Retry-After %s, %s", guesses, after, refused.Details())
 		}
 	}
-	s.Mail.Wait(t, "ann@example.com", "Ten wrong codes", 1)
+	s.Mail.Wait(t, "ann@example.com", "ten wrong codes", 1)
 	try(own, mfa(), code()).Want(http.StatusOK)
 	s.Clock.Advance(time.Minute)
 	try("", mfa(), code()).Want(http.StatusOK)

@@ -166,7 +166,7 @@ func TestAttackUndoByANewAddress(t *testing.T) {
 	w.add(evilAddress)
 	w.promote(evilAddress)
 	mail := w.Mail.Wait(t, evilAddress, "main address of your account", 1)
-	if strings.Contains(mail.Text, "undoes this change") || !strings.Contains(mail.Text, "ends all sessions") {
+	if strings.Contains(mail.Text, "undoes this change") || !strings.Contains(mail.Text, "to sign out every device") {
 		t.Errorf("the mail says %s", mail.Text)
 	}
 	w.promote(annsAddress) // the owner is back
@@ -179,7 +179,7 @@ func TestAttackUndoByANewAddress(t *testing.T) {
 		w.hand.As(w.hand.ID).Post(w.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 		w.undo(key).WantError(identity.ErrKeyNotFound)
 		told++
-		if m := w.Mail.Wait(t, annsAddress, "All sessions of your account", told); strings.Contains(m.Text, "/undo/") {
+		if m := w.Mail.Wait(t, annsAddress, "signed out on every device", told); strings.Contains(m.Text, "/undo/") {
 			t.Errorf("the mail about the end of all sessions has a link: %s", m.Text)
 		}
 		w.Clock.Advance(time.Minute)

@@ -247,7 +247,7 @@ func TestAttackMailsToAMailbox(t *testing.T) {
 		t.Errorf("%d deliveries, %d of them not mailed", n, unmailed)
 	}
 	s.Mail.Wait(t, ann.Email, "sent you files", 8)
-	last := slices.DeleteFunc(s.Mail.To(ann.Email), func(m testkit.Mail) bool { return !strings.Contains(m.Text, "no email about further ones today") })
+	last := slices.DeleteFunc(s.Mail.To(ann.Email), func(m testkit.Mail) bool { return !strings.Contains(m.Text, "may not email you about further ones") })
 	if all := mails("transfer-delivered"); all != 8 || len(last) != 2 {
 		t.Errorf("%d mails, %d of them say that they are the last", all, len(last))
 	}

@@ -32,7 +32,7 @@ func careful(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit
 // senderCode returns the code for a sender in the n-th mail with one to an address.
 func senderCode(s *testkit.Server, address string, n int) string {
 	s.T.Helper()
-	return mailedCode(s, address, "Your code for a delivery", n)
+	return mailedCode(s, address, "Your confirmation code", n)
 }
 
 // wrongCode is a code other than the right one.

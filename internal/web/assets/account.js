@@ -46,7 +46,7 @@ function Profile({ profile }) {
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
       <${Save} of=${save} />
     <//>
-    ${fingerprint.length > 0 && html`<p class="hint">${T("Your fingerprint, by which others can recognise you:")}
+    ${fingerprint.length > 0 && html`<p class="hint">${T("Your fingerprint, which lets others recognize you:")}
       <span class="fingerprint"> ${fingerprint.map((f) => f.name).join(" ")}</span></p>`}
   </section>`;
 }
@@ -66,7 +66,7 @@ function Addresses({ profile, onChange }) {
     onChange();
   });
   return html`<section class="card stack"><h2>${T("Email addresses")}</h2>
-    ${sent && html`<${Notice} kind="good">${F("We have sent a message to %s. Open the link in it to confirm your address.", sent)}<//>`}
+    ${sent && html`<${Notice} kind="good">${F("We’ve sent an email to %s. Open the link in it to confirm your address.", sent)}<//>`}
     <ul class="list rows">${profile.emails.map((e) => html`<${Address} key=${e.address} email=${e} act=${act} />`)}</ul>
     <${Problem} error=${act.error} />
     <${Form} onSend=${add.run} refused=${add.error}>
@@ -84,10 +84,10 @@ function Address({ email, act }) {
   return html`<li class="row between">
     <span><b class="break">${address}</b> ${primary && html`<span class="badge">${T("Main address")}</span>`}
       ${!verified && html` <span class="badge warn">${T("Not confirmed")}</span>`}
-      ${removeAt && html`<span class="hint block">${F("Is removed on %s unless it is confirmed.", when(removeAt))}</span>`}</span>
+      ${removeAt && html`<span class="hint block">${F("Will be removed on %s unless confirmed.", when(removeAt))}</span>`}</span>
     <span class="row">
-      ${!verified && button(T("Send the message again"), "POST", "/verify")}
-      ${verified && !primary && button(T("Make it the main one"), "POST", "/primary")}
+      ${!verified && button(T("Send the email again"), "POST", "/verify")}
+      ${verified && !primary && button(T("Make main address"), "POST", "/primary")}
       ${!primary && html`<${Tool} icon="trash" label=${F("Remove %s", address)} onClick=${() => act.run("DELETE", address)} />`}
     </span>
   </li>`;
@@ -107,13 +107,13 @@ function Sessions() {
   return html`<section class="card stack"><h2>${T("Sessions")}</h2>
     <${Problem} error=${error ?? end.error} />
     <ul class="list rows">${(value ?? []).map((s) => html`<li key=${s.jti} class="row between">
-      <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This one")}</span>`}
+      <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This device")}</span>`}
         <span class="hint block">${F("%s, since %s", s.ip, when(s.issuedTimestamp))}</span></span>
       <${Button} busy=${end.busy} onClick=${() => end.run(s.jti)}
         aria-label=${F("End the session %s", `${browser(s.userAgent)}, ${when(s.issuedTimestamp)}`)}>${T("End")}<//>
     </li>`)}</ul>
-    <div><${Button} kind="danger" onClick=${() => setAsking(true)}>${T("End all sessions")}<//></div>
-    ${asking && html`<${Ask} question=${T("End all sessions, this one too?")} yes=${T("End all sessions")}
+    <div><${Button} kind="danger" onClick=${() => setAsking(true)}>${T("Sign out everywhere")}<//></div>
+    ${asking && html`<${Ask} question=${T("Sign out on every device, including this one?")} yes=${T("Sign out everywhere")}
       onYes=${() => end.run("all")} onClose=${() => setAsking(false)} />`}
   </section>`;
 }
@@ -134,7 +134,7 @@ function Copy() {
   });
   return html`<section class="card stack"><h2>${T("Your data")}</h2>
     <p class="dim">
-      ${T("A copy of everything that is stored about you: profile, addresses, sessions, memberships, mailbox, transfers and a record of what was done. Files are not part of it.")}</p>
+      ${T("A copy of everything we store about you: profile, addresses, sessions, memberships, mailbox, transfers and activity. Files aren’t included.")}</p>
     <${Problem} error=${load.error} />
     <div><${Button} icon="download" busy=${load.busy} onClick=${() => load.run()}>${T("Download your data")}<//></div>
     ${dialog}
@@ -149,12 +149,12 @@ function Leave() {
     await forget();
     location.assign("/");
   });
-  return html`<section class="card stack"><h2>${T("Delete the account")}</h2>
+  return html`<section class="card stack"><h2>${T("Delete account")}</h2>
     <p class="dim">
       ${T("Your profile, your mailbox and what you have received are removed for good. What you have sent stays with its recipients until it expires.")}</p>
     <${Problem} error=${remove.error} />
-    <div><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Delete the account")}<//></div>
-    ${asking && html`<${Ask} question=${T("Delete your account and everything in it? This cannot be undone.")} yes=${T("Delete the account")}
+    <div><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Delete account")}<//></div>
+    ${asking && html`<${Ask} question=${T("Delete your account and everything in it? This cannot be undone.")} yes=${T("Delete account")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}
     ${dialog}
   </section>`;

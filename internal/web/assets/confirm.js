@@ -27,7 +27,7 @@ show(() => {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The email address is confirmed.")}<//>
-      ${elsewhere && first && html`<p>${T("You confirmed in another browser than the one you signed up with. If its page is still open, it goes on by itself.")}</p>`}
+      ${elsewhere && first && html`<p>${T("You confirmed in a different browser from the one you signed up with. If that page is still open, it continues by itself.")}</p>`}
       ${next ? html`<a class="button primary" href=${next}>${T("Continue")}</a>` : html`<div class="row center">
         <a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a>
         <a class="button" href="/inbox">${T("Transfers")}</a>
@@ -44,7 +44,7 @@ show(() => {
         <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
         <${Button} kind="quiet" onClick=${() => endSession().then(() => setInside(false))}>${T("Use another account")}<//>
       </div>` : html`
-      <p>${T("Sign in first, to the account that the address belongs to.")}</p>
+      <p>${T("First sign in to the account this address belongs to.")}</p>
       <${SignIn} email=${invited} onDone=${() => setInside(true)} />`}
   </div>`;
 });

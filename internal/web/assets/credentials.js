@@ -35,13 +35,13 @@ function ChangePassword({ uid }) {
   });
   const wrong = members(change.error), refused = change.error?.status === 403;
   return html`<section class="card stack"><h2>${T("Password")}</h2>
-    ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other sessions were ended.")}<//>`}
+    ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other devices were signed out.")}<//>`}
     <${Form} onSend=${change.run} refused=${change.error} onInput=${() => setDone(false)}>
       <input type="text" name="username" autocomplete="username" value=${person()?.email ?? ""} hidden readonly />
-      <${Password} label=${T("Present password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
+      <${Password} label=${T("Current password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
       <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />
       ${!refused && html`<${Problem} error=${change.error} />`}
-      <div><${Button} type="submit" kind="primary" busy=${change.busy}>${T("Change the password")}<//></div>
+      <div><${Button} type="submit" kind="primary" busy=${change.busy}>${T("Change password")}<//></div>
     <//>
   </section>`;
 }
@@ -77,10 +77,10 @@ function FactorOn({ now, onChange }) {
   });
   return html`<div class="row between">
       <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">${F("Since %s", when(now.registeredAt))}</span></p>
-      <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Switch off")}<//>
+      <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Turn off")}<//>
     </div>
     <${SignInProblem} error=${remove.error} />
-    ${asking && html`<${Ask} question=${T("Switch off the second factor? Your password alone is then enough to sign in.")} yes=${T("Switch off")}
+    ${asking && html`<${Ask} question=${T("Turn off the second factor? You’ll then sign in with just your password.")} yes=${T("Turn off")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
@@ -100,7 +100,7 @@ function FactorSetUp({ made, email, onDone, onCancel }) {
           class="code" error=${refused && T("This code is not right, or no longer valid.")} />
         ${!refused && html`<${Problem} error=${verify.error} />`}
         <div class="row">
-          <${Button} type="submit" kind="primary" busy=${verify.busy}>${T("Switch on")}<//>
+          <${Button} type="submit" kind="primary" busy=${verify.busy}>${T("Turn on")}<//>
           <${Button} kind="quiet" onClick=${onCancel}>${T("Cancel")}<//>
         </div>
       <//>
@@ -126,8 +126,8 @@ function Recovery({ now, onChange }) {
   }
   const left = Number(now?.cardinality);
   return html`
-    <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("With a recovery code you get in when your phone is lost.")}
+    <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("Recovery codes get you in if you lose your phone.")}
       ${left > 0 && html` ${N("%d code is left.", "%d codes are left.", left)}`}</p>
     <${SignInProblem} error=${make.error} />
-    <div><${Button} busy=${make.busy} onClick=${() => make.run()}>${now ? T("Make new codes") : T("Make recovery codes")}<//></div>`;
+    <div><${Button} busy=${make.busy} onClick=${() => make.run()}>${now ? T("Create new codes") : T("Create recovery codes")}<//></div>`;
 }

@@ -20,7 +20,7 @@ function Unknown({ error }) {
   if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;
   return html`<div class="narrow center">
     <span class="halo"><${Icon} name="search" /></span>
-    <h1>${T("There is no such group")}</h1>
+    <h1>${T("This group doesn’t exist")}</h1>
     <p class="lead">${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}</p>
   </div>`;
 }

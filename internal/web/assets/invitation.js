@@ -36,8 +36,8 @@ function Offer({ invitation }) {
   const host = name || inviter;
   return html`${logo && html`<p class="row"><${Avatar} src=${`${at}/logo?height=160`} name=${name ?? ""} /></p>`}
     <h1>${host ? F("%s invites you", host) : T("Join an organization")}</h1>
-    ${name && inviter && html`<p>${F("%s invites you to join %s.", inviter, name)}</p>`}
-    ${roles.length > 0 && html`<p>${T("As a member you may:")}</p><ul>${roles.map((role) => html`<li>${roleName(role)}</li>`)}</ul>`}
+    ${name && inviter && html`<p>${F("%s invited you to join %s.", inviter, name)}</p>`}
+    ${roles.length > 0 && html`<p>${T("As a member you can:")}</p><ul>${roles.map((role) => html`<li>${roleName(role)}</li>`)}</ul>`}
     ${expiresAt && html`<p class="dim">${F("The invitation is valid until %s.", when(expiresAt))}</p>`}`;
 }
 

@@ -64,11 +64,11 @@ function Mailbox({ mailbox: first, profile, onGone }) {
     <${Form} class="stack sections" onSend=${save.run} refused=${save.error}>
       <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} />
       <section class="card stack"><h2>${T("Absence")}</h2>
-        <${Check} label=${T("I am absent: take no files")} ...${tick("absent")} />
-        <${Field} label=${T("What to tell people meanwhile")} optional as="textarea" rows="3" ...${bind("absenceMessage")} />
+        <${Check} label=${T("I’m away: don’t accept files")} ...${tick("absent")} />
+        <${Field} label=${T("Message while you’re away")} optional as="textarea" rows="3" ...${bind("absenceMessage")} />
       </section>
       <${Rules} m=${m} set=${set} bind=${bind} tick=${tick} />
-      <section class="card stack wide"><h2>${T("Questions to the sender")}</h2>
+      <section class="card stack wide"><h2>${T("Questions for senders")}</h2>
         <p class="hint">${T("Senders answer these fields when they leave files.")}</p>
         <${FieldsEditor} value=${fields} error=${save.error} onValue=${(next) => { save.touch(); setFields(next); }} />
       </section>
@@ -97,9 +97,9 @@ function Closed({ reason }) {
   const sentences = {
     serviceDisabled: T("The service is switched off for your organization. Ask your administrator."),
     roleMissing: T("You lack the permission to receive files. Ask your administrator."),
-    absent: T("You have set that you are absent."),
-    volume: T("The volume of this month is used up."),
-    storage: T("The storage is used up. Remove transfers, or ask for more."),
+    absent: T("You’ve said that you’re away."),
+    volume: T("This month’s volume is used up."),
+    storage: T("The storage is full. Remove transfers, or ask for more."),
   };
   return html`<${Notice} kind="warn" title=${T("Your mailbox takes no files at the moment.")}>${sentences[reason] ?? ""}<//>`;
 }
@@ -111,20 +111,20 @@ function Appearance({ m, profile, set, bind }) {
     <${Field} label=${T("Slogan")} optional maxlength="250" ...${bind("slogan")} />
     <${Field} label=${T("Name in the link")} optional pattern="[A-Za-z0-9][A-Za-z0-9._\\-]{1,62}[A-Za-z0-9]" autocapitalize="none"
       spellcheck="false" hint=${`${location.host}/m/…`} ...${bind("vanityLink")} />
-    <${Field} label=${T("Messages go to")} as="select" name="email" onChange=${(e) => set({ email: e.target.value })}>
+    <${Field} label=${T("Send notifications to")} as="select" name="email" onChange=${(e) => set({ email: e.target.value })}>
       ${addresses.map((e) => html`<option value=${e.address} selected=${m.email === e.address || (!m.email && e.primary)}>${e.address}</option>`)}<//>
   </section>`;
 }
 
 function Rules({ m, set, bind, tick }) {
   return html`<section class="card stack"><h2>${T("Protection and limits")}</h2>
-    <${Check} label=${T("Opening needs a code")} ...${tick("secure")}
-      hint=${T("What arrives can be opened only with a code sent to your address, or signed in.")} />
+    <${Check} label=${T("Require a code to open")} ...${tick("secure")}
+      hint=${T("Files can only be opened with a code sent to your address, or signed in.")} />
     <${Check} label=${T("Senders confirm their address")} ...${tick("verifySender")}
       hint=${T("A sender gets a code by email and enters it before the delivery.")} />
     <div class="pair">
-      <${Field} label=${T("Files at once")} optional type="number" min="1" ...${bind("maxFiles")} />
-      <${Field} label=${T("Largest file, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
+      <${Field} label=${T("Maximum files")} optional type="number" min="1" ...${bind("maxFiles")} />
+      <${Field} label=${T("Maximum file size, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
     </div>
     <${Types} m=${m} set=${set} />
   </section>`;
@@ -153,7 +153,7 @@ function Open() {
     reload();
   });
   if (error?.status === 404 || !value?.length) return null;
-  return html`<section class="card stack wide"><h2>${T("Uploads that are under way")}</h2>
+  return html`<section class="card stack wide"><h2>${T("Uploads in progress")}</h2>
     <p class="hint">${N("%d upload has not been delivered yet.", "%d uploads have not been delivered yet.", value.length)}</p>
     <${Problem} error=${end.error} />
     <table>
@@ -164,7 +164,7 @@ function Open() {
       <tbody>${value.map((r) => html`<tr key=${r.uid}>
         <td class="break">${r.anonEmail || "–"}</td><td>${when(r.createdAt)}</td><td class="right">${bytes(r.bytes)}</td>
         <td class="right"><${Button} busy=${end.busy} onClick=${() => end.run(r.uid)}
-          aria-label=${F("End the upload %s", [r.anonEmail, when(r.createdAt)].filter(Boolean).join(", "))}>${T("End")}<//></td>
+          aria-label=${F("Cancel the upload %s", [r.anonEmail, when(r.createdAt)].filter(Boolean).join(", "))}>${T("End")}<//></td>
       </tr>`)}</tbody>
     </table>
   </section>`;

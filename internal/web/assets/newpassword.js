@@ -38,7 +38,7 @@ show(() => {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("Your new password is set")}<//>
-      <p>${T("All other sessions were ended.")}</p>
+      <p>${T("All other devices were signed out.")}</p>
       <a class="button primary" href="/inbox">${T("Continue")}</a>
     </div>`;
   }
@@ -48,8 +48,8 @@ show(() => {
     <${Form} onSend=${reset.run}>
       <${NewPassword} label=${T("New password")} name="password" refused=${members(reset.error).pubKey} />
       <${Problem} error=${reset.error} />
-      <${Button} type="submit" kind="primary" busy=${reset.busy}>${T("Set the password")}<//>
+      <${Button} type="submit" kind="primary" busy=${reset.busy}>${T("Set password")}<//>
     <//>`}
-    <p class="links"><a href="/reset">${T("Ask for a new link")}</a></p>
+    <p class="links"><a href="/reset">${T("Request a new link")}</a></p>
   </div>`;
 });

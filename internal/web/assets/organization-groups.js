@@ -35,7 +35,7 @@ export function Groups({ at }) {
     </li>`;
   };
   return html`<section class="card stack"><h2>${T("Groups of mailboxes")}</h2>
-    <p class="hint">${T("A group has one link, behind which people choose whom their files are for.")}</p>
+    <p class="hint">${T("A group has one link where people choose who their files are for.")}</p>
     ${value.length > 0 && html`<ul class="list rows">${value.map(row)}</ul>`}
     <${Problem} error=${remove.error} />
     ${editing ? html`<${Edit} key=${editing.uid ?? "new"} at=${at} group=${editing} onDone=${done} onCancel=${() => setEditing(null)} />`
@@ -80,7 +80,7 @@ function Choice({ at, chosen, onChosen, without, onWithout }) {
   return html`<fieldset class="plain tight"><legend>${T("Mailboxes")}</legend>
     ${value.length > 8 && html`<input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} />`}
     ${found.slice(0, 200).map((m) => html`<${Check} key=${m.uid} label=${label(m)} checked=${chosen.includes(m.uid) && !without.includes(m.uid)}
-      disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("Has no mailbox yet.") : m.name ? m.email : ""} onChange=${tick(m.uid)} />`)}
+      disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("No mailbox yet") : m.name ? m.email : ""} onChange=${tick(m.uid)} />`)}
     ${found.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}
   </fieldset>`;
 }

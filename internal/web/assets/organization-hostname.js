@@ -47,18 +47,18 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
   const fixed = rule === "noChange";
   const hints = {
     pro: T("One label below the domain of this installation."), teambeam: T("One or two labels below the domain of this installation."),
-    custom: T("Any hostname of yours. Its DNS must point to this server."),
+    custom: T("Any hostname you own. Its DNS must point to this server."),
   };
   return html`<section class="card stack"><h2>${T("Hostname")}</h2>
-    <p>${profile.hostname ? html`<b class="break">${profile.hostname}</b>` : T("Your organization has no hostname of its own.")}</p>
+    <p>${profile.hostname ? html`<b class="break">${profile.hostname}</b>` : T("Your organization has no custom hostname.")}</p>
     ${fixed ? html`<${Notice}>${T("The hostname cannot be changed: your plan does not include it. The operator of this server can allow it.")}<//>`
       : html`<${Form} onSend=${choose.run} refused=${choose.error}>
         <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false" hint=${hints[rule]} />
         <${Problem} error=${choose.error} />
         <div><${Button} type="submit" busy=${choose.busy}>${T("Use this hostname")}<//></div>
       <//>`}
-    ${claim && html`<${Notice} kind="warn" title=${F("%s waits for its TXT record.", claim.host)}>
-      <p>${T("Add this record at the DNS provider of the domain. The server also looks for it by itself, for 30 days.")}</p>
+    ${claim && html`<${Notice} kind="warn" title=${F("Waiting for the TXT record of %s.", claim.host)}>
+      <p>${T("Add this record at your domain’s DNS provider. We also check for it automatically for 30 days.")}</p>
       <dl class="facts">
         <dt>${T("Name")}</dt><dd class="break"><code>${claim.record}</code> <${Copy} text=${claim.record} label=${T("Copy the name")} /></dd>
         <dt>${T("Type")}</dt><dd><code>TXT</code></dd>
@@ -69,7 +69,7 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
       <div><${Button} kind="primary" busy=${check.busy} onClick=${() => check.run()}>${T("Check now")}<//></div>
     <//>`}
     ${profile.inactiveHostnames.length > 0 && html`<h3>${T("No longer used")}</h3>
-      <p class="hint">${T("Links with these hostnames still lead here. Once removed, they do not, and others can take the name.")}</p>
+      <p class="hint">${T("Links with these hostnames still work. Once you remove one, its links stop working and others can take the name.")}</p>
       <ul class="list rows">${profile.inactiveHostnames.map((host) => html`<li key=${host} class="row between"><span class="break">${host}</span>
         <${Tool} icon="trash" label=${F("Remove %s", host)} onClick=${() => setAsking(host)} /></li>`)}</ul>
       <${Problem} error=${remove.error} />`}

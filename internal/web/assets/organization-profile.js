@@ -71,12 +71,12 @@ function Theme({ at }) {
   });
   const colour = (label, name, property, usual) => html`<${Field} label=${label} name=${name} type="color" value=${now(property, usual)}
     onInput=${(e) => root.style.setProperty(property, e.target.value)} />`;
-  return html`<section class="card stack"><h2>${T("Colours")}</h2>
-    <p class="hint">${T("Lightness is adapted so that everything stays readable.")}</p>
+  return html`<section class="card stack"><h2>${T("Colors")}</h2>
+    <p class="hint">${T("Lightness is adjusted so that everything stays readable.")}</p>
     <${Form} onSend=${save.run} onInput=${save.touch}>
       <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor", "--backdrop", "#f6f7f6")}</div>
       <${Problem} error=${reset.error} />
-      <${Save} of=${save}><${Button} kind="quiet" busy=${reset.busy} onClick=${() => reset.run()}>${T("Back to the usual colours")}<//><//>
+      <${Save} of=${save}><${Button} kind="quiet" busy=${reset.busy} onClick=${() => reset.run()}>${T("Reset to default colors")}<//><//>
     <//>
   </section>`;
 }
@@ -92,7 +92,7 @@ function Leave({ at, admin }) {
     leave: T("Leave the organization? You lose the permissions it has given you."),
     delete: T("Delete the organization with its groups and settings? Its members keep their mailboxes."),
   };
-  const names = { leave: T("Leave the organization"), delete: T("Delete the organization") };
+  const names = { leave: T("Leave the organization"), delete: T("Delete organization") };
   return html`<section class="card stack"><h2>${T("Leave")}</h2>
     <${Problem} error=${act.error} />
     <div class="row">

@@ -26,8 +26,8 @@ function Factor({ at }) {
   if (!value) return html`<${Waiting} error=${error} />`;
   const { required, ready } = value;
   return html`<section class="card stack"><h2>${T("Second factor")}</h2>
-    <p>${required ? T("Members need a second factor. Without one they can only set it up or leave.") : T("Members may sign in with their password alone.")}</p>
-    ${!required && html`<p class="hint">${T("When you require it, every member gets a message, and sessions without a second factor lose access.")}</p>`}
+    <p>${required ? T("Members need a second factor. Without one they can only set it up or leave.") : T("Members can sign in with just their password.")}</p>
+    ${!required && html`<p class="hint">${T("If you require it, every member gets an email, and sessions without a second factor lose access.")}</p>`}
     ${!required && !ready && html`<${Notice}>${T("Set up a second factor for yourself first, then sign in with it.")} <a href="/account">${T("Account")}</a><//>`}
     <${Problem} error=${put.error} />
     <div><${Button} kind=${required ? "plain" : "primary"} busy=${put.busy} disabled=${!required && !ready} onClick=${() => put.run(!required)}>
@@ -62,7 +62,7 @@ function Audit({ at }) {
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")]];
   const person = (p) => (p ? p.name || p.email || p.uid : "–");
-  return html`<section class="card stack wide"><h2>${T("Who did what")}</h2>
+  return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
     <${Field} label=${T("Show")} as="select" onChange=${(e) => setAction(e.target.value)}>
       ${kinds.map(([prefix, name]) => html`<option value=${prefix} selected=${prefix === action}>${name}</option>`)}<//>
     <${Problem} error=${error ?? next.error ?? table.error} />

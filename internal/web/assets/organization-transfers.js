@@ -25,12 +25,12 @@ function Rules({ value }) {
     <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       <div class="pair">
         <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required defaultValue=${value.availableTtl.join(", ")} />
-        ${number("defaultTtl", T("Usual period, in days"))}
+        ${number("defaultTtl", T("Default period, in days"))}
       </div>
-      <${Field} label=${T("Least protection")} name="protectionLevel" as="select">
+      <${Field} label=${T("Minimum protection")} name="protectionLevel" as="select">
         ${levels.map(([level, name]) => html`<option value=${level} selected=${level === value.protectionLevel}>${name}</option>`)}<//>
       <div class="pair">
-        ${number("maxFiles", T("Files at once"))}${number("maxFileSizeMb", T("Largest file, in MB"))}${number("maxRecipients", T("Recipients at most"))}
+        ${number("maxFiles", T("Maximum files"))}${number("maxFileSizeMb", T("Maximum file size, in MB"))}${number("maxRecipients", T("Maximum recipients"))}
       </div>
       <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" defaultChecked=${value.priorityEnabled} />
       <${Save} of=${save} />
@@ -46,7 +46,7 @@ export function Usage({ at, admin }) {
   return html`<section class="card stack"><h2>${F("Usage in %s", month(value.month))}</h2>
     <${Meter} label=${T("Received and sent by you")} used=${value.uploadBytes} limit=${value.uploadLimitBytes} />
     ${shared && html`<${Meter} label=${T("By the whole organization")} used=${value.organizationBytes} limit=${value.organizationLimitBytes} />`}
-    ${shared && html`<${Meter} label=${T("Stored at present")} used=${value.storedBytes} limit=${value.storageLimitBytes} />`}
+    ${shared && html`<${Meter} label=${T("Currently stored")} used=${value.storedBytes} limit=${value.storageLimitBytes} />`}
   </section>
   ${admin && html`<${Limits} at=${at} />`}`;
 }
@@ -62,12 +62,12 @@ function Limits({ at }) {
   const yes = (allowed) => (allowed ? T("Yes") : T("No"));
   const facts = [
     [T("Members"), F("%s of %s", count(people), count(l.users))], [T("Service for transfers"), yes(l.serviceEnabled)],
-    [T("Volume of a month"), bytes(l.transferVolumeGb * 1e9)], [T("Storage"), bytes(l.storageVolumeGb * 1e9)],
-    [T("Recipients at most"), count(l.newTransferReceiversLimit)], [T("Groups of mailboxes"), count(l.mailboxGroups)],
-    [T("Filter of file types"), yes(l.mimeTypeFilter)], [T("Hostname of its own"), yes(l.changeHostname !== "noChange")],
+    [T("Monthly volume"), bytes(l.transferVolumeGb * 1e9)], [T("Storage"), bytes(l.storageVolumeGb * 1e9)],
+    [T("Maximum recipients"), count(l.newTransferReceiversLimit)], [T("Groups of mailboxes"), count(l.mailboxGroups)],
+    [T("Filter of file types"), yes(l.mimeTypeFilter)], [T("Custom hostname"), yes(l.changeHostname !== "noChange")],
     [T("Data processing agreement"), yes(l.gdprContract)],
   ];
-  return html`<section class="card stack"><h2>${T("What your plan allows")}</h2>
+  return html`<section class="card stack"><h2>${T("Your plan")}</h2>
     <dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl>
     <p class="hint">${T("The operator of this server can change it.")}</p>
   </section>
@@ -107,7 +107,7 @@ export function Documents({ at }) {
   return html`<section class="card stack"><h2>${T("Documents")}</h2>
     <p>${T("The agreement on data processing between the provider and your organization, filled in from its profile.")}</p>
     ${!subscribed && html`<${Notice}>${T("The agreement needs an active subscription. The operator of this server can add one.")}<//>`}
-    ${subscribed && lacks.length > 0 && html`<${Notice} kind="warn">${F("The profile lacks: %s.", list(lacks))} <a href="#profile">${T("Profile")}</a><//>`}
+    ${subscribed && lacks.length > 0 && html`<${Notice} kind="warn">${F("Missing from the profile: %s.", list(lacks))} <a href="#profile">${T("Profile")}</a><//>`}
     <${Problem} error=${get.error} />
     <div><${Button} icon="download" disabled=${!subscribed || lacks.length > 0} busy=${get.busy} onClick=${() => get.run()}>${T("Data processing agreement (PDF)")}<//></div>
   </section>`;

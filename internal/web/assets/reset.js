@@ -14,13 +14,13 @@ show(() => {
   if (sent) {
     return html`<div class="narrow card center">
       <span class="halo"><${Icon} name="mail" /></span>
-      <${StepHeading}>${T("Look into your mail")}<//>
-      <p>${F("If %s belongs to an account, a message with a link is on its way. The link works for one hour.", sent)}</p>
+      <${StepHeading}>${T("Check your email")}<//>
+      <p>${F("If there is an account for %s, we’ve sent an email with a link. The link works for one hour.", sent)}</p>
     </div>`;
   }
   return html`<div class="narrow card">
     <h1>${T("Forgot your password?")}</h1>
-    <p class="dim">${T("We send you a link with which you choose a new one.")}</p>
+    <p class="dim">${T("We’ll email you a link to choose a new one.")}</p>
     <${Form} onSend=${ask.run}>
       <${Field} label=${T("Email address")} name="address" type="email" required autocomplete="username" />
       <${Problem} error=${ask.error} />

@@ -131,7 +131,7 @@ function Providers({ onToken }) {
     here.searchParams.delete("claim");
     if (claim) history.replaceState(history.state, "", here);
     if (refused) {
-      setReturned(T("The other service has not signed you in."));
+      setReturned(T("The other service didn’t sign you in."));
       return;
     }
     call("GET", `${identity}/oidc/auth${claim ? `?${new URLSearchParams({ claim })}` : ""}`, { token }).then(({ body }) => onToken(body.token), (error) => {

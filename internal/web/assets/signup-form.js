@@ -75,12 +75,12 @@ export function Sent({ address, next = "" }) {
   const [asked, setAsked] = useState(false);
   return html`<div class="center">
     <span class="halo"><${Icon} name="mail" /></span>
-    <${StepHeading}>${T("Look into your mail")}<//>
-    <p>${F("We have sent a message to %s. Open the link in it to confirm your address.", address)}</p>
-    <p class="hint">${T("No message after a few minutes? Look into the folder for junk mail, or ask for another message.")}</p>
+    <${StepHeading}>${T("Check your email")}<//>
+    <p>${F("We’ve sent an email to %s. Open the link in it to confirm your address.", address)}</p>
+    <p class="hint">${T("No email after a few minutes? Check your spam folder, or send it again.")}</p>
     <${Problem} error=${again.error} />
-    ${asked && !again.error && !again.busy && html`<${Notice} kind="good">${T("Another message is on its way.")}<//>`}
-    <${Button} busy=${again.busy} onClick=${() => { setAsked(true); again.run(); }}>${T("Send the message again")}<//>
+    ${asked && !again.error && !again.busy && html`<${Notice} kind="good">${T("We’ve sent another email.")}<//>`}
+    <${Button} busy=${again.busy} onClick=${() => { setAsked(true); again.run(); }}>${T("Send the email again")}<//>
   </div>`;
 }
 

@@ -53,8 +53,8 @@ function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onC
     onClose();
   };
   const first = needsFactor(send.error) && send.error.code === IdentityCode.FACTOR_FIRST;
-  return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm that it is you.")}>
-    <p>${T("Please confirm that it is you.")}</p>
+  return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm it’s you.")}>
+    <p>${T("Please confirm it’s you.")}</p>
     <${Form} onSend=${send.run}>
       ${key && html`<${Password} label=${T("Password")} name="password" autocomplete="current-password" focus />`}
       ${factor && html`<${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required class="wide-code"

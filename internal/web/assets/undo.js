@@ -13,18 +13,18 @@ show(() => {
   if (result) {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
-      <${StepHeading}>${result.undone ? T("The change was undone") : T("All sessions were ended")}<//>
+      <${StepHeading}>${result.undone ? T("The change was undone") : T("You’re signed out everywhere")}<//>
       <p>${result.undone
-        ? T("All sessions were ended. If the account has a password, it no longer works: a message with a link to choose a new one is on its way to the main address.")
+        ? T("Every device was signed out. If the account has a password, it no longer works: we’ve sent an email with a link to choose a new one to the main address.")
         : T("This link was sent to an address that may not undo the change. Messages to your other addresses, or about earlier changes, have links that undo it.")}</p>
       <p>${T("After you have signed in again, check the email addresses and the ways to sign in of your account.")}</p>
       <a class="button primary" href="/login">${T("Sign in")}</a>
     </div>`;
   }
   return html`<div class="narrow card">
-    <h1>${T("This was not me")}</h1>
-    <p>${T("Did somebody else change your account or sign in to it? This ends all sessions and undoes the change and all later ones. Then you choose a new password.")}</p>
+    <h1>${T("This wasn’t me")}</h1>
+    <p>${T("Did someone else change your account or sign in to it? This signs out every device and undoes the change and everything after it. Then you choose a new password.")}</p>
     <${Problem} error=${undo.error} />
-    <${Button} kind="primary" busy=${undo.busy} onClick=${() => undo.run()}>${T("End all sessions and undo the change")}<//>
+    <${Button} kind="primary" busy=${undo.busy} onClick=${() => undo.run()}>${T("Sign out everywhere and undo the change")}<//>
   </div>`;
 });
