@@ -80,6 +80,7 @@ type Session struct {
 	JTI       id.Token
 	SID       id.Session
 	IssuedAt  time.Time
+	UsedAt    time.Time // the last use, at most five minutes older than the true one
 	ExpiresAt time.Time
 	UserAgent string
 	IP        string

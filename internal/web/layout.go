@@ -66,6 +66,7 @@ func (v view) foot() g.Node {
 			return h.Option(h.Value(l.Locale), h.Lang(l.Lang), g.If(l.Chosen, h.Selected()), g.Text(l.Name))
 		}))),
 		h.Span(h.ID("legal")),
+		h.Span(h.ID("shortcuts")),
 		h.A(h.Href("/api/"), g.Text(v.T("API reference"))),
 		g.If(v.Support != "", externalLink(v.Support, v.T("Support"))),
 		g.If(v.Provider != "", externalLink(v.ProviderURL, v.Provider)),

@@ -61,6 +61,40 @@ export async function accountTests() {
     equal([await asked(), new URL(p.url()).hash], [false, "#members"], "left");
   });
 
+  await test("keyboard shortcuts: listed, never while typing, and switched off", async () => {
+    const p = await page(await signedIn(demo), "/account");
+    await p.keyboard.press("?");
+    const list = p.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await list.getByText("Your mailbox").waitFor();
+    await p.keyboard.press("n"); // not in a dialog
+    await list.getByRole("button", { name: "Close" }).click();
+    await p.locator("[name=name]").focus();
+    await p.keyboard.press("?");
+    equal([await list.count(), new URL(p.url()).pathname], [0, "/account"], "while typing");
+    await p.goto(`${base}/inbox`);
+    await settled(p);
+    await p.keyboard.press("/");
+    equal(await p.evaluate(() => document.activeElement?.getAttribute("type")), "search", "focus");
+    await p.evaluate(() => /** @type {any} */ (document.activeElement).blur());
+    await p.keyboard.press("g");
+    await p.keyboard.press("m");
+    await p.waitForURL("**/mailbox");
+    await settled(p);
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await list.getByLabel("Use keyboard shortcuts").uncheck();
+    await list.getByRole("button", { name: "Close" }).click();
+    await p.reload();
+    await settled(p);
+    await p.keyboard.press("?");
+    await p.keyboard.press("n");
+    equal([await list.count(), new URL(p.url()).pathname], [0, "/mailbox"], "switched off");
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await list.getByLabel("Use keyboard shortcuts").check();
+    await list.getByRole("button", { name: "Close" }).click();
+    await p.keyboard.press("n");
+    await p.waitForURL("**/send");
+  });
+
   await test("a wrong password, and the page after signing in", async () => {
     const who = await person("Wendy");
     const p = await page(await visitor(), "/account");
@@ -177,6 +211,7 @@ export async function accountTests() {
     await p.getByRole("button", { name: `Remove ${second}` }).click();
     await p.getByText("Not confirmed").waitFor({ state: "detached" });
     await p.getByText("This device").waitFor();
+    await p.getByText("Active now").waitFor();
     const picture = await p.evaluate(async () => {
       const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 400 });
       const context = canvas.getContext("2d");

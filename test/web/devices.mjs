@@ -49,10 +49,10 @@ export async function devicesTests() {
     for (const json of [{ anonEmail: "sam@example.com" }, { anonEmail: "pam@example.com" }, {}]) await api("POST", "/transfer/v2/public/mailbox/nora.box", { json });
     await api("POST", "/id/v3/auth/login", { json: { email: who.email, type: "bcrypt", key: who.password } });
     const context = await signedIn(who);
-    for (const where of ["/mailbox", "/account"]) {
-      const p = await page(context, where);
-      await p.getByText("End", { exact: true }).first().waitFor();
-      const names = await p.getByText("End", { exact: true }).evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
+    for (const [where, word] of [["/mailbox", "Cancel"], ["/account", "Sign out"]]) {
+      const p = await page(context, where), buttons = p.locator("main").getByText(word, { exact: true });
+      await buttons.first().waitFor();
+      const names = await buttons.evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
       equal(names.length > 1, true, `several to end on ${where}`);
       for (const name of names) if (!/@|\d, .*:/.test(name)) throw new Error(`${where}: “${name}” does not say what it ends`);
     }

@@ -151,7 +151,7 @@ export async function transferTests() {
     const stranger = await api("POST", "/transfer/v2/public/mailbox/demo", { json: { anonEmail: "half@example.com" }, expect: 201 });
     const p = await page(await signedIn(demo), "/mailbox");
     const row = p.getByRole("row", { name: /half@example.com/ });
-    await row.getByRole("button", { name: "End" }).click();
+    await row.getByRole("button", { name: "Cancel the upload" }).click();
     await row.waitFor({ state: "detached" });
     await api("GET", `/transfer/v2/reservations/${stranger.body.uid}`, { token: stranger.token, expect: 404 });
     await access(demo);

@@ -136,6 +136,7 @@ func (h *Handler) mfa(r *http.Request) (*token.Caller, error) {
 type sessionResponse struct {
 	JTI        id.Token     `json:"jti"`
 	Issued     httpapi.Time `json:"issuedTimestamp"`
+	Used       httpapi.Time `json:"lastUsedTimestamp"`
 	Expiration httpapi.Time `json:"expirationTimestamp"`
 	UserAgent  string       `json:"userAgent"`
 	IP         string       `json:"ip"`
@@ -147,7 +148,7 @@ type sessionsResponse struct {
 
 func sessionFrom(s identity.Session) sessionResponse {
 	return sessionResponse{
-		JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
+		JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Used: httpapi.Time(s.UsedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
 	}
 }
 

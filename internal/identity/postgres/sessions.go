@@ -123,7 +123,7 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 }
 
 // Usable returns an ID token that is neither ended nor expired and was used after idleSince; its state may be graced. It
-// records the use at most once an hour, in a statement of its own: an UPDATE that matches nothing costs a third of POST
+// records the use at most once in five minutes, in a statement of its own: an UPDATE that matches nothing costs a third of POST
 // /auth/access.
 // Errors: identity.ErrTokenNotFound.
 func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) (Issued, error) {
@@ -131,7 +131,7 @@ func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idle
 		Issued
 		UseIsOld bool
 	}](ctx, s.q, "check ID token", identity.ErrTokenNotFound, `
-		SELECT `+issuedColumns+`, coalesce(t.last_used_at, t.issued_at) <= $3::timestamptz - interval '1 hour' AS use_is_old
+		SELECT `+issuedColumns+`, coalesce(t.last_used_at, t.issued_at) <= $3::timestamptz - interval '5 minutes' AS use_is_old
 		FROM identity.id_tokens t JOIN identity.claims c ON c.person = t.person
 		WHERE t.jti = $1 AND t.person = $2 AND t.state <> 'ended' AND t.expires_at > $3
 		  AND coalesce(t.last_used_at, t.issued_at) > $4`, jti, p, now, idleSince)
@@ -146,7 +146,7 @@ func (s *Store) Usable(ctx context.Context, p id.Person, jti id.Token, now, idle
 // Sessions returns a person's usable ID tokens, newest first.
 func (s *Store) Sessions(ctx context.Context, p id.Person, now, idleSince time.Time) ([]identity.Session, error) {
 	return database.All[identity.Session](ctx, s.q, "list sessions", `
-		SELECT jti, sid, issued_at, expires_at, user_agent, ip
+		SELECT jti, sid, issued_at, coalesce(last_used_at, issued_at) AS used_at, expires_at, user_agent, ip
 		FROM identity.id_tokens WHERE person = $1 AND state = 'active' AND expires_at > $2 AND coalesce(last_used_at, issued_at) > $3
 		ORDER BY issued_at DESC, jti DESC`, p, now, idleSince)
 }

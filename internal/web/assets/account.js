@@ -3,7 +3,7 @@
 import {
   Ask, Button, Field, Form, Notice, Problem, Save, Tool, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
-import { F, T, when } from "./i18n.js";
+import { F, T, since, when } from "./i18n.js";
 import { call, forget, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
 import { Picture } from "./avatar.js";
@@ -11,7 +11,7 @@ import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
 import { Invitations } from "./invitations.js";
 import { Membership } from "./membership.js";
-import { person } from "./session.js";
+import { now, person } from "./session.js";
 import { setLanguage } from "./shell.js";
 import { useStepUp } from "./stepup.js";
 
@@ -108,9 +108,10 @@ function Sessions() {
     <${Problem} error=${error ?? end.error} />
     <ul class="list rows">${(value ?? []).map((s) => html`<li key=${s.jti} class="row between">
       <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This device")}</span>`}
-        <span class="hint block">${F("%s, since %s", s.ip, when(s.issuedTimestamp))}</span></span>
+        <span class="hint block">${s.jti === here ? T("Active now") : F("Last active %s", since(s.lastUsedTimestamp, now()))}
+          ${" · "}${F("signed in on %s", when(s.issuedTimestamp))} · ${s.ip}</span></span>
       <${Button} busy=${end.busy} onClick=${() => end.run(s.jti)}
-        aria-label=${F("End the session %s", `${browser(s.userAgent)}, ${when(s.issuedTimestamp)}`)}>${T("End")}<//>
+        aria-label=${F("Sign out %s", `${browser(s.userAgent)}, ${when(s.issuedTimestamp)}`)}>${T("Sign out")}<//>
     </li>`)}</ul>
     <div><${Button} kind="danger" onClick=${() => setAsking(true)}>${T("Sign out everywhere")}<//></div>
     ${asking && html`<${Ask} question=${T("Sign out on every device, including this one?")} yes=${T("Sign out everywhere")}
@@ -118,12 +119,12 @@ function Sessions() {
   </section>`;
 }
 
-/** Returns browser and system from a User-Agent. @param {string} agent */
+/** Returns a device from a User-Agent, like "Chrome on Linux". @param {string} agent */
 function browser(agent) {
   const name = /Firefox|Edg|OPR|Chrome|Safari|curl/.exec(agent)?.[0] ?? "";
   const system = /Windows|Android|iPhone|iPad|Mac OS X|Linux/.exec(agent)?.[0] ?? "";
   const known = [{ Edg: "Edge", OPR: "Opera" }[name] ?? name, { "Mac OS X": "macOS" }[system] ?? system].filter(Boolean);
-  return known.join(", ") || agent.slice(0, 40) || T("Unknown device");
+  return known.length === 2 ? F("%s on %s", ...known) : known[0] || agent.slice(0, 40) || T("Unknown device");
 }
 
 function Copy() {

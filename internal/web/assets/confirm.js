@@ -40,6 +40,7 @@ show(() => {
     ${inside ? html`
       <p>${F("You are signed in as %s.", person()?.email ?? "")}</p>
       <${Problem} error=${confirm.error} />
+      ${confirm.error?.status === 404 && html`<p>${T("Is the address confirmed already? Your account shows it, and sends a new link.")} <a href="/account">${T("Your account")}</a></p>`}
       <div class="row">
         <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
         <${Button} kind="quiet" onClick=${() => endSession().then(() => setInside(false))}>${T("Use another account")}<//>

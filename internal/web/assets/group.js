@@ -1,6 +1,7 @@
 // /g/{key}: the mailboxes of a group, to choose one for delivery.
 
 import { Avatar, Icon, Unloaded, Waiting, html, show, useEffect, useLoaded, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { T } from "./i18n.js";
 import { call, transfer } from "./api.js";
 import "./shell.js";
@@ -19,9 +20,9 @@ show(() => {
 function Unknown({ error }) {
   if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;
   return html`<div class="narrow center">
-    <span class="halo"><${Icon} name="search" /></span>
     <h1>${T("This group doesn’t exist")}</h1>
-    <p class="lead">${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}</p>
+    <${Empty} drawing="link" sentence=${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}>
+      <a class="button" href="/">${T("Go to the start page")}</a><//>
   </div>`;
 }
 
@@ -34,7 +35,7 @@ function Group({ group }) {
     ${group.mailboxes.length > 8 && html`<p class="search"><${Icon} name="search" />
       <input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></p>`}
     <ul class="people">${found.map((m) => html`<li key=${m.uid}><${Person} mailbox=${m} /></li>`)}</ul>
-    ${found.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}`;
+    ${found.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}`;
 }
 
 function Person({ mailbox: m }) {

@@ -86,6 +86,15 @@ export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
 /** Formats a day. @param {string} stamp like 2026-11-20 */
 export const day = (stamp) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(`${stamp}T00:00:00Z`));
 
+const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+
+/** Formats a past time of the API as a distance, like "3 minutes ago". @param {string} stamp @param {number} now in milliseconds */
+export function since(stamp, now) {
+  const s = Math.max(0, (now - Date.parse(stamp)) / 1000);
+  const [unit, length] = /** @type {[Intl.RelativeTimeFormatUnit, number]} */ (s < 3600 ? ["minute", 60] : s < 86400 ? ["hour", 3600] : ["day", 86400]);
+  return ago.format(-Math.floor(s / length), unit);
+}
+
 /** Formats a month of the API. @param {string} stamp like 2026-11 */
 export const month = (stamp) => new Intl.DateTimeFormat(language, { year: "numeric", month: "long", timeZone: "UTC" })
   .format(new Date(`${stamp}-01T00:00:00Z`));

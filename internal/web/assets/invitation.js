@@ -2,6 +2,7 @@
 // same button.
 
 import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, T, when } from "./i18n.js";
 import { call, endSession, identity, own } from "./api.js";
 import { onSession, person, signedIn } from "./session.js";
@@ -18,9 +19,9 @@ show(() => {
   useEffect(() => onSession(() => { if (signedIn()) setInside(true); }), []); // signed in in another tab
   if (error) {
     return html`<div class="narrow card"><h1>${T("Join an organization")}</h1>
-      ${error.status === 404 ? html`<${Notice} kind="bad">${T("This invitation is unknown, was already used, or has expired. Ask for a new one.")}<//>`
-        : html`<${Problem} error=${error} />`}
-      <p class="links"><a href=${inside ? "/inbox" : "/login"}>${inside ? T("Transfers") : T("Sign in")}</a></p></div>`;
+      ${error.status !== 404 && html`<${Problem} error=${error} />`}
+      <${Empty} drawing="letter" sentence=${error.status === 404 ? T("This invitation is unknown, was already used, or has expired. Ask for a new one.") : ""}>
+        <a class="button primary" href=${inside ? "/inbox" : "/login"}>${inside ? T("Transfers") : T("Sign in")}</a><//></div>`;
   }
   if (!invitation) return html`<${Waiting} />`;
   return html`<div class="narrow card">

@@ -164,7 +164,7 @@ function Open() {
       <tbody>${value.map((r) => html`<tr key=${r.uid}>
         <td class="break">${r.anonEmail || "–"}</td><td>${when(r.createdAt)}</td><td class="right">${bytes(r.bytes)}</td>
         <td class="right"><${Button} busy=${end.busy} onClick=${() => end.run(r.uid)}
-          aria-label=${F("Cancel the upload %s", [r.anonEmail, when(r.createdAt)].filter(Boolean).join(", "))}>${T("End")}<//></td>
+          aria-label=${F("Cancel the upload %s", [r.anonEmail, when(r.createdAt)].filter(Boolean).join(", "))}>${T("Cancel")}<//></td>
       </tr>`)}</tbody>
     </table>
   </section>`;

@@ -1,6 +1,7 @@
 // The organization page: groups of mailboxes, each with its own link.
 
 import { Ask, Button, Check, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, T } from "./i18n.js";
 import { call, own, transfer } from "./api.js";
 
@@ -36,7 +37,8 @@ export function Groups({ at }) {
   };
   return html`<section class="card stack"><h2>${T("Groups of mailboxes")}</h2>
     <p class="hint">${T("A group has one link where people choose who their files are for.")}</p>
-    ${value.length > 0 && html`<ul class="list rows">${value.map(row)}</ul>`}
+    ${value.length > 0 ? html`<ul class="list rows">${value.map(row)}</ul>`
+      : !editing && html`<${Empty} drawing="people" sentence=${T("No groups yet. A group lets people choose the right mailbox behind one link.")} />`}
     <${Problem} error=${remove.error} />
     ${editing ? html`<${Edit} key=${editing.uid ?? "new"} at=${at} group=${editing} onDone=${done} onCancel=${() => setEditing(null)} />`
       : html`<div><${Button} icon="plus" onClick=${() => setEditing({})}>${T("Add a group")}<//></div>`}
@@ -81,6 +83,6 @@ function Choice({ at, chosen, onChosen, without, onWithout }) {
     ${value.length > 8 && html`<input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} />`}
     ${found.slice(0, 200).map((m) => html`<${Check} key=${m.uid} label=${label(m)} checked=${chosen.includes(m.uid) && !without.includes(m.uid)}
       disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("No mailbox yet") : m.name ? m.email : ""} onChange=${tick(m.uid)} />`)}
-    ${found.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}
+    ${found.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
   </fieldset>`;
 }

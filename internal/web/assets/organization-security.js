@@ -1,6 +1,7 @@
 // The organization page: the rule of the second factor, and who did what.
 
 import { Button, Field, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { T, when } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
@@ -66,7 +67,7 @@ function Audit({ at }) {
     <${Field} label=${T("Show")} as="select" onChange=${(e) => setAction(e.target.value)}>
       ${kinds.map(([prefix, name]) => html`<option value=${prefix} selected=${prefix === action}>${name}</option>`)}<//>
     <${Problem} error=${error ?? next.error ?? table.error} />
-    ${value && value.length === 0 && html`<p class="empty">${T("Nothing matches.")}</p>`}
+    ${value && value.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
       <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
       <span class="hint block break">${person(e.actor)}${e.target && e.target.uid !== e.actor?.uid ? ` → ${person(e.target)}` : ""}</span>

@@ -1,6 +1,7 @@
 // The organization page: settings of transfers, used volume, and documents.
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { saveBody } from "./downloads.js";
@@ -72,7 +73,7 @@ function Limits({ at }) {
     <p class="hint">${T("The operator of this server can change it.")}</p>
   </section>
   <section class="card stack"><h2>${T("Subscriptions")}</h2>
-    ${subscriptions.length === 0 && html`<p class="empty">${T("There are no subscriptions. The operator of this server can add one.")}</p>`}
+    ${subscriptions.length === 0 && html`<${Empty} drawing="letter" sentence=${T("There are no subscriptions. The operator of this server can add one.")} />`}
     <ul class="list rows">${subscriptions.map((s) => html`<li key=${s.productId} class="row between"><b>${s.displayName}</b>
       <span class="hint">${s.status}${s.expiresAt ? ` · ${F("until %s", when(s.expiresAt))}` : ""}</span></li>`)}</ul>
   </section>`;

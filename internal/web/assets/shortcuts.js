@@ -1,0 +1,64 @@
+// Keyboard shortcuts of signed-in people. They do nothing while somebody types, and can be switched off (WCAG 2.1.4).
+
+import { Button, Check, html, useEffect, useRef, useState } from "./ui.js";
+import { T } from "./i18n.js";
+import { device } from "./session.js";
+
+/** Pages by the second key after g. @type {Record<string, string>} */
+const pages = { i: "/inbox", m: "/mailbox", a: "/account" };
+const stored = "consign.shortcuts"; // in the browser's storage: "off"
+const pause = 1500; // milliseconds in which the second key must follow
+
+const typing = (/** @type {any} */ target) => target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || document.querySelector("dialog[open]");
+
+/** Focuses the search field of the page. Returns whether there is one. */
+function search() {
+  const field = /** @type {HTMLInputElement | null} */ (document.querySelector("main input[type=search]"));
+  field?.focus();
+  return !!field;
+}
+
+/** The link that shows the list, and the keys themselves. */
+export function Shortcuts() {
+  const [shown, setShown] = useState(false);
+  const [off, setOff] = useState(device.getItem(stored) === "off");
+  useEffect(() => {
+    let went = 0; // when g was pressed
+    const press = (/** @type {KeyboardEvent} */ event) => {
+      if (off || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
+      const after = Date.now() - went < pause;
+      went = 0;
+      if (after && pages[event.key]) location.assign(pages[event.key]);
+      else if (event.key === "g") went = Date.now();
+      else if (event.key === "n") location.assign("/send");
+      else if (event.key === "?") setShown(true);
+      else if (event.key !== "/" || !search()) return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, [off]);
+  const turn = (/** @type {any} */ event) => {
+    setOff(!event.target.checked);
+    if (event.target.checked) device.removeItem(stored);
+    else device.setItem(stored, "off");
+  };
+  return html`<${Button} kind="quiet" onClick=${() => setShown(true)}>${T("Keyboard shortcuts")}<//>
+    ${shown && html`<${List} on=${!off} onTurn=${turn} onClose=${() => setShown(false)} />`}`;
+}
+
+/** The dialog with the keys. @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props */
+function List({ on, onTurn, onClose }) {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => dialog.current?.showModal(), []);
+  const key = (/** @type {string[]} */ keys, /** @type {string} */ what) => html`<dt>${keys.map((k) => html`<kbd>${k}</kbd>`)}</dt><dd>${what}</dd>`;
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="keys">
+    <h2 id="keys">${T("Keyboard shortcuts")}</h2>
+    <dl class="keys">
+      ${key(["n"], T("Send files"))}${key(["/"], T("Search"))}${key(["g", "i"], T("Transfers"))}
+      ${key(["g", "m"], T("Your mailbox"))}${key(["g", "a"], T("Your account"))}${key(["?"], T("This list"))}
+    </dl>
+    <${Check} label=${T("Use keyboard shortcuts")} checked=${on} onChange=${onTurn} />
+    <div class="row end"><${Button} onClick=${() => dialog.current?.close()}>${T("Close")}<//></div>
+  </dialog>`;
+}
