@@ -139,7 +139,7 @@ func uploadUnfinished(c *composer) {
 	c.fact(c.T("Content"), c.N("%d file, %s", "%d files, %s", int(c.data.number("fileCount")), c.Bytes(c.data.number("totalBytes"))))
 	c.fact(c.T("Kept until"), c.moment("expiresAt"))
 	c.button(c.T("Finish the delivery"))
-	c.note(c.T("If you did not upload anything, somebody else gave your address: you can ignore this email."))
+	c.note(c.T("If you didn’t upload anything, someone else entered your address. You can ignore this email."))
 }
 
 func transferAccessed(c *composer) {

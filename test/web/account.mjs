@@ -16,7 +16,7 @@ export async function accountTests() {
     await p.getByText("too common").waitFor();
     await p.fill("[name=password]", password);
     await p.getByRole("button", { name: "Create an account" }).click();
-    await p.getByText("We have sent a message to nora@example.com").waitFor();
+    await p.getByText("We’ve sent an email to nora@example.com").waitFor();
     const { link } = await mail("nora@example.com", "/confirm/");
     const q = await page(context, new URL(link).pathname); // another tab, which has the same session
     await q.getByRole("button", { name: "Confirm the address" }).click();
@@ -80,7 +80,7 @@ export async function accountTests() {
     await p.keyboard.press("m");
     await p.waitForURL("**/mailbox");
     await settled(p);
-    await p.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).press("Enter");
     await list.getByLabel("Use keyboard shortcuts").uncheck();
     await list.getByRole("button", { name: "Close" }).click();
     await p.reload();
@@ -88,7 +88,7 @@ export async function accountTests() {
     await p.keyboard.press("?");
     await p.keyboard.press("n");
     equal([await list.count(), new URL(p.url()).pathname], [0, "/mailbox"], "switched off");
-    await p.getByRole("button", { name: "Keyboard shortcuts" }).click();
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).press("Enter");
     await list.getByLabel("Use keyboard shortcuts").check();
     await list.getByRole("button", { name: "Close" }).click();
     await p.keyboard.press("n");
@@ -109,7 +109,7 @@ export async function accountTests() {
     const [id] = (await p.context().cookies()).filter((c) => c.name === "id");
     equal([id.httpOnly, id.sameSite, id.expires], [true, "Strict", -1], "session cookie");
     equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie]).includes("eyJ")), false, "a token that scripts can read");
-    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.getByRole("button", { name: "Sign out", exact: true }).click();
     await p.waitForURL(`${base}/`);
   });
 

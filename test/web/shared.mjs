@@ -67,7 +67,7 @@ export async function sharedTests() {
     await p.waitForSelector(".receipt"); // her own, in the same visit
     const left = await begin(p, "/send", "unfinished-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
     if (!/unfinished-A/.test(await stored(p))) throw new Error("nothing was stored to resume from");
-    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.getByRole("button", { name: "Sign out", exact: true }).click();
     await p.waitForURL(`${base}/`);
     const words = ["Confidential-A", "unfinished-A", "Half-A", left.uid, left.token, anna.email];
     for (const word of words) if ((await stored(p)).includes(word)) throw new Error(`stored after the sign-out: ${word}`);
@@ -120,7 +120,7 @@ export async function sharedTests() {
     await stay(anna);
     const other = await page(context, "/send");
     await begin(other, "/send", "window-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
-    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.getByRole("button", { name: "Sign out", exact: true }).click();
     await other.waitForURL(`${base}/`);
     await p.waitForURL(`${base}/`);
     await stay(anna);

@@ -128,10 +128,11 @@ export async function transferTests() {
     if (await p.locator(".entry").count() < 30) throw new Error("the list was folded up");
 
     let asked = 0; // search answers without results; the fourteenth has one
-    await p.route(/transfers\?.*search=/, (route) => {
+    await p.route(/transfers\?.*search=/, async (route) => {
       const url = new URL(route.request().url());
       url.searchParams.delete("cursor");
-      return ++asked < 14 ? route.fulfill({ json: { transfers: [], next: `after-${asked}` } }) : route.continue({ url: String(url) });
+      if (++asked < 14) return route.fulfill({ json: { transfers: [], next: `after-${asked}` } });
+      return route.fulfill({ response: await route.fetch({ url: String(url) }) }); // WebDriver BiDi cannot continue with another URL
     });
     await p.getByRole("searchbox").fill("number 7");
     await p.getByText("Nothing found so far.").waitFor();

@@ -162,7 +162,7 @@ export async function troubleTests() {
     const context = await signedIn(await person("Olin")), p = await page(context, "/account");
     const token = await held(p);
     await context.route("**/auth/logout", (route) => route.abort());
-    await p.getByRole("button", { name: "Sign out" }).click();
+    await p.getByRole("button", { name: "Sign out", exact: true }).click();
     await p.waitForURL(`${base}/`);
     await api("POST", "/id/v3/auth/access", { token });
     await context.unroute("**/auth/logout");
