@@ -55,7 +55,7 @@ func TestInvitationNamesTheInviter(t *testing.T) {
 	zoe.Put(s.Identity+"/profile", map[string]any{"name": "", "locale": "en_US", "timeZone": "UTC"}).Want(http.StatusOK)
 	nameless := createOrganization(zoe, "")
 	key := nameless.invite(zoe, "eve@example.com")
-	if mail := s.Mail.Wait(t, "eve@example.com", "/invitation/", 1); !strings.Contains(mail.Subject, "zoe@example.com invites you") || !strings.Contains(mail.Text, "zoe@example.com invites you to join an organization") {
+	if mail := s.Mail.Wait(t, "eve@example.com", "/invitation/", 1); !strings.Contains(mail.Subject, "zoe@example.com invited you") || !strings.Contains(mail.Text, "zoe@example.com invited you to join an organization") {
 		t.Errorf("the mail is %s: %s", mail.Subject, mail.Text)
 	}
 	if i := s.Stranger().Get(s.Identity + "/public/invitations/" + key); i.String("inviter") != "zoe@example.com" || i.Value("organization.name") != nil {

@@ -101,7 +101,7 @@ func TestDeletionMail(t *testing.T) {
 	send(t, w.s, w.ann, "ben@example.com", "Answer")
 	w.ben.Delete(w.s.Identity + "/profile").Want(http.StatusNoContent)
 	m := w.s.Mail.Wait(t, "ben@example.com", "Your account was deleted", 1)
-	for _, fact := range []string{"/m/ben-files", "that you received: 1", "until they expire: 2", "Bolt"} {
+	for _, fact := range []string{"/m/ben-files", "you received: 1", "until they expire: 2", "Bolt"} {
 		if !strings.Contains(m.Text, fact) {
 			t.Errorf("the mail lacks %q: %s", fact, m.Text)
 		}
