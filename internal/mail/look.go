@@ -1,12 +1,12 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	_ "embed" // the mark
 	"fmt"
 	"log/slog"
 	"math"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -45,17 +45,28 @@ func (l Look) checked() Look {
 	if !colourForm.MatchString(l.Colour) {
 		l.Colour = ownColour
 	}
-	if kind := http.DetectContentType(l.Logo); len(l.Logo) > maxLogo || kind != "image/png" && kind != "image/jpeg" {
+	if len(l.Logo) > maxLogo || kindOf(l.Logo) == "" {
 		l.Logo = nil
 	}
 	return l
+}
+
+// kindOf returns the media type of a PNG or JPEG file by its first bytes, "" for anything else.
+func kindOf(file []byte) string {
+	switch {
+	case bytes.HasPrefix(file, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(file, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	}
+	return ""
 }
 
 func (l Look) picture() picture {
 	if l.Logo == nil {
 		return picture{"image/png", mark}
 	}
-	return picture{http.DetectContentType(l.Logo), l.Logo}
+	return picture{kindOf(l.Logo), l.Logo}
 }
 
 // lookOf returns the look of the organization that a host selects. Without one, or when it cannot be read, it is the product's: a
