@@ -115,6 +115,10 @@ type Delivery struct {
 	Email       string // empty for ToLink
 	Destination Destination
 	Undelivered bool // the mail to this address failed for good
+
+	AccessedAt   time.Time // zero: not yet
+	Downloads    int32
+	DownloadedAt time.Time // last; zero: not yet
 }
 
 // Key identifies a public mailbox or group in a URL, by uid or by vanity link. Exactly one of the two is set.

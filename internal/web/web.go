@@ -29,8 +29,8 @@ import (
 var files embed.FS
 
 // policy is the Content-Security-Policy. Pages load from and talk to their own host only. Inline scripts do not run, and
-// scripts cannot make markup from strings. Images may also be QR codes (data:) and avatars (blob:).
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; img-src 'self' data: blob:; " +
+// scripts cannot make markup from strings. Images may also be QR codes (data:), avatars and previews (blob:), as videos and audio are.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; img-src 'self' data: blob:; media-src blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.

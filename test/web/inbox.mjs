@@ -1,7 +1,8 @@
 // /t, /inbox and /mailbox: what an owner, a sender or a recipient sees after a delivery.
 
+import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { access, api, equal, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, browser, equal, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -88,5 +89,91 @@ export async function inboxTests() {
     await p.getByText("Please check this.").waitFor();
     equal(await p.evaluate(() => document.activeElement?.value), "Needed by", "question with the focus");
     equal(await p.locator(".notice.bad").count(), 0, "vague lines");
+  });
+
+  await test("a received transfer: pictures, a PDF, text, some files as one zip, and who downloaded", async () => {
+    const carl = await owner("Previewed", "previewed");
+    const drawn = await browser.newPage();
+    const [png, pdf] = [Buffer.from((await drawn.evaluate(() => {
+      const c = Object.assign(document.createElement("canvas"), { width: 300, height: 200 });
+      const d = c.getContext("2d");
+      d.fillStyle = "#c33";
+      d.fillRect(0, 0, 300, 200);
+      return c.toDataURL("image/png");
+    })).split(",")[1], "base64"), await drawn.pdf({ width: "300px", height: "200px" })];
+    await drawn.close();
+    const evil = Buffer.from("<!doctype html><script>document.title = 'owned'</script>");
+    await arrive("previewed", [["site.png", png], ["plan.pdf", pdf], ["notes.txt", Buffer.from("line one\nline two")], ["page.html", evil],
+      ["drawing.svg", Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')]], { subject: "Pictures", message: "Here they are." });
+    const { link } = await mail(carl.email, "/t/");
+    const p = await page(await visitor(), new URL(link).pathname);
+    await p.getByRole("heading", { name: "Pictures" }).waitFor();
+    await p.getByText("6 days left").waitFor();
+    await p.locator(".thumbnail img").waitFor();
+    equal(await p.locator(".thumbnail").count(), 1, "thumbnails");
+    await p.getByRole("button", { name: "Show plan.pdf" }).click();
+    await p.locator("canvas:not(.hidden)").waitFor();
+    await p.getByRole("button", { name: "Next" }).click();
+    await p.getByText("line two").waitFor();
+    await p.getByRole("button", { name: "Next" }).click();
+    await p.getByText("document.title = 'owned'").waitFor();
+    equal(await p.title() === "owned", false, "a script ran");
+    await p.keyboard.press("Escape");
+    equal(await p.getByRole("button", { name: "Show drawing.svg" }).count(), 0, "ways to show an SVG");
+    await p.getByLabel("Choose site.png").check();
+    await p.getByLabel("Choose notes.txt").check();
+    const [zip] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: /^Download 2 files/ }).click()]);
+    const names = execFileSync("unzip", ["-Z1", await zip.path()], { encoding: "utf8" }).trim().split("\n");
+    equal(names, ["site.png", "notes.txt"], "files in the zip");
+    const q = await page(await signedIn(carl), "/inbox");
+    equal(await q.locator(".badge").first().innerText(), "Opened", "state after a preview");
+  });
+
+  await test("the sender sees each recipient; what is new, and a revoked subject", async () => {
+    const [dan, eve] = [await person("Dan"), await person("Eve")];
+    const token = await access(dan);
+    const made = await api("POST", `${transfer}/reservations`, { token, json: { subject: "For two", recipients: [eve.email, "far@example.com"].map((email) => ({ email, destinationType: "to" })) } });
+    const at = `${transfer}/reservations/${made.body.uid}`;
+    await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 3 } });
+    await api("PUT", `${at}/objects/a/content`, { token, bytes: Buffer.from("abc"), type: "application/octet-stream" });
+    await api("POST", `${at}/confirm`, { token });
+    const q = await page(await signedIn(eve), "/inbox");
+    equal(await q.locator(".badge").first().innerText(), "New", "state of what arrived");
+    await q.getByRole("button", { name: /For two/ }).click();
+    await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download a.txt" }).click()]);
+    const p = await page(await signedIn(dan), "/inbox");
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByRole("button", { name: /For two/ }).click();
+    const people = p.getByRole("list", { name: "Recipients" }).getByRole("listitem");
+    await people.filter({ hasText: eve.email }).getByText("Downloaded 1 time").waitFor();
+    await people.filter({ hasText: "far@example.com" }).getByText("Not opened yet").waitFor();
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.locator(".badge.revoked").waitFor();
+    await p.waitForTimeout(500); // the list loads again
+    equal(await p.locator(".entry .what .dim").innerText(), "For two", "subject after revoking");
+  });
+
+  await test("an unlocked transfer stays unlocked in its tab, and a link that leads nowhere says what to do", async () => {
+    const gus = await person("Gus");
+    const token = await access(gus);
+    const made = await api("POST", `${transfer}/reservations`, { token, json: { subject: "Secret", protection: "password", password: "open sesame 7" } });
+    const at = `${transfer}/reservations/${made.body.uid}`;
+    await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
+    const { body: { link } } = await api("POST", `${at}/confirm`, { token });
+    const context = await visitor();
+    const p = await page(context, new URL(link).pathname);
+    await p.getByLabel("Password").fill("open sesame 7");
+    await p.getByRole("button", { name: "Open" }).click();
+    await p.getByRole("heading", { name: "Secret" }).waitFor();
+    await p.reload();
+    await p.getByRole("heading", { name: "Secret" }).waitFor();
+    equal((await p.evaluate(() => JSON.stringify({ ...sessionStorage }))).includes("sesame"), false, "the password is stored");
+    const other = await page(context, new URL(link).pathname);
+    await other.getByLabel("Password").waitFor();
+    await api("DELETE", `${transfer}/transfers/${(await api("GET", `${transfer}/transfers`, { token })).body.transfers[0].uid}`, { token });
+    await p.reload();
+    await p.getByRole("heading", { name: "These files are no longer here" }).waitFor();
+    await p.getByText("Reply to the message").waitFor();
   });
 }

@@ -2,14 +2,17 @@ package content
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
 // Archive is a zip of all objects of a reservation, opened for reading.
@@ -18,10 +21,11 @@ type Archive struct {
 	Size    int64 // bytes
 }
 
-// OpenArchive opens the zip of a reservation's complete objects. created is the time that its entries carry. An object is
-// opened when the reader reaches it. The caller closes the archive.
-func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created time.Time) (Archive, error) {
-	l, release, err := s.layouts.acquire(ctx, r, func() (layout, error) { return s.newLayout(ctx, r, created) })
+// OpenArchive opens the zip of a reservation's complete objects, or of those in only, under the names that they have in the zip of
+// all. created is the time that its entries carry. An object is opened when the reader reaches it. The caller closes the archive.
+// Errors: transfer.ErrNotFound when an object of only is not one of the reservation.
+func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created time.Time, only []id.Object) (Archive, error) {
+	l, release, err := s.layouts.acquire(ctx, layoutKey{r, fmt.Sprint(only)}, func() (layout, error) { return s.newLayout(ctx, r, created, only) })
 	if err != nil {
 		return Archive{}, err
 	}
@@ -52,18 +56,25 @@ type storedFile struct {
 	size   int64
 }
 
-func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.Time) (layout, error) {
+func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.Time, only []id.Object) (layout, error) {
 	objects, err := s.store.Objects(ctx, r)
 	if err != nil {
 		return layout{}, err
 	}
-	names, stored := make([]string, len(objects)), make([]storedFile, len(objects))
+	names := make([]string, len(objects))
 	for i, object := range objects {
-		names[i], stored[i] = object.Name, storedFile{object.UID, object.IntendedSize}
+		names[i] = object.Name
 	}
-	files := make([]archive.File, len(objects))
+	var stored []storedFile
+	var files []archive.File
 	for i, name := range archive.Names(names) {
-		files[i] = archive.File{Name: name, Size: objects[i].Held, CRC32: objects[i].CRC32}
+		if o := objects[i]; len(only) == 0 || slices.Contains(only, o.UID) {
+			files = append(files, archive.File{Name: name, Size: o.Held, CRC32: o.CRC32})
+			stored = append(stored, storedFile{o.UID, o.IntendedSize})
+		}
+	}
+	if len(only) > 0 && len(stored) != len(only) {
+		return layout{}, transfer.ErrNotFound
 	}
 	return layout{archive.New(files, created), stored}, nil
 }
@@ -74,7 +85,13 @@ type layouts struct {
 	computing *ratelimit.Semaphore
 
 	mu      sync.Mutex
-	entries map[id.Reservation]*layoutEntry
+	entries map[layoutKey]*layoutEntry
+}
+
+// layoutKey identifies a zip. only is the list of its objects as text, "[]" for all.
+type layoutKey struct {
+	reservation id.Reservation
+	only        string
 }
 
 type layoutEntry struct {
@@ -84,12 +101,12 @@ type layoutEntry struct {
 }
 
 func newLayouts() *layouts {
-	return &layouts{computing: ratelimit.NewSemaphore(runtime.GOMAXPROCS(0)), entries: map[id.Reservation]*layoutEntry{}}
+	return &layouts{computing: ratelimit.NewSemaphore(runtime.GOMAXPROCS(0)), entries: map[layoutKey]*layoutEntry{}}
 }
 
-// acquire returns the layout of a reservation, computed by compute when no reader has it yet. The caller calls release
+// acquire returns the layout of a zip, computed by compute when no reader has it yet. The caller calls release
 // exactly once; the last release removes the layout.
-func (l *layouts) acquire(ctx context.Context, r id.Reservation, compute func() (layout, error)) (_ *layout, release func(), err error) {
+func (l *layouts) acquire(ctx context.Context, r layoutKey, compute func() (layout, error)) (_ *layout, release func(), err error) {
 	l.mu.Lock()
 	e := l.entries[r]
 	if e == nil {

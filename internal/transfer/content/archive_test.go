@@ -28,7 +28,7 @@ func TestLayoutsAreShared(t *testing.T) {
 		have.Add(19)
 		for i := range 20 {
 			reading.Go(func() {
-				got, release, err := l.acquire(t.Context(), r, func() (layout, error) {
+				got, release, err := l.acquire(t.Context(), layoutKey{reservation: r}, func() (layout, error) {
 					<-done
 					if made.Add(1) == 1 {
 						return layout{}, broken
@@ -52,7 +52,7 @@ func TestLayoutsAreShared(t *testing.T) {
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, _, err := l.acquire(gone, r, nil); !errors.Is(err, context.Canceled) {
+		if _, _, err := l.acquire(gone, layoutKey{reservation: r}, nil); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		close(done)
@@ -97,9 +97,9 @@ func TestLayoutThatPanics(t *testing.T) {
 	l, r := newLayouts(), id.New[id.Reservation]()
 	func() {
 		defer func() { _ = recover() }()
-		_, _, _ = l.acquire(t.Context(), r, func() (layout, error) { panic("unexpected name") })
+		_, _, _ = l.acquire(t.Context(), layoutKey{reservation: r}, func() (layout, error) { panic("unexpected name") })
 	}()
-	_, release, err := l.acquire(t.Context(), r, func() (layout, error) { return layout{}, nil })
+	_, release, err := l.acquire(t.Context(), layoutKey{reservation: r}, func() (layout, error) { return layout{}, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestLayoutsAreComputedInTurn(t *testing.T) {
 		var reading sync.WaitGroup
 		for range 4 * runtime.GOMAXPROCS(0) {
 			reading.Go(func() {
-				_, release, err := l.acquire(t.Context(), id.New[id.Reservation](), func() (layout, error) {
+				_, release, err := l.acquire(t.Context(), layoutKey{reservation: id.New[id.Reservation]()}, func() (layout, error) {
 					most.Store(max(most.Load(), making.Add(1)))
 					<-step
 					making.Add(-1)

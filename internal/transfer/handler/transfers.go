@@ -35,6 +35,22 @@ type deliveredObjectResponse struct {
 	Downloads     int64  `json:"downloads"`
 }
 
+// receiverResponse is a recipient of a transfer. The sender sees what became of the delivery.
+type receiverResponse struct {
+	recipientResponse
+
+	AccessedAt   *httpapi.Time `json:"accessedAt,omitempty"`
+	DownloadedAt *httpapi.Time `json:"downloadedAt,omitempty"`
+	Downloads    int32         `json:"downloads,omitempty"`
+}
+
+func receiverFrom(d transfer.Delivery) receiverResponse {
+	return receiverResponse{
+		recipientResponse: recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)},
+		AccessedAt:        httpapi.TimeOrNil(&d.AccessedAt), DownloadedAt: httpapi.TimeOrNil(&d.DownloadedAt), Downloads: d.Downloads,
+	}
+}
+
 type transferResponse struct {
 	UID         string                     `json:"uid"`
 	Type        string                     `json:"type"`
@@ -43,7 +59,7 @@ type transferResponse struct {
 	Subject     string                     `json:"subject,omitempty"`
 	Message     string                     `json:"message,omitempty"`
 	Sender      senderResponse             `json:"sender"`
-	Recipients  []recipientResponse        `json:"recipients"`
+	Recipients  []receiverResponse         `json:"recipients"`
 	Undelivered []string                   `json:"undelivered,omitempty"`
 	Unmailed    bool                       `json:"unmailed,omitempty"`
 	Priority    int32                      `json:"priority,omitempty"`
@@ -63,11 +79,11 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	b := transferResponse{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
 		Sender:     senderFrom(t.Sender),
-		Recipients: make([]recipientResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
+		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
 	}
 	for i, d := range t.Recipients {
-		b.Recipients[i] = recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}
+		b.Recipients[i] = receiverFrom(d)
 		if d.Undelivered {
 			b.Undelivered = append(b.Undelivered, d.Email)
 		}

@@ -16,9 +16,23 @@ func (s *Store) CountDownload(ctx context.Context, o id.Object) error {
 	return err
 }
 
+// CountDownloads counts a download of each of some objects, in the order of their uids.
+func (s *Store) CountDownloads(ctx context.Context, objects []id.Object) error {
+	_, err := database.Exec(ctx, s.q, "count downloads", `
+		WITH o AS (SELECT uid FROM transfer.objects WHERE uid = ANY ($1) ORDER BY uid FOR NO KEY UPDATE)
+		UPDATE transfer.objects SET downloads = downloads + 1 FROM o WHERE objects.uid = o.uid`, objects)
+	return err
+}
+
 // CountArchive counts a download of all objects of a transfer at once.
 func (s *Store) CountArchive(ctx context.Context, t id.Transfer) error {
 	_, err := database.Exec(ctx, s.q, "count download", `UPDATE transfer.transfers SET archives = archives + 1 WHERE uid = $1`, t)
+	return err
+}
+
+// CountDelivery counts a download by the recipient of a delivery. It is a statement of its own, so that it locks no other row.
+func (s *Store) CountDelivery(ctx context.Context, d id.Delivery, now time.Time) error {
+	_, err := database.Exec(ctx, s.q, "count download", `UPDATE transfer.deliveries SET downloads = downloads + 1, downloaded_at = $2 WHERE uid = $1`, d, now)
 	return err
 }
 

@@ -246,7 +246,8 @@ func (s *Store) DeliveriesOfTransfers(ctx context.Context, uids []id.Transfer) (
 	}
 	list, err := database.All[row](ctx, s.q, "list deliveries", `
 		SELECT d.transfer, d.uid, d.person, coalesce(d.name, '') AS name, coalesce(d.email, '') AS email,
-			d.destination_type AS destination, d.undelivered_at IS NOT NULL AS undelivered
+			d.destination_type AS destination, d.undelivered_at IS NOT NULL AS undelivered,
+			coalesce(d.accessed_at, `+zeroTime+`) AS accessed_at, d.downloads, coalesce(d.downloaded_at, `+zeroTime+`) AS downloaded_at
 		FROM transfer.deliveries d WHERE d.transfer = ANY ($1) ORDER BY d.transfer, d.position`, uids)
 	out := make(map[id.Transfer][]transfer.Delivery, len(uids))
 	for _, r := range list {

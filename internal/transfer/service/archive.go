@@ -11,17 +11,19 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Archive is a zip of all objects of a transfer, opened for reading.
+// Archive is a zip of objects of a transfer, opened for reading.
 type Archive struct {
 	Transfer  id.Transfer
-	CreatedAt time.Time // of the transfer
+	Only      []id.Object // empty: of all objects
+	CreatedAt time.Time   // of the transfer
 	Size      int64
 	Download
 }
 
-// OpenArchive opens the archive of a transfer that the caller sent or received. The caller of OpenArchive closes Content.
+// OpenArchive opens the archive of a transfer that the caller sent or received, with all objects or with those in only. The caller
+// of OpenArchive closes Content.
 // Errors: those of OpenDownload.
-func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Transfer) (Archive, error) {
+func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Transfer, only []id.Object) (Archive, error) {
 	c, key, err := s.identify(ctx, auth, id.Object{})
 	if err != nil {
 		return Archive{}, err
@@ -36,11 +38,11 @@ func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Trans
 	if err := unlocked(access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, auth, c, key, access)
+	return s.archive(ctx, auth, c, key, access, only)
 }
 
 // OpenLinkedArchive is OpenArchive for the holder of a delivery's link.
-func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link string) (Archive, error) {
+func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link string, only []id.Object) (Archive, error) {
 	c, key, err := s.identify(ctx, auth, id.Object{})
 	if err != nil {
 		return Archive{}, err
@@ -52,16 +54,19 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	if err := sameDelivery(c, key, access); err != nil {
 		return Archive{}, err
 	}
-	return s.archive(ctx, auth, c, key, access)
+	return s.archive(ctx, auth, c, key, access, only)
 }
 
-func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access) (Archive, error) {
-	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt)
+func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access, only []id.Object) (Archive, error) {
+	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt, only)
 	if err != nil {
 		return Archive{}, err
 	}
-	return Archive{Transfer: access.Transfer, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{Content: a.Content, start: start{
-		auth: auth, caller: caller, access: access, key: key,
-		count: func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) },
-	}}}, nil
+	count := func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) }
+	if len(only) > 0 {
+		count = func(ctx context.Context) error { return s.store.CountDownloads(ctx, only) }
+	}
+	return Archive{Transfer: access.Transfer, Only: only, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{
+		Content: a.Content, start: start{auth: auth, caller: caller, access: access, key: key, count: count},
+	}}, nil
 }

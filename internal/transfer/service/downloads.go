@@ -20,6 +20,7 @@ type DownloadAuth struct {
 	OneTimeKey   string // used only when Caller is anonymous
 	Cookie       string // the browser's download cookie, or the one that the answer sets
 	KeepsCookies bool   // the request has a cookie, of any name
+	Preview      bool   // the client shows the content: no download, but an access
 }
 
 // Extent is what an answer sends of a download.
@@ -145,8 +146,13 @@ func (s *Service) begin(ctx context.Context, d start, e Extent) error {
 	if !starts || d.access.Delivery.IsZero() { // no delivery: the caller is the sender
 		return nil
 	}
-	if err := d.count(ctx); err != nil {
-		return err
+	if !d.auth.Preview {
+		if err := d.count(ctx); err != nil {
+			return err
+		}
+		if err := s.store.CountDelivery(ctx, d.access.Delivery, s.now()); err != nil {
+			return err
+		}
 	}
 	if d.access.DeliveryOpened {
 		return nil

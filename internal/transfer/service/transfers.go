@@ -157,7 +157,9 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
 			}
-			d.Undelivered = d.Undelivered && r.AsSender // only the sender may see it
+			if !r.AsSender { // only the sender may see how it fares
+				d.Undelivered, d.AccessedAt, d.Downloads, d.DownloadedAt = false, time.Time{}, 0, time.Time{}
+			}
 			out[i].Recipients = append(out[i].Recipients, d)
 		}
 		if out[i].Locked {

@@ -1,43 +1,70 @@
-// The files of a transfer, with a download for each and one for all.
+// The files of a transfer, with a download for each, for some and for all, and previews.
 
 import { Button, Icon, Problem, html, useAction, useState } from "./ui.js";
 import { F, N, T, bytes, count } from "./i18n.js";
+import { Preview, Thumbnails, kindOf } from "./previews.js";
 
 const shown = 100; // rows before "Show all"
+const selectable = 200; // files of one archive; the server takes no more
+
+/** @type {Record<string, string>} */
+const icons = { image: "image", video: "play", audio: "play", pdf: "file", text: "file" };
+
+const sum = (objects) => objects.reduce((all, o) => all + o.contentLength, 0);
 
 /**
- * Lists files. `download` without uid downloads all as an archive. `counts`: whether to show how often each was downloaded.
- * @param {{objects: any[], total?: number, download: (objectUid?: string) => Promise<void>, counts?: boolean}} props
+ * Lists files. `download` gets the uids of one or more files; without, it downloads all as an archive. `read` reads a file for a
+ * preview. `counts`: whether to show how often each was downloaded.
+ * @param {{objects: any[], total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean}} props
  */
-export function Contents({ objects, total, download, counts = false }) {
+export function Contents({ objects, total, download, read, counts = false }) {
   const [busy, setBusy] = useState("");
   const [all, setAll] = useState(false);
-  const get = useAction(async (uid) => {
-    setBusy(uid);
+  const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
+  const [open, setOpen] = useState(/** @type {any} */ (null));
+  const get = useAction(async (what, ...uids) => {
+    setBusy(what);
     try {
-      await download(uid === "all" ? undefined : uid);
+      await download(...uids);
     } finally {
       setBusy("");
     }
   });
-  const size = total ?? objects.reduce((sum, o) => sum + o.contentLength, 0);
+  const flip = (uid) => setChosen(chosen.includes(uid) ? chosen.filter((other) => other !== uid) : [...chosen, uid]);
+  const single = objects.length === 1 ? objects[0] : null;
+  const some = chosen.length > 0 && chosen.length < objects.length;
+  const size = bytes(total ?? sum(objects));
+  const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${Boolean(single)} counts=${counts} busy=${busy === o.uid}
+    choose=${objects.length > 2 ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
   return html`<div class="contents">
-    <div class="row between">
-      <strong>${N("%d file, %s", "%d files, %s", objects.length, bytes(size))}</strong>
-      ${objects.length > 1 && html`<${Button} kind="primary" icon="download" busy=${busy === "all"} onClick=${() => get.run("all")}>
-        ${T("Download all as ZIP")}<//>`}
-    </div>
+    <${Button} kind="primary" class="big" icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
+      onClick=${() => (single ? get.run("all", single.uid) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>
     <${Problem} error=${get.error} />
-    <ul class="list">${(all ? objects : objects.slice(0, shown)).map((o) => html`<li class="item" key=${o.uid}>
-      <${Icon} name="file" />
-      <div class="what">
-        <div class="name">${o.name} <span class="dim size">${bytes(o.contentLength)}</span></div>
-        ${o.sha256 && html`<details class="sha"><summary>SHA-256</summary><code>${o.sha256}</code></details>`}
-        ${counts && o.downloads > 0 && html`<div class="state">${N("Downloaded %d time", "Downloaded %d times", o.downloads)}</div>`}
-      </div>
-      <${Button} kind=${objects.length === 1 ? "primary" : "plain"} icon="download" busy=${busy === o.uid} onClick=${() => get.run(o.uid)}
-        aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>
-    </li>`)}</ul>
+    <${Thumbnails} objects=${objects} read=${read} onOpen=${setOpen} />
+    <div class="row between">
+      <span class="dim">${N("%d file, %s", "%d files, %s", objects.length, size)}</span>
+      ${some && html`<${Button} icon="download" busy=${busy === "some"} disabled=${chosen.length > selectable} onClick=${() => get.run("some", ...chosen)}>
+        ${N("Download %d file (%s)", "Download %d files (%s)", chosen.length, bytes(sum(objects.filter((o) => chosen.includes(o.uid)))))}<//>`}
+    </div>
+    ${some && chosen.length > selectable && html`<p class="hint">${F("Choose up to %s files, or download all.", count(selectable))}</p>`}
+    <ul class="list files-list">${(all ? objects : objects.slice(0, shown)).map(row)}</ul>
     ${!all && objects.length > shown && html`<${Button} kind="quiet" onClick=${() => setAll(true)}>${F("Show all %s files", count(objects.length))}<//>`}
+    ${open && html`<${Preview} object=${open} objects=${objects} read=${read} onOpen=${setOpen} onClose=${() => setOpen(null)} onDownload=${(uid) => get.run(uid, uid)} />`}
   </div>`;
+}
+
+function Row({ object: o, single, counts, busy, choose, chosen, onGet, onOpen }) {
+  const kind = kindOf(o);
+  return html`<li class=${`item ${chosen ? "chosen" : ""}`}>
+    ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind] ?? "file"} />`}
+    <div class="what">
+      <div class="name">${o.name} <span class="dim size">${bytes(o.contentLength)}</span></div>
+      ${o.sha256 && html`<details class="sha"><summary>SHA-256</summary><code>${o.sha256}</code></details>`}
+      ${counts && o.downloads > 0 && html`<div class="state">${N("Downloaded %d time", "Downloaded %d times", o.downloads)}</div>`}
+    </div>
+    <span class="row tight">
+      ${kind && html`<${Button} kind="quiet" onClick=${onOpen} aria-label=${F("Show %s", o.name)}>${T("Show")}<//>`}
+      ${!single && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>`}
+    </span>
+  </li>`;
 }

@@ -8,7 +8,7 @@ import { own, transfer } from "./api.js";
 import { follow } from "./events.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
-import { downloadOwn, saveBody } from "./downloads.js";
+import { downloadOwn, readOwn, saveBody } from "./downloads.js";
 import { Invitations } from "./invitations.js";
 import { SignedReceipt } from "./signedreceipt.js";
 import "./shell.js";
@@ -125,22 +125,26 @@ function Nothing({ search, sent, further }) {
 const personName = (p) => p?.name || p?.email || T("Somebody");
 
 /** Names of the states of a transfer. @returns {Record<string, string>} */
-const states = () => ({ delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
+const states = () => ({ new: T("New"), delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
 
 const isOver = (t) => t.state === "expired" || t.state === "revoked";
+
+/** The subjects that this page has shown, by uid: the server erases that of a revoked transfer. @type {Map<string, string | undefined>} */
+const known = new Map();
 
 function Entry({ transfer: t, sent, open, onOpen, onChange }) {
   const who = sent ? list(t.recipients.map(personName)) || T("Link") : personName(t.sender);
   const panel = `t-${t.uid}`;
   const marks = [open && "open", isOver(t) && "over", !sent && t.state === "delivered" && "new"].filter(Boolean).join(" ");
-  const subject = t.locked ? html`<${Icon} name="lock" /> ${T("Protected")}` : t.subject || T("No subject");
+  known.set(t.uid, t.subject || known.get(t.uid));
+  const subject = t.locked ? html`<${Icon} name="lock" /> ${T("Protected")}` : known.get(t.uid) || T("No subject");
   const size = t.objectCount ? N("%d file, %s", "%d files, %s", t.objectCount, bytes(t.totalBytes ?? 0)) : "";
   return html`<li class=${`entry ${marks}`}>
     <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
       <span class="what"><span class="name">${!sent && html`<${Unchecked} sender=${t.sender} /> `}${who}</span><span class="dim">${subject}</span></span>
       <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
-      <span class=${`badge ${t.state}`}>${states()[t.state]}</span>
+      <span class=${`badge ${t.state}`}>${states()[!sent && t.state === "delivered" ? "new" : t.state]}</span>
     </button>
     ${open && html`<div id=${panel} class="panel"><${Detail} summary=${t} sent=${sent} onChange=${onChange} /></div>`}
   </li>`;
@@ -154,7 +158,7 @@ function Detail({ summary, sent, onChange }) {
   const remove = useAction(async () => {
     await own("DELETE", `${transfer}/transfers/${summary.uid}`);
     announce(sent ? T("Revoked") : T("Deleted"));
-    onChange(sent ? { ...summary, state: "revoked", objects: undefined, subject: undefined } : undefined);
+    onChange(sent ? { ...summary, state: "revoked", objects: undefined } : undefined);
   });
   const t = full ?? summary;
   const over = isOver(t) || isOver(summary); // the summary is newer when reloading the transfer failed
@@ -166,13 +170,27 @@ function Detail({ summary, sent, onChange }) {
     ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && html`<p class="dim">${T("The files are no longer there.")}</p>`}
-    ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent} download=${(uid) => downloadOwn(t.uid, uid)} />`}
+    ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent}
+      download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
+    ${sent && t.type === "p2p" && html`<${Receivers} list=${t.recipients} undelivered=${t.undelivered ?? []} />`}
     <${Facts} transfer=${t} over=${over} />
     <${Problem} error=${load.error ?? remove.error} />
     ${(!over || !sent) && html`<div class="row end">
       ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}
       <${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${verb}<//></div>`}
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
+}
+
+/** What each recipient of a sent transfer has done, and when. */
+function Receivers({ list: people, undelivered }) {
+  const done = (p) => {
+    if (undelivered.includes(p.email)) return T("Could not be reached");
+    if (p.downloads) return N("Downloaded %d time, last on %s", "Downloaded %d times, last on %s", p.downloads, when(p.downloadedAt));
+    return p.accessedAt ? F("Opened on %s", when(p.accessedAt)) : T("Not opened yet");
+  };
+  return html`<ul class="list receivers" aria-label=${T("Recipients")}>${people.map((p) => html`<li key=${p.email} class="row between">
+    <span class="break">${p.name ? `${p.name} (${p.email})` : p.email}</span>
+    <span class=${p.downloads ? "good" : "dim"}>${p.downloads > 0 && html`<${Icon} name="check" /> `}${done(p)}</span></li>`)}</ul>`;
 }
 
 /** Sender, recipients, times and the answers to the mailbox's questions. */

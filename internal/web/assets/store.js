@@ -2,6 +2,8 @@
 // receipts in sessionStorage, which end with the tab. Each has an owner: the uid of the signed-in person, or "". Only the owner reads
 // it. Without storage (some private windows) nothing is stored and nothing fails.
 
+import { account } from "./session.js";
+
 const store = "uploads", receipts = "consign.receipt.";
 
 /** @type {Promise<IDBDatabase> | undefined} */
@@ -108,3 +110,16 @@ export const removeReceipt = (key) => inTab((tab) => tab.removeItem(receiptName(
 export const removeReceipts = (kept) => inTab((tab) => {
   for (const name of Object.keys(tab)) if (name.startsWith(receipts) && !name.startsWith(`${receipts}${kept}.`)) tab.removeItem(name);
 });
+
+// ---- opened transfers
+
+const openings = "consign.open."; // names in sessionStorage, by the key of the link
+/** Keeps the download token of a protected transfer for this tab. @param {string} link @param {string} token */
+export const writeOpening = (link, token) => inTab((tab) => tab.setItem(openings + link, JSON.stringify([account(), token])));
+/** Removes it. @param {string} link */
+export const removeOpening = (link) => inTab((tab) => tab.removeItem(openings + link));
+/** Returns the download token that this tab has kept, for the same person only; "" without one. @param {string} link @returns {string} */
+export function readOpening(link) {
+  const [owner, token] = inTab((tab) => JSON.parse(tab.getItem(openings + link) ?? "[]")) ?? [];
+  return owner === account() ? token ?? "" : "";
+}

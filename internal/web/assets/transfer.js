@@ -1,13 +1,14 @@
 // /t/{key}: unlocks a protected transfer, lists its files and downloads them.
 
-import { Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
-import { F, T, exactly } from "./i18n.js";
+import { Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
+import { F, T, exactly, left } from "./i18n.js";
 import { Failure, asAnybody, call, transfer } from "./api.js";
 import { signedIn } from "./session.js";
+import { readOpening, removeOpening, writeOpening } from "./store.js";
 import { Password } from "./signin.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
-import { downloadPublic } from "./downloads.js";
+import { downloadPublic, readPublic } from "./downloads.js";
 
 const key = location.pathname.split("/")[2];
 const at = `${transfer}/public/transfers/${key}`;
@@ -15,16 +16,31 @@ const at = `${transfer}/public/transfers/${key}`;
 show(() => {
   const [state, setState] = useState(/** @type {any} */ ({})); // {value, token}
   const begin = useAction(async () => {
+    const kept = readOpening(key);
+    if (kept && await again(kept)) return;
     const { body } = await call("GET", at);
     if (body.locked) setState({ value: body });
     else await unlock({}, body);
     // An account with the recipient's address needs no code.
     if (body.locked && body.protection === "recipientAuthentication" && signedIn()) await unlock({}).catch(() => {});
   });
+  /** Opens the transfer with the token of this tab, after a reload. Reports whether the token still opens it. @param {string} token */
+  async function again(token) {
+    try {
+      const { body } = await call("GET", at, { token });
+      if (!body.locked) setState({ value: body, token });
+      if (!body.locked) return true;
+    } catch (error) {
+      if (!(error instanceof Failure) || error.status !== 401) throw error;
+    }
+    removeOpening(key);
+    return false;
+  }
   /** Gets a download token, then the transfer. @param {{password?: string, code?: string}} proof @param {any} [known] the transfer, if already read */
   async function unlock(proof, known) {
     const { body } = await asAnybody("POST", `${at}/access`, { json: proof });
     const value = known ?? (await call("GET", at, { token: body.token })).body;
+    if (value.protection !== "none") writeOpening(key, body.token);
     setState({ value, token: body.token, unlock });
   }
   useEffect(() => { begin.run(); }, []);
@@ -32,15 +48,25 @@ show(() => {
   if (begin.error && !value) return html`<${Gone} error=${begin.error} />`;
   if (!value) return html`<${Waiting} />`;
   if (!token) return html`<${Lock} value=${value} unlock=${unlock} />`;
-  const lock = () => setState({ value: { ...value, locked: value.protection !== "none" } });
+  const lock = () => {
+    removeOpening(key);
+    setState({ value: { ...value, locked: value.protection !== "none" } });
+  };
   if (state.gone) return html`<${Gone} error=${state.gone} />`;
   return html`<${Opened} value=${value} token=${token} onExpired=${lock} onGone=${(gone) => setState({ ...state, gone })} />`;
 });
 
+/** The link is unknown, or its transfer has ended: what to do next. */
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
   return html`<div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files are no longer here")}<//>
-    <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p></div>`;
+    <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p>
+    <ul class="next">
+      <li>${T("Did you copy the link? Its last characters may be missing. Open it from the message again.")}</li>
+      <li>${T("Reply to the message that brought you here: your answer goes to the sender.")}</li>
+    </ul>
+    <p class="row center"><a class="button primary" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a>
+      <a class="button" href="/">${T("Home page")}</a></p></div>`;
 }
 
 const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");
@@ -91,21 +117,25 @@ function ByCode({ unlock }) {
 }
 
 function Opened({ value, token, onExpired, onGone }) {
-  const download = async (uid) => {
+  const download = async (...uids) => {
     try {
-      await downloadPublic(key, token, uid);
+      await downloadPublic(key, token, ...uids);
     } catch (error) {
       if (error instanceof Failure && error.status === 401) onExpired();
       if (error instanceof Failure && error.status === 404) onGone(error); // ended while the page was open
       throw error;
     }
   };
-  return html`<div class="reading card">
-    <p class="kicker">${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></p>
+  return html`<article class="reading card">
+    <header class="from"><${Avatar} name=${senderOf(value)} />
+      <p><span class="name">${F("Files from %s", senderOf(value))}</span> <${Unchecked} sender=${value.sender} />
+        <span class="dim block" title=${F("Available until %s", exactly(value.expiresAt))}><${Icon} name="clock" /> ${F("%s left", left(value.expiresAt))}</span></p>
+    </header>
     <h1>${value.subject || T("Files for you")}</h1>
-    ${value.message && html`<${Lines} text=${value.message} />`}
+    ${value.message && html`<blockquote><${Lines} text=${value.message} /></blockquote>`}
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
-    <p class="dim"><${Icon} name="clock" /> ${F("Available until %s", exactly(value.expiresAt))}</p>
-    ${value.objects && html`<${Contents} objects=${value.objects} total=${value.totalBytes} download=${download} />`}
-  </div>`;
+    ${value.objects?.length > 0 && html`<${Contents} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
+    <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
+      ${value.type === "mailbox" && html` <a href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
+  </article>`;
 }

@@ -1,0 +1,1 @@
+export function getDocument(source: any): { promise: Promise<any>, destroy(): Promise<void> };
