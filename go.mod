@@ -3,6 +3,7 @@ module github.com/consign-dev/consign
 go 1.26.8
 
 require (
+	github.com/boombuler/barcode v1.1.0
 	codeberg.org/go-pdf/fpdf v0.12.0
 	github.com/caarlos0/env/v11 v11.4.2
 	github.com/disintegration/imaging v1.6.2
@@ -42,7 +43,6 @@ require (
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/boombuler/barcode v1.1.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/go-openapi/jsonpointer v0.22.5 // indirect

@@ -27,7 +27,7 @@ var authorization = map[string][]string{
 		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",
 		"POST /id/v3/oidc/auth", "POST /id/v3/oidc/auth/implicit", "POST /id/v3/oidc/auth/code", "POST /id/v3/oidc/auth/form", "GET /id/v3/oidc/auth/logout",
 		"GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}",
-		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
+		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailbox/{key}/qr", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
 	},
 	"id signup idcookie": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
 	"id signup":          {"POST /id/v3/auth/session"},

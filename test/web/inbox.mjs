@@ -126,7 +126,7 @@ export async function inboxTests() {
     const names = execFileSync("unzip", ["-Z1", await zip.path()], { encoding: "utf8" }).trim().split("\n");
     equal(names, ["site.png", "notes.txt"], "files in the zip");
     const q = await page(await signedIn(carl), "/inbox");
-    equal(await q.locator(".badge").first().innerText(), "Opened", "state after a preview");
+    equal(await q.locator(".entry .badge").last().innerText(), "Opened", "state after a preview");
   });
 
   await test("the sender sees each recipient; what is new, and a revoked subject", async () => {

@@ -126,3 +126,15 @@ func TestMailboxTable(t *testing.T) {
 	}
 	ann.With("Accept", "application/json").Get(s.Transfer + "/mailbox/transfers").Want(http.StatusNotAcceptable)
 }
+
+// TestMailboxQRCode: everybody gets the link of a mailbox as a QR code; an unknown one is 404.
+func TestMailboxQRCode(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	svg := s.Stranger().With("Accept", "image/*").Get(s.Transfer + "/public/mailbox/ann/qr").Want(http.StatusOK)
+	if !strings.HasPrefix(string(svg.Body), "<svg ") || svg.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("%v %.80s", svg.Header, svg.Body)
+	}
+	s.Stranger().With("Accept", "image/*").Get(s.Transfer + "/public/mailbox/nobody/qr").Want(http.StatusNotFound)
+	ann.Delete(s.Transfer + "/mailbox").Want(http.StatusNoContent)
+}

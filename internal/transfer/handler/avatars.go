@@ -1,12 +1,14 @@
 package handler
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/imaging"
 )
 
 const typeJPEG = "image/jpeg"
@@ -25,6 +27,23 @@ func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error
 	w.Header().Set("ETag", a.ETag)
 	w.Header().Set("Cache-Control", "public, max-age=600")
 	return httpapi.Document(w, r, a.Image)
+}
+
+const typeSVG = "image/svg+xml"
+
+// getMailboxQRCode handles GET /public/mailbox/{key}/qr: the link of the mailbox's page on this host as a QR code.
+func (h *Handler) getMailboxQRCode(w http.ResponseWriter, r *http.Request) error {
+	m, err := h.service.PublicMailbox(r.Context(), caller(r), httpapi.Param(r, "key"))
+	if err != nil {
+		return err
+	}
+	image, err := imaging.QRCode(h.hosts.URL(caller(r).Client.Host.Name, "/m/"+cmp.Or(m.VanityLink, m.Person.String())))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", typeSVG)
+	w.Header().Set("Cache-Control", "public, max-age=600")
+	return httpapi.Document(w, r, image)
 }
 
 // avatarHeight returns the query parameter height in pixels, rounded up, 0 when absent.

@@ -82,6 +82,7 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "HEAD", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
 		{Method: "POST", Pattern: public, Auth: stranger, Handler: h.reserveMailbox},
 		{Method: "GET", Pattern: public + "/avatar", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
+		{Method: "GET", Pattern: public + "/qr", Auth: anyone, Produces: []string{typeSVG}, Handler: h.getMailboxQRCode},
 		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Auth: anyone, Handler: h.getPublicGroup},
 		{Method: "GET", Pattern: "/mailbox", Auth: access, Handler: h.getMailbox},
 		{Method: "PUT", Pattern: "/mailbox", Auth: access, Handler: h.putMailbox},
