@@ -1,6 +1,6 @@
 // Keyboard shortcuts of signed-in people. They do nothing while somebody types, and can be switched off (WCAG 2.1.4).
 
-import { Button, Check, html, useEffect, useRef, useState } from "./ui.js";
+import { Button, html, useEffect, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { device } from "./session.js";
 
@@ -47,7 +47,7 @@ export function Shortcuts() {
     ${shown && html`<${List} on=${!off} onTurn=${turn} onClose=${() => setShown(false)} />`}`;
 }
 
-/** The dialog with the keys. @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props */
+/** The dialog with the keys. Its checkbox is in its label: useId repeats the ids of <main>, which is another root. @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props */
 function List({ on, onTurn, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => dialog.current?.showModal(), []);
@@ -58,7 +58,7 @@ function List({ on, onTurn, onClose }) {
       ${key(["n"], T("Send files"))}${key(["/"], T("Search"))}${key(["g", "i"], T("Transfers"))}
       ${key(["g", "m"], T("Your mailbox"))}${key(["g", "a"], T("Your account"))}${key(["?"], T("This list"))}
     </dl>
-    <${Check} label=${T("Use keyboard shortcuts")} checked=${on} onChange=${onTurn} />
+    <label class="check"><input type="checkbox" checked=${on} onChange=${onTurn} /> ${T("Use keyboard shortcuts")}</label>
     <div class="row end"><${Button} onClick=${() => dialog.current?.close()}>${T("Close")}<//></div>
   </dialog>`;
 }
