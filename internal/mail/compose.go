@@ -73,11 +73,11 @@ func (c *composer) button(label string) {
 
 // inbox adds the link to the inbox, which mails to people with an account have. It is the button of a mail without another one.
 func (c *composer) inbox() {
-	switch link := c.data.text("inbox"); {
-	case c.out.Link == "":
-		c.out.Label, c.out.Link = c.T("Open your inbox"), link
-	default:
-		c.out.SecondLabel, c.out.Second = c.T("Open your inbox"), link
+	label, link := c.T("Open your inbox"), c.data.text("inbox")
+	if c.out.Link == "" {
+		c.out.Label, c.out.Link = label, link
+	} else {
+		c.out.SecondLabel, c.out.Second = label, link
 	}
 }
 

@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"log/slog"
 	"mime"
@@ -158,7 +159,7 @@ func partsOf(t testing.TB, contentType, kind string, body io.Reader) (list []par
 	reader := multipart.NewReader(body, params["boundary"])
 	for {
 		next, err := reader.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return list
 		}
 		if err != nil {

@@ -141,9 +141,10 @@ func (w *world) prove(l *translog.Log, entry []byte) proof.Verified {
 }
 
 // get returns the answer of the log's handler.
-func get(l *translog.Log, path string) *httptest.ResponseRecorder {
+func get(t *testing.T, l *translog.Log, path string) *httptest.ResponseRecorder {
+	t.Helper()
 	rec := httptest.NewRecorder()
-	l.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://"+origin+path, nil))
+	l.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+origin+path, nil))
 	return rec
 }
 

@@ -47,14 +47,17 @@ func TestEntriesAreProved(t *testing.T) {
 }
 
 // client reads a log as C2SP tlog-tiles describes, with the code of golang.org/x/mod.
-type client struct{ l *translog.Log }
+type client struct {
+	t *testing.T
+	l *translog.Log
+}
 
 func (client) Height() int                     { return 8 }
 func (client) SaveTiles([]tlog.Tile, [][]byte) {}
 func (c client) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 	out := make([][]byte, len(tiles))
 	for i, tile := range tiles {
-		rec := get(c.l, "/log/"+"tile/"+tile.Path()[len("tile/8/"):])
+		rec := get(c.t, c.l, "/log/"+"tile/"+tile.Path()[len("tile/8/"):])
 		if rec.Code != http.StatusOK {
 			return nil, errors.New(rec.Body.String())
 		}
@@ -71,27 +74,27 @@ func TestTilesAreServed(t *testing.T) {
 	entries := w.add(700)
 	w.sequence(l)
 	v := w.checkpoint(l)
-	reader := tlog.TileHashReader(v.Tree.Tree, client{l})
+	reader := tlog.TileHashReader(v.Tree.Tree, client{t, l})
 	for i, e := range entries {
 		hashes, err := reader.ReadHashes([]int64{tlog.StoredHashIndex(0, int64(i))})
 		if err != nil || hashes[0] != tlog.RecordHash(e) {
 			t.Fatalf("entry %d: %v", i, err)
 		}
 	}
-	bundle := get(l, "/log/tile/entries/000").Body.Bytes()
+	bundle := get(t, l, "/log/tile/entries/000").Body.Bytes()
 	if len(bundle) != 256*34 || !bytes.Equal(bundle[2:34], entries[0]) {
 		t.Errorf("the first bundle has %d bytes", len(bundle))
 	}
-	if rec := get(l, "/log/tile/0/000"); rec.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" {
+	if rec := get(t, l, "/log/tile/0/000"); rec.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" {
 		t.Errorf("a full tile is cached as %q", rec.Header().Get("Cache-Control"))
 	}
 	for _, path := range []string{"/log/tile/0/003", "/log/tile/0/002", "/log/tile/0/0", "/log/tile/00/000", "/log/tile/-1/000", "/log/tile/entries/002", "/log/other", "/log/tile/64/000",
 		"/log/tile/0/000.p/256", "/log/tile/0/000.p/0", "/log/7/checkpoint"} {
-		if rec := get(l, path); rec.Code != http.StatusNotFound {
+		if rec := get(t, l, path); rec.Code != http.StatusNotFound {
 			t.Errorf("%s answers %d", path, rec.Code)
 		}
 	}
-	if rec := get(l, "/log/tile/0/002.p/188"); rec.Code != http.StatusOK {
+	if rec := get(t, l, "/log/tile/0/002.p/188"); rec.Code != http.StatusOK {
 		t.Errorf("a partial tile answers %d", rec.Code)
 	}
 }
@@ -131,7 +134,7 @@ func TestReplicasDoNotFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := tlog.TileHashReader(last.Tree, client{first})
+	reader := tlog.TileHashReader(last.Tree, client{t, first})
 	for _, tree := range seen {
 		if tree.N == 0 {
 			continue
@@ -183,7 +186,7 @@ func TestRestoredDatabaseDoesNotSign(t *testing.T) {
 	if v := w.prove(restored, old[0]); v.Origin != origin {
 		t.Errorf("the old entry is in the log %s", v.Origin)
 	}
-	if rec := get(restored, "/log/1/checkpoint"); rec.Code != http.StatusOK {
+	if rec := get(t, restored, "/log/1/checkpoint"); rec.Code != http.StatusOK {
 		t.Errorf("the closed log's checkpoint answers %d", rec.Code)
 	}
 }

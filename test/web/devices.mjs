@@ -198,7 +198,7 @@ export async function devicesTests() {
     await p.setInputFiles("[data-test=files]", file("first.txt", 10).at);
     await p.getByText("The server could not be reached.").waitFor();
     await p.setInputFiles("[data-test=files]", file("second.txt", 10).at);
-    await p.getByText("The service takes a short break").waitFor();
+    await p.getByText("The service is down for maintenance").waitFor();
     await p.getByRole("button", { name: "Try again" }).click();
     await p.getByText("Arrived", { exact: true }).nth(1).waitFor();
     equal(await p.locator(".item .name").evaluateAll((all) => all.map((e) => e.firstChild.textContent.trim())), ["first.txt", "second.txt"], "files");
