@@ -108,7 +108,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs,
 		Version:             a.options.Version,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
-		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, RecordAge: c.TransferRetention,
+		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, ExpiryGrace: c.ExpiryGrace, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		DownloadBudget:      c.DownloadBudget,
 		UploadConfirmations: c.UploadConfirmationsDay, SenderCodes: c.SenderCodesDay,

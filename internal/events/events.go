@@ -36,6 +36,8 @@ const (
 	PrivilegesUpdated          = "PRIVILEGES_UPDATED"           // subject: person; membership or roles changed
 	TransferReceived           = "TRANSFER_RECEIVED"            // subject: transfer; delivered to the receiver
 	TransferAccessed           = "TRANSFER_ACCESSED"            // subject: transfer; a recipient opened it
+	TransferUpdated            = "TRANSFER_UPDATED"             // subject: transfer; the sender changed it
+	TransferExtensionAsked     = "TRANSFER_EXTENSION_ASKED"     // subject: transfer; a recipient asks to make it available again
 	TransferRevoked            = "TRANSFER_REVOKED"             // subject: transfer; the sender took it back
 )
 

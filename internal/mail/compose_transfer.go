@@ -171,6 +171,41 @@ func transferExpiring(c *composer) {
 	}
 }
 
+func transferReminder(c *composer) {
+	c.out.Subject = c.F("Reminder: %s sent you files", c.sender())
+	c.say(c.F("You have not downloaded the files yet that %s sent you.", c.sender()))
+	c.figures()
+	c.button(c.T("View the files"))
+	if c.out.Link != "" {
+		c.protectionNote()
+	}
+}
+
+func extensionAsked(c *composer) {
+	recipient := c.data.line("recipient")
+	if recipient == "" { // asked by the link alone
+		recipient = c.T("Somebody")
+	}
+	c.out.Subject = c.F("%s asks for files that have expired", recipient)
+	c.say(c.F("%s asks you to make the files of a transfer available again.", recipient))
+	c.out.Quote = block(c.data.text("message"), maxQuote)
+	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
+	c.fact(c.T("Expired"), c.moment("expiredAt"))
+	c.fact(c.T("Can be extended until"), c.moment("until"))
+	c.button(c.T("Extend transfer"))
+	c.note(c.T("If you do nothing, the files are deleted. Who has the link can ask once a day."))
+}
+
+func transferExtended(c *composer) {
+	c.out.Subject = c.F("The files of %s are available again", c.sender())
+	c.say(c.F("%s has extended the transfer that you asked for.", c.sender()))
+	c.figures()
+	c.button(c.T("View the files"))
+	if c.out.Link != "" {
+		c.protectionNote()
+	}
+}
+
 func accessCode(c *composer) {
 	c.out.Subject = c.T("Your access code")
 	c.say(c.F("Enter this code to open the files that %s sent you.", c.sender()))

@@ -76,6 +76,13 @@ const (
 	// [senderUnverified], [subject], fileCount,
 	// totalBytes, expiresAt, protection, [inbox]; [secret link]. Hides what TransferDelivered hides.
 	TransferExpiring = "transfer-expiring"
+	// TransferReminder reminds a recipient of a transfer who has downloaded nothing. Its data is that of TransferExpiring.
+	TransferReminder = "transfer-reminder"
+	// ExtensionAsked asks the sender to extend an expired transfer: [recipient] (missing: the link alone), [subject], [message], expiredAt,
+	// until (when it is erased), link to the page that extends it.
+	ExtensionAsked = "extension-asked"
+	// TransferExtended tells a recipient who has asked for it that a transfer is available again. Its data is that of TransferExpiring.
+	TransferExtended = "transfer-extended"
 	// AccessCode carries the code that opens a protected transfer: sender, [senderUnverified], expiresAt; secret code.
 	AccessCode = "access-code"
 	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox, expiresAt; secret code.

@@ -146,6 +146,9 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 		w.Subject, w.Session = c.Reservation.String(), ""
 	case KindDownload:
 		w.Subject, w.Session = c.Delivery.String(), ""
+		if c.Epoch != 0 {
+			w.Epoch = &c.Epoch
+		}
 	}
 	p.wire = w
 	return p

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,11 +27,20 @@ const (
 )
 
 // Revocation ends tokens before they expire: either all tokens of a Session, or the access tokens of a Person whose epoch
-// is lower than Epoch.
+// is lower than Epoch. Or it ends the running downloads of what Download names, see WatchDownload.
 type Revocation struct {
-	Session id.Session
-	Person  id.Person
-	Epoch   int64 // the person's lowest valid epoch
+	Session  id.Session
+	Person   id.Person
+	Epoch    int64     // the person's lowest valid epoch
+	Download uuid.UUID `db:"-"` // of a transfer or delivery. It is stored and sent as a session, which older replicas know
+}
+
+// stored returns the form in which an entry is stored and sent.
+func (e Revocation) stored() Revocation {
+	if e.Download != uuid.Nil {
+		return Revocation{Session: id.Session{UUID: e.Download}}
+	}
+	return e
 }
 
 // Revocations is this replica's set of ended sessions and of the lowest valid epoch per person. Notifications on the
@@ -102,7 +112,10 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 	}
 	var sessions, persons []uuid.UUID
 	var epochs []int64
-	for _, e := range entries {
+	entries = slices.Clone(entries)
+	for i := range entries {
+		entries[i] = entries[i].stored()
+		e := entries[i]
 		switch {
 		case e.Session.IsZero() == e.Person.IsZero():
 			return errors.New("publish revocation: need either a session or a person")

@@ -120,7 +120,7 @@ type Claims struct {
 	EmailVerified  bool            // ID tokens
 	Locale         string          // ID tokens
 	ZoneInfo       string          // the person's time zone; ID tokens
-	Epoch          int64           // access tokens: the person's epoch, raised by each change of rights (contract 2.4)
+	Epoch          int64           // access tokens: the person's epoch, raised by each change of rights (contract 2.4); download tokens: the transfer's protection epoch
 	SetPassword    bool            // after a password reset: ID, MFA and access tokens
 	FactorRequired bool            // access tokens: the member lacks the second factor that the organization demands
 	Authenticators []string        // MFA tokens: the types of the verified second factors

@@ -76,8 +76,8 @@ func TestKinds(t *testing.T) {
 			map[string]any{"sub": c.Person.String(), "aud": []any{"uid"}}},
 		KindReservation: {48 * time.Hour, func(w *Caller) { w.Reservation = c.Reservation },
 			map[string]any{"sub": c.Reservation.String(), "aud": []any{"transfer"}}},
-		KindDownload: {time.Hour, func(w *Caller) { w.Delivery = c.Delivery },
-			map[string]any{"sub": c.Delivery.String(), "aud": []any{"transfer"}}},
+		KindDownload: {time.Hour, func(w *Caller) { w.Delivery, w.Epoch = c.Delivery, 7 },
+			map[string]any{"sub": c.Delivery.String(), "aud": []any{"transfer"}, "epoch": 7.0}},
 	} {
 		t.Run(string(k), func(t *testing.T) {
 			raw := r.issue(t, k, c)

@@ -119,6 +119,24 @@ func (r *Revocations) WatchContext(ctx context.Context, c Caller) (context.Conte
 	return ctx, func() { cancel(); forget() }
 }
 
+// WatchDownload returns a context that is cancelled within a second after a Revocation of a transfer or delivery that a download is of. Zero
+// uids name none. The caller must call cancel.
+func (r *Revocations) WatchDownload(ctx context.Context, of ...uuid.UUID) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	forget := []context.CancelFunc{cancel}
+	for _, uid := range of {
+		if uid != uuid.Nil {
+			ctx, cancel = r.WatchContext(ctx, Caller{Kind: KindAccess, Session: id.Session{UUID: uid}})
+			forget = append(forget, cancel)
+		}
+	}
+	return ctx, func() {
+		for _, f := range forget {
+			f()
+		}
+	}
+}
+
 // Run checks watched sessions in the database while the listener is not confirmed, and removes expired entries from memory.
 // It returns nil when ctx ends. While the database does not answer, streams continue, because revocations cannot be stored
 // either.

@@ -84,6 +84,9 @@ var (
 	// ErrMessageToMany: a transfer without objects, or with empty ones only, has more than one recipient.
 	ErrMessageToMany = fault.New(403073, "recipients: a message or fields without a file go to one recipient only; attach a file, or leave one recipient")
 
+	// ErrSenderOnly: only the sender may change a transfer.
+	ErrSenderOnly = fault.New(403080, "only the sender of a transfer may change it")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.
@@ -101,6 +104,12 @@ var (
 	// ErrLinkQuarantined: somebody else has released the vanity link not long ago.
 	ErrLinkQuarantined = fault.New(409014, "vanityLink: belonged to somebody else until recently and is not free yet")
 
+	// ErrEnded: the transfer was revoked, or has expired and its grace has ended.
+	ErrEnded = fault.New(409020, "the transfer has ended and its content is erased; it cannot be changed or revived")
+
+	// ErrRecipientTaken: the transfer has a recipient with this address.
+	ErrRecipientTaken = fault.New(409021)
+
 	// ErrRange: the range is outside the object. See RangeError.
 	ErrRange = fault.ErrBadRange
 
@@ -116,6 +125,10 @@ var (
 	ErrClientUploads = fault.New(429014, "too many parallel uploads from your network; wait for one of them, then send this part again").WithRetryAfter(5 * time.Second)
 	// ErrTooManyRecipientsToday: the account's transfers have as many recipients today as they may have.
 	ErrTooManyRecipientsToday = fault.New(429015)
+	// ErrAsked: the sender was asked to extend the transfer less than a day ago.
+	ErrAsked = fault.New(429021, "the sender was asked to extend this transfer less than a day ago").WithRetryAfter(24 * time.Hour)
+	// ErrResent: the link was mailed to the recipient less than a minute ago.
+	ErrResent = fault.New(429020, "the link was mailed to this recipient less than a minute ago").WithRetryAfter(time.Minute)
 	// ErrTooManySenderCodes: the daily number of codes for the sender's address is used up.
 	ErrTooManySenderCodes = fault.New(429016, "anonEmail: too many codes were mailed to this address today; try again tomorrow")
 	// ErrTooManyCodes: the daily number of codes for the link is used up.

@@ -40,7 +40,8 @@ const (
 // State is the state of a transfer.
 type State string
 
-// The states of contract 4.9. Expired and Revoked are final: the content is erased.
+// The states of contract 4.9. Revoked is final: the content is erased. So is Expired, as a stored state. A transfer whose expiry
+// has passed is Expired for everybody from then on, and stored as such when its grace has ended (contract 4.22).
 const (
 	Delivered State = "delivered"
 	Accessed  State = "accessed"
@@ -104,7 +105,11 @@ type Transfer struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
-	Link        string    `db:"-"` // for the sender of a p2p or drop transfer that has not ended
+
+	RemindBefore    int32     // days before the expiry at which who has downloaded nothing is reminded; 0: never
+	ExtendableUntil time.Time `db:"-"` // of an expired one, for its sender: until when it can be extended; zero: it cannot
+
+	Link string `db:"-"` // for the sender of a p2p or drop transfer that has not ended
 }
 
 // Delivery is a transfer's way to one recipient, or to the holders of its link.
@@ -116,9 +121,10 @@ type Delivery struct {
 	Destination Destination
 	Undelivered bool // the mail to this address failed for good
 
-	AccessedAt   time.Time // zero: not yet
+	AccessedAt   time.Time // first download, or view of a transfer without objects; zero: not yet
 	Downloads    int32
 	DownloadedAt time.Time // last; zero: not yet
+	RemindedAt   time.Time // when the sender last had the recipient reminded; zero: never
 }
 
 // Key identifies a public mailbox or group in a URL, by uid or by vanity link. Exactly one of the two is set.

@@ -290,6 +290,7 @@ func TestExpiryWarnings(t *testing.T) {
 	s.Stranger().Get(link).Want(http.StatusOK)
 	s.Clock.Advance(time.Second)
 	s.Stranger().Get(link).WantError(transfer.ErrNotFound) // before any job ran
+	s.Clock.Advance(7 * 24 * time.Hour)                    // the grace
 	run(t, s, service.ExpireTransfersJob)
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	ann = ann.Login()
@@ -342,7 +343,7 @@ func TestDeletingAPerson(t *testing.T) {
 		t.Errorf("%d things of hers are left", n)
 	}
 	bob.Delete(toBob.path).Want(http.StatusNoContent)
-	s.Clock.Advance(7 * 24 * time.Hour)
+	s.Clock.Advance(14 * 24 * time.Hour) // with the grace of what Bob sent
 	run(t, s, service.ExpireTransfersJob)
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 }

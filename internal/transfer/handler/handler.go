@@ -59,9 +59,11 @@ func New(o Options) *Handler {
 // The buckets of the section "Limits" and of contract 1.7 and 7.
 //   - one-time-key: one-time keys of one person, or of the delivery of a download token.
 //   - access-code: codes mailed for one link, so that its holder cannot flood the recipient.
+//   - extension: requests to extend a transfer through one link, so that its holder cannot keep the database busy.
 //   - access: attempts to open one link, so that its holder cannot guess the password or the code.
 var (
 	oneTimeKeyBucket = ratelimit.Bucket{Name: "one-time-key", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
+	extensionBucket  = ratelimit.Bucket{Name: "extension", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
 	codeBucket       = ratelimit.Bucket{Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
 	accessBucket     = ratelimit.Bucket{Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
 )
@@ -143,8 +145,13 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/transfers", Auth: access, Handler: h.listTransfers},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getTransfer},
+		{Method: "PATCH", Pattern: one, Auth: access, Handler: h.patchTransfer},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: one + "/receipt", Auth: access, Produces: receiptTypes, Handler: h.getReceipt},
+		{Method: "POST", Pattern: one + "/recipients", Auth: access, Handler: h.addRecipients},
+		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: access, Handler: h.deleteRecipient},
+		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: access, Handler: h.resendTransfer},
+		{Method: "POST", Pattern: one + "/remind", Auth: access, Handler: h.remindRecipients},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
@@ -164,6 +171,8 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: link + "/receipt", Auth: optional, Produces: receiptTypes, Handler: h.getLinkedReceipt},
 		{Method: "POST", Pattern: link + "/code", Auth: token.None, Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
 		{Method: "POST", Pattern: link + "/access", Auth: token.NeedAccess.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},
+		{Method: "GET", Pattern: link + "/extension", Auth: token.None, Handler: h.getExpiredTransfer},
+		{Method: "POST", Pattern: link + "/extension", Auth: token.None, Bucket: httpapi.OwnBucket, Handler: h.askExtension},
 		{Method: "POST", Pattern: link + "/otk", Auth: download, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject},

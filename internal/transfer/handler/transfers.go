@@ -35,20 +35,24 @@ type deliveredObjectResponse struct {
 	Downloads     int64  `json:"downloads"`
 }
 
-// receiverResponse is a recipient of a transfer. The sender sees what became of the delivery.
+// receiverResponse is a recipient of a transfer. Only the sender sees the members of its own.
 type receiverResponse struct {
 	recipientResponse
 
+	Delivery     string        `json:"delivery,omitempty"` // uid of this recipient of this transfer
 	AccessedAt   *httpapi.Time `json:"accessedAt,omitempty"`
 	DownloadedAt *httpapi.Time `json:"downloadedAt,omitempty"`
 	Downloads    int32         `json:"downloads,omitempty"`
+	RemindedAt   *httpapi.Time `json:"remindedAt,omitempty"`
 }
 
-func receiverFrom(d transfer.Delivery) receiverResponse {
-	return receiverResponse{
-		recipientResponse: recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)},
-		AccessedAt:        httpapi.TimeOrNil(&d.AccessedAt), DownloadedAt: httpapi.TimeOrNil(&d.DownloadedAt), Downloads: d.Downloads,
+func receiverFrom(d transfer.Delivery, managed bool) receiverResponse {
+	b := receiverResponse{recipientResponse: recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}}
+	if managed {
+		b.Delivery, b.AccessedAt, b.RemindedAt = d.UID.String(), httpapi.TimeOrNil(&d.AccessedAt), httpapi.TimeOrNil(&d.RemindedAt)
+		b.DownloadedAt, b.Downloads = httpapi.TimeOrNil(&d.DownloadedAt), d.Downloads
 	}
+	return b
 }
 
 type transferResponse struct {
@@ -73,6 +77,12 @@ type transferResponse struct {
 	TotalBytes  *int64                     `json:"totalBytes,omitempty"`
 	Objects     *[]deliveredObjectResponse `json:"objects,omitempty"`
 	Link        string                     `json:"link,omitempty"`
+
+	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
+
+	// For the sender.
+	DeliveryNotification *bool `json:"deliveryNotification,omitempty"`
+	RemindBefore         int32 `json:"remindBefore,omitempty"`
 }
 
 func transferFrom(t service.SeenTransfer) transferResponse {
@@ -81,9 +91,13 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 		Sender:     senderFrom(t.Sender),
 		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
+		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil),
+	}
+	if t.Managed {
+		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore
 	}
 	for i, d := range t.Recipients {
-		b.Recipients[i] = receiverFrom(d)
+		b.Recipients[i] = receiverFrom(d, t.Managed)
 		if d.Undelivered {
 			b.Undelivered = append(b.Undelivered, d.Email)
 		}
@@ -159,6 +173,11 @@ func (h *Handler) getTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return h.respondTransfer(w, r, uid)
+}
+
+// respondTransfer answers with a transfer as the caller sees it.
+func (h *Handler) respondTransfer(w http.ResponseWriter, r *http.Request, uid id.Transfer) error {
 	t, objects, err := h.service.Transfer(r.Context(), caller(r), uid)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type Access struct {
 	Delivery       id.Delivery // zero: access as sender only
 	DeliveryOpened bool        // the delivery was opened before
 	Verified       bool        // recipientAuthentication is met or not required
+
+	ProtectionEpoch int64 // of the transfer; download tokens with another one are of an earlier protection
 }
 
 // Locked reports whether the protection denies the person the content. For links, package service decides.
@@ -30,19 +32,22 @@ func locked(asSender bool, p transfer.Protection, verified bool) bool {
 }
 
 // personAccess selects an Access of person $1. The statement joins seenDelivery.
-const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at,
+const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at,
 	coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.verified, false) AS verified`
 
 // linkAccess selects an Access by the link of delivery d.
-const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.created_at, false AS as_sender, d.uid AS delivery,
+const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, false AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, true AS verified`
 
-// byLink joins delivery d and transfer t by $1, the hash of the key in a link. $2 is the host, $3 the organization
-// that owns it, $4 the time. A link works on the home hosts of the transfer's parties and of the organization whose
+// byLink joins delivery d and transfer t by $1, the hash of the key in a link, before its expiry. $4 is the time.
+const byLink = linked + ` AND t.expires_at > $4`
+
+// linked joins delivery d and transfer t, expired or not, by $1, the hash of the key in a link. $2 is the host, $3 the organization
+// that owns it. A link works on the home hosts of the transfer's parties and of the organization whose
 // limits the transfer uses. If that organization is deleted, the link works on the free organization's host.
-const byLink = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer AND d.key_hash = $1 AND d.hidden_at IS NULL
-	AND t.ended_at IS NULL AND t.expires_at > $4
+const linked = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer AND d.key_hash = $1 AND d.hidden_at IS NULL
+	AND t.ended_at IS NULL
 	AND (t.limits_organization = $3 OR ` + atHome + `
 		OR NOT EXISTS (SELECT FROM directory.organizations g WHERE g.organization = t.limits_organization)
 			AND EXISTS (SELECT FROM directory.organizations g WHERE g.organization = $3 AND g.free))`

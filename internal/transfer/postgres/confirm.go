@@ -56,21 +56,22 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed, n.Answers, maxSearchAnswers); err != nil {
 		return err
 	}
-	return s.insertDeliveries(ctx, n)
+	return s.insertDeliveries(ctx, n.UID, n.CreatedAt, n.CreatedAt, n.Deliveries)
 }
 
-func (s *Store) insertDeliveries(ctx context.Context, n NewTransfer) error {
+// insertDeliveries adds deliveries to a transfer, after those it has. created is the time of the transfer.
+func (s *Store) insertDeliveries(ctx context.Context, t id.Transfer, created, mailed time.Time, list []NewDelivery) error {
 	_, err := database.Exec(ctx, s.q, "store deliveries", `
-		INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, name, email, key_hash, created_at)
-		SELECT d.uid, $1, d.nr, d.kind, d.person, nullif(d.name, ''), nullif(d.email, ''), d.hash, $2
+		INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, name, email, key_hash, created_at, mailed_at)
+		SELECT d.uid, $1, d.nr + (SELECT coalesce(max(position), 0) FROM transfer.deliveries WHERE transfer = $1), d.kind, d.person, nullif(d.name, ''), nullif(d.email, ''), d.hash, $2, $9
 		FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[]) WITH ORDINALITY AS d (uid, person, name, email, kind, hash, nr)`,
-		n.UID, n.CreatedAt,
-		column(n.Deliveries, func(d NewDelivery) id.Delivery { return d.UID }),
-		column(n.Deliveries, func(d NewDelivery) any { return database.Null(d.Person) }),
-		column(n.Deliveries, func(d NewDelivery) string { return d.Name }),
-		column(n.Deliveries, func(d NewDelivery) string { return d.Email }),
-		column(n.Deliveries, func(d NewDelivery) string { return string(d.Destination) }),
-		column(n.Deliveries, func(d NewDelivery) []byte { return d.KeyHash }))
+		t, created,
+		column(list, func(d NewDelivery) id.Delivery { return d.UID }),
+		column(list, func(d NewDelivery) any { return database.Null(d.Person) }),
+		column(list, func(d NewDelivery) string { return d.Name }),
+		column(list, func(d NewDelivery) string { return d.Email }),
+		column(list, func(d NewDelivery) string { return string(d.Destination) }),
+		column(list, func(d NewDelivery) []byte { return d.KeyHash }), mailed)
 	return err
 }
 

@@ -13,15 +13,21 @@ import (
 // that, because a single transfer may have 10,000. The bound keeps transactions short, because others wait for their locks.
 const bounded = `(SELECT *, sum(object_count) OVER (ORDER BY since, uid) - object_count AS before FROM due) d WHERE before < 10000`
 
-// LockExpiredTransfers locks expired transfers that still have their content, at most limit and as bounded allows, and returns them.
-// It skips locked rows.
-func (s *Store) LockExpiredTransfers(ctx context.Context, now time.Time, limit int) ([]id.Transfer, error) {
+// LockExpiredTransfers locks transfers that expired at or before graceOver and still have their content, and those without a managing
+// sender that have expired. It returns at most limit, as bounded allows. It skips locked rows.
+func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Time, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
-		WITH due AS (
-			SELECT uid, object_count, expires_at AS since FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $1
+		WITH over AS (
+			SELECT uid, object_count, expires_at AS since FROM transfer.transfers WHERE ended_at IS NULL AND expires_at <= $3
 			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), unmanaged AS (
+			SELECT uid, object_count, expires_at AS since FROM transfer.transfers
+			WHERE ended_at IS NULL AND NOT sender_managed AND expires_at <= $1 AND expires_at > $3
+			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), due AS (
+			SELECT * FROM (SELECT * FROM over UNION ALL SELECT * FROM unmanaged) d ORDER BY since LIMIT $2
 		)
-		SELECT uid FROM `+bounded, now, limit)
+		SELECT uid FROM `+bounded, now, limit, graceOver)
 }
 
 // EndTransfers deletes the content of locked transfers and sets their final state. It marks the bytes for the purge and clears subject,
@@ -183,12 +189,13 @@ type Expiring struct {
 	TimeZone  string
 }
 
-// MarkWarned marks up to limit transfers as warned and returns them. It selects those that expire at or before a time and whose whole
-// life is longer than window. It locks them and skips locked rows.
+// MarkWarned marks up to limit transfers as warned and returns them. It selects those that expire at or before a time, whose whole
+// life is longer than window, and whose last warning was long enough ago. It locks them and skips locked rows.
 func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		UPDATE transfer.transfers t SET warned_at = $1 FROM (
 			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
+				AND (warn_after IS NULL OR warn_after <= $1)
 			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
 		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)
 }

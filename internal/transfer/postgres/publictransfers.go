@@ -15,17 +15,20 @@ type Linked struct {
 	Recipient      transfer.Delivery
 	DeliveryOpened bool // the delivery was opened before
 	PasswordHash   []byte
-	Locale         string // of the recipient's account; empty: there is none
-	TimeZone       string
-	SenderLocale   string // of the owner of the volume that it used, where known
-	SenderZone     string
+
+	ProtectionEpoch int64 // as of Access
+
+	Locale       string // of the recipient's account; empty: there is none
+	TimeZone     string
+	SenderLocale string // of the owner of the volume that it used, where known
+	SenderZone   string
 }
 
 // Access is the access that the link gives. The recipient is not verified.
 func (l Linked) Access() Access {
 	return Access{
 		Transfer: l.UID, Reservation: l.Reservation, Protection: l.Protection, CreatedAt: l.CreatedAt,
-		Delivery: l.Recipient.UID, DeliveryOpened: l.DeliveryOpened,
+		Delivery: l.Recipient.UID, DeliveryOpened: l.DeliveryOpened, ProtectionEpoch: l.ProtectionEpoch,
 	}
 }
 
@@ -33,7 +36,7 @@ func (l Linked) Access() Access {
 // Errors: transfer.ErrNotFound.
 func (s *Store) Linked(ctx context.Context, keyHash []byte, sc Scope) (Linked, error) {
 	return database.One[Linked](ctx, s.q, "find link", transfer.ErrNotFound, `
-		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.accessed_at IS NOT NULL AS delivery_opened, t.password_hash,
+		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.accessed_at IS NOT NULL AS delivery_opened, t.password_hash, t.protection_epoch,
 			coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone,
 			coalesce(w.locale, '') AS sender_locale, coalesce(w.time_zone, '') AS sender_zone
 		FROM `+byLink+`

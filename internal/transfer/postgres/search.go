@@ -17,10 +17,10 @@ const (
 )
 
 // found tells whether the pattern matches the candidate c. It ignores case and the Unicode form of accents (macOS decomposes them in
-// file names). A recipient's search does not see what a protection hides. Both are aggregates, because with EXISTS and
+// file names). A recipient's search does not see what a protection or the expiry (not after now) hides. Both are aggregates, because with EXISTS and
 // thousands of candidates the planner reads all transfers.
-func foundReceived(pattern string) string {
-	return `(SELECT coalesce(bool_or(CASE WHEN t.protection <> 'password' AND ` + verified + `
+func foundReceived(pattern, now string) string {
+	return `(SELECT coalesce(bool_or(CASE WHEN t.expires_at > ` + now + ` AND t.protection <> 'password' AND ` + verified + `
 			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize(` + pattern + `))), false)
 		FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid AND d.person = $1 AND d.hidden_at IS NULL)`
 }
@@ -40,7 +40,7 @@ func (s *Store) search(ctx context.Context, p id.Person, page Page, sc Scope) ([
 	l := newListing(p, page, sc)
 	like, candidates := l.arg(pattern(page.Search)), l.arg(page.Candidates)
 	seen, next, err := s.page(ctx, "search transfers", page, l, "",
-		searchedHalf(l.received(""), foundReceived(like), candidates), searchedHalf(l.sent(""), foundSent(like), candidates))
+		searchedHalf(l.received(""), foundReceived(like, l.now(page, sc)), candidates), searchedHalf(l.sent(""), foundSent(like), candidates))
 	if err != nil || !indexed || len(seen) == page.Limit || next == (Position{}) {
 		return seen, next, err
 	}
@@ -51,7 +51,15 @@ func (s *Store) search(ctx context.Context, p id.Person, page Page, sc Scope) ([
 			WHERE parties @> ARRAY[$1::uuid] AND transfer.trigrams(words) @> transfer.trigrams(lower(normalize(` + l.arg(page.Search) + `::text)))
 		), `
 	return s.page(ctx, "search transfers by index", page, l, hits,
-		hitHalf(l.received(" JOIN hits ON hits.uid = d.transfer"), foundReceived(like)), hitHalf(l.sent(" JOIN hits ON hits.uid = t.uid"), foundSent(like)))
+		hitHalf(l.received(" JOIN hits ON hits.uid = d.transfer"), foundReceived(like, l.now(page, sc))), hitHalf(l.sent(" JOIN hits ON hits.uid = t.uid"), foundSent(like)))
+}
+
+// now adds the time as an argument if the page has received transfers: a statement must use all its arguments.
+func (l *listing) now(page Page, sc Scope) string {
+	if !page.Received {
+		return ""
+	}
+	return l.arg(sc.Now)
 }
 
 // searchedHalf is a half of a page with a search: what matches among the newest candidates, and the last of these candidates,

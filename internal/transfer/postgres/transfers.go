@@ -16,7 +16,7 @@ const (
 	transferFacts   = `t.uid, t.reservation, t.type AS kind, t.state, t.owner, coalesce(t.subject, '') AS subject,
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
-	t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
+	coalesce(t.remind_before, 0) AS remind_before, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
 	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at`
 )
 
@@ -234,7 +234,12 @@ func (s *Store) ObjectsOfTransfers(ctx context.Context, uids []id.Transfer) (map
 	return out, err
 }
 
-// deliveryJSON is a transfer.Delivery of deliveries d, without Undelivered. NULL becomes the empty string.
+// deliveryColumns are a transfer.Delivery of deliveries d.
+const deliveryColumns = `d.uid, d.person, coalesce(d.name, '') AS name, coalesce(d.email, '') AS email, d.destination_type AS destination,
+	d.undelivered_at IS NOT NULL AS undelivered, coalesce(d.accessed_at, ` + zeroTime + `) AS accessed_at, coalesce(d.reminded_at, ` + zeroTime + `) AS reminded_at,
+	d.downloads, coalesce(d.downloaded_at, ` + zeroTime + `) AS downloaded_at`
+
+// deliveryJSON is a transfer.Delivery of deliveries d, without Undelivered and times. NULL becomes the empty string.
 const deliveryJSON = `json_build_object('UID', d.uid, 'Person', d.person, 'Name', d.name, 'Email', d.email,
 	'Destination', d.destination_type)`
 
@@ -245,9 +250,7 @@ func (s *Store) DeliveriesOfTransfers(ctx context.Context, uids []id.Transfer) (
 		Transfer id.Transfer
 	}
 	list, err := database.All[row](ctx, s.q, "list deliveries", `
-		SELECT d.transfer, d.uid, d.person, coalesce(d.name, '') AS name, coalesce(d.email, '') AS email,
-			d.destination_type AS destination, d.undelivered_at IS NOT NULL AS undelivered,
-			coalesce(d.accessed_at, `+zeroTime+`) AS accessed_at, d.downloads, coalesce(d.downloaded_at, `+zeroTime+`) AS downloaded_at
+		SELECT d.transfer, `+deliveryColumns+`
 		FROM transfer.deliveries d WHERE d.transfer = ANY ($1) ORDER BY d.transfer, d.position`, uids)
 	out := make(map[id.Transfer][]transfer.Delivery, len(uids))
 	for _, r := range list {

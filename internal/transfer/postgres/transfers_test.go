@@ -169,7 +169,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			return len(list), err
 		}},
 		"expired transfers": {`SELECT`, func(s *Store) (int, error) {
-			list, err := s.LockExpiredTransfers(t.Context(), now, 100)
+			list, err := s.LockExpiredTransfers(t.Context(), now, now, 100)
 			return len(list), err
 		}},
 		"deliveries to who is gone": {`SELECT`, func(s *Store) (int, error) {

@@ -40,7 +40,7 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 			if err := findRecipients(ctx, tx, r.Recipients); err != nil { // recipients may have created accounts since
 				return err
 			}
-			if err := s.countRecipients(ctx, tx, r); err != nil {
+			if err := s.countRecipients(ctx, tx, r.Owner, r.Facts.Account, len(r.Recipients)); err != nil {
 				return err
 			}
 		}
@@ -140,18 +140,18 @@ func (s *Service) mailOnly(ctx context.Context, tx *postgres.Store, r postgres.H
 	return !announced, err
 }
 
-// countRecipients adds the recipients of a reservation to those of its owner today.
+// countRecipients adds n recipients to those of a person today.
 // Errors: transfer.ErrTooManyRecipientsToday.
-func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
-	now, n := s.now(), len(r.Recipients)
-	limit := s.recipients.On(now, r.Facts.Account)
-	within, err := tx.CountRecipients(ctx, r.Owner, now.UTC().Truncate(day), n, limit)
+func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, p id.Person, a transfer.Account, n int) error {
+	now := s.now()
+	limit := s.recipients.On(now, a)
+	within, err := tx.CountRecipients(ctx, p, now.UTC().Truncate(day), n, limit)
 	if err != nil || within {
 		return err
 	}
 	return transfer.ErrTooManyRecipientsToday.
 		With(fmt.Sprintf("recipients: your transfers may have %d recipients a day", limit)).
-		WithRetryAfter(s.recipients.Wait(now, r.Facts.Account, n))
+		WithRetryAfter(s.recipients.Wait(now, a, n))
 }
 
 // firstVersion is the version of a new delivery's key.
@@ -187,8 +187,9 @@ func (s *Service) newDelivery(d transfer.Delivery) postgres.NewDelivery {
 // announced is a new transfer that announce tells people about.
 type announced struct {
 	transfer.Transfer
-	first    []transfer.Object // its first objects
-	lastMail bool              // the owner of the mailbox gets the last mail of the day
+	first    []transfer.Object      // its first objects
+	keys     map[id.Delivery]string // keys in the links of deliveries that are not new
+	lastMail bool                   // the owner of the mailbox gets the last mail of the day
 }
 
 // announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event. Between them
@@ -196,7 +197,7 @@ type announced struct {
 // Errors: those of content.Service.ChargeMetadata.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t announced) error {
 	if !t.Unmailed {
-		if err := s.mailDeliveries(ctx, tx, r, t); err != nil {
+		if err := s.mailDeliveries(ctx, tx, r.Facts, t); err != nil {
 			return err
 		}
 	}

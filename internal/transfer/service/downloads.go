@@ -104,11 +104,15 @@ func unlocked(access postgres.Access) error {
 	return transfer.ErrLocked
 }
 
-// sameDelivery checks that a token or one-time key belongs to the delivery of the link.
-// Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound.
+// sameDelivery checks that a token or one-time key belongs to the delivery of the link, and that the protection has not changed since
+// the token was issued. A change of the protection deletes one-time keys.
+// Errors: transfer.ErrOneTimeKey, transfer.ErrNotFound, token.ErrEnded.
 func sameDelivery(caller token.Caller, key *postgres.OneTimeKey, access postgres.Access) error {
 	switch {
 	case caller.Kind == token.KindDownload && caller.Delivery == access.Delivery:
+		if key == nil && caller.Epoch != access.ProtectionEpoch {
+			return token.ErrEnded
+		}
 		return nil
 	case key != nil:
 		return transfer.ErrOneTimeKey
@@ -200,8 +204,10 @@ func recipientName(d transfer.Delivery) string {
 	return d.Email
 }
 
-// Watch returns a context that is cancelled within a second after the session of the download has ended (contract 2.8).
-// The caller calls cancel.
+// Watch returns a context that is cancelled within a second after the session of the download has ended (contract 2.8), or its transfer
+// was revoked, or its recipient removed (contract 4.22). The caller calls cancel.
 func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
-	return s.revocations.WatchContext(ctx, d.start.caller)
+	ctx, forgetSession := s.revocations.WatchContext(ctx, d.start.caller)
+	ctx, forgetTransfer := s.revocations.WatchDownload(ctx, d.start.access.Transfer.UUID, d.start.access.Delivery.UUID)
+	return ctx, func() { forgetTransfer(); forgetSession() }
 }

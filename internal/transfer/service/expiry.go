@@ -27,10 +27,11 @@ func (s *Service) ExpireReservations(ctx context.Context) error {
 	}, func() { s.returnStrangersTransfers(ctx, unused) })
 }
 
-// ExpireTransfers erases transfers whose lifetime has passed.
+// ExpireTransfers erases transfers whose lifetime and grace have passed.
 func (s *Service) ExpireTransfers(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.LockExpiredTransfers(ctx, s.now(), expireBatch)
+		now := s.now()
+		uids, err := tx.LockExpiredTransfers(ctx, now, now.Add(-s.expiryGrace), expireBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}

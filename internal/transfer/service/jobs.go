@@ -17,6 +17,7 @@ const (
 	ExpireTransfersJob    = "transfer-expire-transfers"
 	WarnExpiringJob       = "transfer-warn-expiring"
 	RemindUnfinishedJob   = "transfer-remind-unfinished"
+	RemindJob             = "transfer-remind"
 	PurgeJob              = "transfer-purge"
 )
 
@@ -25,6 +26,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(ExpireTransfersJob, time.Minute, s.ExpireTransfers)
 	s.jobs.Every(WarnExpiringJob, time.Hour, s.WarnExpiring)
 	s.jobs.Every(RemindUnfinishedJob, time.Hour, s.RemindUnfinished)
+	s.jobs.Every(RemindJob, time.Hour, s.RemindDue)
 	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
 	s.registerIdentityHooks()

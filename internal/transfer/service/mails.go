@@ -25,7 +25,7 @@ func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
 
 // mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one. The last mail of the
 // day to the owner of a mailbox says that it is the last one.
-func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t announced) error {
+func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, owner transfer.Owner, t announced) error {
 	emails := make([]string, len(t.Recipients))
 	for i, d := range t.Recipients {
 		emails[i] = d.Email
@@ -36,7 +36,7 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 	}
 	var messages []mail.Message
 	for _, d := range t.Recipients {
-		locale, zone := r.Facts.Locale, r.Facts.TimeZone
+		locale, zone := owner.Locale, owner.TimeZone
 		reader := readers[d.Email]
 		if !reader.Person.IsZero() {
 			locale, zone = reader.Locale, reader.TimeZone
@@ -54,9 +54,13 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, r post
 			data["lastOfDay"] = true
 		}
 		markUnverified(data, t.Sender)
+		key, known := t.keys[d.UID]
+		if !known {
+			key = s.deliveryKey(d.UID)
+		}
 		messages = append(messages, mail.Message{
 			To: d.Email, ToName: d.Name, Locale: locale, TimeZone: zone, ReplyTo: t.Sender.Email, ReplyToName: t.Sender.Name,
-			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.newLink(r.Facts.Host, d.UID)},
+			Template: mail.TransferDelivered, Data: data, Secret: map[string]string{"link": s.hosts.URL(owner.Host, "/t/"+key)},
 			Reference: deliveryReference + d.UID.String(), GiveUpAt: t.ExpiresAt,
 		})
 	}

@@ -29,12 +29,15 @@ func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 
 // delivered streams the objects of a transfer. When the transfer ends during the stream, the names are erased and the stream
 // ends with transfer.ErrNotFound.
-func (s *Service) delivered(ctx context.Context, t transfer.Transfer) Objects {
+func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		for o, err := range s.attached(ctx, t.Reservation) {
 			o.Downloads += t.Archives
 			if err == nil && o.Name == "" && !t.State.Ended() {
 				err = transfer.ErrNotFound
+			}
+			if t.withheld {
+				withholdNames(&o)
 			}
 			if !yield(o, err) || err != nil {
 				return

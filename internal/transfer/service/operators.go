@@ -98,6 +98,9 @@ func (s *Service) withObjects(ctx context.Context, t SeenTransfer) (SeenTransfer
 			return t, err
 		}
 		o.Downloads += t.Archives
+		if t.withheld {
+			withholdNames(&o)
+		}
 		t.Objects = append(t.Objects, o)
 	}
 	t.Brief = false

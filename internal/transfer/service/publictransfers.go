@@ -55,7 +55,7 @@ func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key s
 		return LinkedTransfer{}, nil, err
 	}
 	t := LinkedTransfer{Transfer: l.linked.Transfer}
-	t.Locked = t.Protection != transfer.ProtectNone && !(caller.Kind == token.KindDownload && caller.Delivery == l.Delivery)
+	t.Locked = t.Protection != transfer.ProtectNone && !(caller.Kind == token.KindDownload && caller.Delivery == l.Delivery && caller.Epoch == l.linked.ProtectionEpoch)
 	if t.Locked {
 		hide(&t.Transfer)
 		return t, nil, nil
@@ -63,7 +63,7 @@ func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key s
 	if err := s.addAnswers(ctx, &t.Transfer); err != nil {
 		return LinkedTransfer{}, nil, err
 	}
-	return t, s.delivered(ctx, t.Transfer), nil
+	return t, s.delivered(ctx, SeenTransfer{Transfer: t.Transfer}), nil
 }
 
 // SendCode mails a new access code to the recipient of a link and invalidates the previous one. locale is used for a recipient
@@ -151,7 +151,7 @@ func (s *Service) OpenLink(ctx context.Context, caller token.Caller, l Link, in 
 	if life := s.issuer.Lifetimes().Download; now.Add(life).Before(expires) {
 		expires = now.Add(life)
 	}
-	return s.issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, IssuedAt: now, ExpiresAt: expires})
+	return s.issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, Epoch: l.linked.ProtectionEpoch, IssuedAt: now, ExpiresAt: expires})
 }
 
 func (s *Service) checkPassword(ctx context.Context, l Link, password *string) error {

@@ -71,6 +71,7 @@ type Options struct {
 	Defaults            transfer.Defaults
 	ReservationLifetime time.Duration
 	ExpiryWarning       time.Duration // notice before a transfer expires
+	ExpiryGrace         time.Duration // how long its sender can extend an expired transfer
 	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
 	DownloadBudget      int           // times the size of a download that a one-time key sends in all
 	RecordAge           time.Duration // how long the record of an ended transfer is kept
@@ -102,6 +103,7 @@ type Service struct {
 	defaults            transfer.Defaults
 	reservationLifetime time.Duration
 	expiryWarning       time.Duration
+	expiryGrace         time.Duration
 	resumeLifetime      time.Duration
 	downloadBudget      int64
 	recordAge           time.Duration
@@ -125,7 +127,7 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
-		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning,
+		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links,
 		now: o.Now, log: o.Log,

@@ -28,6 +28,10 @@ type SeenTransfer struct {
 	Objects []transfer.Object // empty while Locked or Brief
 	Locked  bool              // protected, and the caller is not the sender: the content is hidden
 	Brief   bool              // the objects are left out
+	Managed bool              // the caller is the sender, who sees and may change more
+	Notify  bool              // the sender wants a notification of the first access
+
+	withheld bool // it has expired for a recipient: content and names are hidden, as if erased
 }
 
 // TransferQuery selects a part of the caller's transfers.
@@ -129,7 +133,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	out := make([]SeenTransfer, len(rows))
 	var all, shown []id.Transfer
 	for i, r := range rows {
-		out[i] = SeenTransfer{Transfer: r.Transfer, Locked: r.Locked(), Brief: r.ObjectCount > maxObjects}
+		out[i] = s.asSeen(r, maxObjects)
 		all = append(all, r.UID)
 		if !out[i].Locked && !out[i].Brief && r.ObjectCount > 0 {
 			shown = append(shown, r.UID)
@@ -152,13 +156,16 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 		out[i].Objects = objects[r.UID]
 		for j := range out[i].Objects {
 			out[i].Objects[j].Downloads += r.Archives
+			if out[i].withheld {
+				withholdNames(&out[i].Objects[j])
+			}
 		}
 		for _, d := range deliveries[r.UID] {
 			if d.Destination == transfer.ToLink || d.Destination == transfer.Bcc && !r.AsSender {
 				continue
 			}
-			if !r.AsSender { // only the sender may see how it fares
-				d.Undelivered, d.AccessedAt, d.Downloads, d.DownloadedAt = false, time.Time{}, 0, time.Time{}
+			if !r.AsSender { // only the sender may see it
+				d.Undelivered, d.AccessedAt, d.RemindedAt, d.Downloads, d.DownloadedAt = false, time.Time{}, time.Time{}, 0, time.Time{}
 			}
 			out[i].Recipients = append(out[i].Recipients, d)
 		}
@@ -169,11 +176,31 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 	return out, nil
 }
 
+// asSeen returns a transfer as its party sees it now, without recipients and objects. From its expiry on, its sender sees until when it
+// can be extended, and recipients see no content (contract 4.22).
+func (s *Service) asSeen(r postgres.SeenTransfer, maxObjects int32) SeenTransfer {
+	t := SeenTransfer{Transfer: r.Transfer, Locked: r.Locked(), Brief: r.ObjectCount > maxObjects, Managed: r.AsSender, Notify: r.Notify}
+	if r.State.Ended() || s.now().Before(r.ExpiresAt) {
+		return t
+	}
+	t.State = transfer.Expired
+	if r.AsSender {
+		t.ExtendableUntil = r.ExpiresAt.Add(s.expiryGrace)
+		return t
+	}
+	t.withheld = true
+	t.Subject, t.Message, t.Fields = "", "", nil
+	return t
+}
+
+// withholdNames clears of an object what the end of its transfer erases.
+func withholdNames(o *transfer.Object) { o.Name, o.MIMEType, o.SHA256 = "", "", nil }
+
 // fillContents adds the contents that the query left out.
 func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []postgres.SeenTransfer) error {
 	places := map[id.Transfer]int{}
 	for i, r := range rows {
-		if r.LeftOut > 0 && !out[i].Locked { // contents of locked ones are hidden
+		if r.LeftOut > 0 && !out[i].Locked && !out[i].withheld {
 			places[r.UID] = i
 		}
 	}
@@ -209,22 +236,23 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 	if err != nil {
 		return SeenTransfer{}, nil, err
 	}
-	if !row.AsSender && row.ObjectCount == 0 && row.State == transfer.Delivered && !list[0].Locked {
+	seen := list[0]
+	if !row.AsSender && row.ObjectCount == 0 && seen.State == transfer.Delivered && !seen.Locked {
 		if err := s.recordAccess(ctx, caller, row.Delivery); err != nil {
 			return SeenTransfer{}, nil, err
 		}
 	}
-	if row.AsSender && !row.State.Ended() {
+	if row.AsSender && !seen.State.Ended() {
 		link, err := s.store.SenderLink(ctx, uid)
 		if err != nil {
 			return SeenTransfer{}, nil, err
 		}
-		list[0].Link = s.storedLink(link)
+		seen.Link = s.storedLink(link)
 	}
-	if err := s.addAnswers(ctx, &list[0].Transfer); err != nil {
+	if err := s.addAnswers(ctx, &seen.Transfer); err != nil {
 		return SeenTransfer{}, nil, err
 	}
-	return list[0], s.delivered(ctx, row.Transfer), nil
+	return seen, s.delivered(ctx, seen), nil
 }
 
 // addAnswers adds the answers to the questions of the mailbox, as it asks them now.
@@ -237,7 +265,7 @@ func (s *Service) addAnswers(ctx context.Context, t *transfer.Transfer) error {
 	return err
 }
 
-// DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has ended is hidden from
+// DeleteTransfer hides a transfer from its recipient, or revokes it for its sender. A transfer that has expired is erased and hidden from
 // its sender. When no party can reach it any more, the same transaction erases it.
 // Errors: transfer.ErrNotFound.
 func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid id.Transfer) error {
@@ -246,7 +274,8 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		if err != nil {
 			return err
 		}
-		if t.AsSender && !t.State.Ended() {
+		expired := !s.now().Before(t.ExpiresAt)
+		if t.AsSender && !t.State.Ended() && !expired {
 			return s.revoke(ctx, tx, caller, t)
 		}
 		if t.AsSender {
@@ -269,7 +298,12 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		if err := tx.HideDeliveries(ctx, uid, caller.Person, s.now()); err != nil {
 			return err
 		}
-		if err := s.revokeUnreachable(ctx, tx, []id.Transfer{uid}); err != nil {
+		if t.AsSender { // nobody can extend it any more
+			err = s.endTransfers(ctx, tx, []id.Transfer{uid}, transfer.Expired)
+		} else {
+			err = s.revokeUnreachable(ctx, tx, []id.Transfer{uid})
+		}
+		if err != nil {
 			return err
 		}
 		return s.record(ctx, tx, caller, audit.Entry{Action: "transfer.hide", Object: uid.String()})
@@ -297,6 +331,9 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 		if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
 			return err
 		}
+	}
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
+		return err
 	}
 	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
 		return err

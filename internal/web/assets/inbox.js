@@ -11,6 +11,7 @@ import { Contents } from "./contents.js";
 import { downloadOwn, readOwn, saveBody } from "./downloads.js";
 import { Invitations } from "./invitations.js";
 import { SignedReceipt } from "./signedreceipt.js";
+import { ExtendAsked, Living, isExtendable } from "./living.js";
 import "./shell.js";
 
 const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
@@ -74,6 +75,7 @@ function Inbox() {
     onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
   return html`
     <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />${T("Send files")}</a></div>
+    <${ExtendAsked} />
     <${Invitations} />
     <div class="row between bar">
       <${Tabs} where=${where} onTurn=${turn} />
@@ -169,11 +171,12 @@ function Detail({ summary, sent, onChange }) {
     ${t.undelivered?.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
     ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
-    ${over && html`<p class="dim">${T("The files are no longer there.")}</p>`}
+    ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
     ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
     ${sent && t.type === "p2p" && html`<${Receivers} list=${t.recipients} undelivered=${t.undelivered ?? []} />`}
     <${Facts} transfer=${t} over=${over} />
+    ${sent && html`<${Living} transfer=${t} onChange=${(changed) => { setFull(changed); onChange(changed); }} />`}
     <${Problem} error=${load.error ?? remove.error} />
     ${(!over || !sent) && html`<div class="row end">
       ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}

@@ -8,6 +8,7 @@ import { readOpening, removeOpening, writeOpening } from "./store.js";
 import { Password } from "./signin.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
+import { Expired } from "./expired.js";
 import { downloadPublic, readPublic } from "./downloads.js";
 
 const key = location.pathname.split("/")[2];
@@ -59,14 +60,14 @@ show(() => {
 /** The link is unknown, or its transfer has ended: what to do next. */
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
-  return html`<div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files are no longer here")}<//>
+  return html`<${Expired} at=${at}><div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files are no longer here")}<//>
     <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p>
     <ul class="next">
       <li>${T("Did you copy the link? Its last characters may be missing. Open it from the message again.")}</li>
       <li>${T("Reply to the message that brought you here: your answer goes to the sender.")}</li>
     </ul>
     <p class="row center"><a class="button primary" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a>
-      <a class="button" href="/">${T("Home page")}</a></p></div>`;
+      <a class="button" href="/">${T("Home page")}</a></p></div><//>`;
 }
 
 const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");

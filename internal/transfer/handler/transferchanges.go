@@ -1,0 +1,58 @@
+package handler
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+// transferChangeRequest is what the sender can change of a delivered transfer. Other members are ignored.
+type transferChangeRequest struct {
+	Subject              *string       `json:"subject"`
+	TTL                  *int64        `json:"ttl"`
+	ExpiresAt            *httpapi.Time `json:"expiresAt"`
+	Protection           *string       `json:"protection"`
+	Password             *string       `json:"password"`
+	DeliveryNotification *bool         `json:"deliveryNotification"`
+	RemindBefore         *int64        `json:"remindBefore"`
+}
+
+func (in transferChangeRequest) domain() service.TransferChange {
+	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Metadata: service.Metadata{
+		BasicMetadata: service.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
+		DeliveryNotification: in.DeliveryNotification,
+	}}
+}
+
+// patchTransfer handles PATCH /transfers/{uid}.
+func (h *Handler) patchTransfer(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return err
+	}
+	var in transferChangeRequest
+	_, removed, err := strictjson.DecodePatch(r, &in)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(removed, "expiresAt") {
+		return fault.ErrInvalid.With("expiresAt: cannot be removed; ttl can, which then is the default")
+	}
+	change := in.domain()
+	if slices.Contains(removed, "remindBefore") {
+		change.RemindBefore = new(int64)
+	}
+	for _, member := range removed {
+		change.Remove(member)
+	}
+	if err := h.service.PatchTransfer(r.Context(), caller(r), uid, change); err != nil {
+		return err
+	}
+	return h.respondTransfer(w, r, uid)
+}

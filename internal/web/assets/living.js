@@ -1,0 +1,123 @@
+// What the sender can still change of a delivered transfer: expiry, password, recipients, reminders.
+
+import { Ask, Button, Field, Form, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import { F, N, T, exactly, list } from "./i18n.js";
+import { own, transfer } from "./api.js";
+import { Password } from "./signin.js";
+import { Recipients } from "./recipients.js";
+
+/** The path of a transfer in the API. @param {any} t */
+const pathOf = (t) => `${transfer}/transfers/${t.uid}`;
+
+/** Reports whether the sender can still extend an expired transfer. @param {any} t */
+export const isExtendable = (t) => t.state === "expired" && Boolean(t.extendableUntil);
+
+/**
+ * The buttons for a transfer that the signed-in person sent, each with its form. `onChange` receives the transfer after a change.
+ * @param {{transfer: any, onChange: (changed: any) => void}} props
+ */
+export function Living({ transfer: t, onChange }) {
+  const [part, setPart] = useState("");
+  const expired = isExtendable(t);
+  if (t.state === "revoked" || (t.state === "expired" && !expired)) return null;
+  /** @type {[string, string, any][]} */
+  const parts = [["extend", T("Extend"), Extend]];
+  if (!expired) parts.push(["recipients", T("Recipients"), People], ["password", T("Password"), Protect]);
+  const Part = parts.find(([name]) => name === part)?.[2];
+  return html`
+    ${expired && html`<${Notice} kind="warn">${F("Expired. You can extend it until %s; then its files are deleted.", exactly(t.extendableUntil))}<//>`}
+    <div class="row living">${parts.map(([name, label]) => html`<${Button} key=${name} aria-expanded=${String(part === name)} onClick=${() => setPart(part === name ? "" : name)}>${label}<//>`)}</div>
+    ${Part && html`<div class="card"><${Part} transfer=${t} onChange=${(changed) => { announce(T("Saved")); onChange(changed); }} onDone=${() => setPart("")} /></div>`}`;
+}
+
+/** The choice of another life of a transfer, from now. @param {{transfer: any, onChange: (changed: any) => void, onDone?: () => void}} props */
+export function Extend({ transfer: t, onChange, onDone = () => {} }) {
+  const { value: environment, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
+  const save = useAction(async ({ ttl }) => {
+    onChange((await own("PATCH", pathOf(t), { json: { ttl: Number(ttl) } })).body);
+    onDone();
+  });
+  if (!environment) return html`<${Waiting} error=${error} />`;
+  return html`<${Form} onSend=${save.run}>
+    <${Field} label=${T("Available for")} hint=${T("Counted from now.")} as="select" name="ttl">
+      ${environment.availableTtl.map((days) => html`<option value=${String(days)} selected=${days === environment.defaultTtl}>${N("%d day", "%d days", days)}</option>`)}<//>
+    <${Problem} error=${save.error} />
+    <${Button} type="submit" kind="primary" icon="clock" busy=${save.busy}>${T("Extend")}<//>
+  <//>`;
+}
+
+function Protect({ transfer: t, onChange, onDone }) {
+  const save = useAction(async ({ password }) => {
+    onChange((await own("PATCH", pathOf(t), { json: { protection: "password", password } })).body);
+    onDone();
+  });
+  return html`<${Form} onSend=${save.run}>
+    <${Password} name="password" autocomplete="new-password" label=${T("Password for the recipients")} hint=${T("Who has opened the transfer before must enter the new one.")} />
+    <${Problem} error=${save.error} />
+    <${Button} type="submit" kind="primary" icon="lock" busy=${save.busy}>${t.protection === "password" ? T("Change password") : T("Protect with a password")}<//>
+  <//>`;
+}
+
+function People({ transfer: t, onChange }) {
+  const [added, setAdded] = useState(/** @type {any[]} */ ([]));
+  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [said, setSaid] = useState("");
+  const reload = async () => onChange((await own("GET", pathOf(t))).body);
+  const say = (sentence) => { setSaid(sentence); announce(sentence); };
+  const add = useAction(async () => {
+    onChange((await own("POST", `${pathOf(t)}/recipients`, { json: { recipients: added } })).body);
+    setAdded([]);
+  });
+  const remove = useAction(async (r) => {
+    await own("DELETE", `${pathOf(t)}/recipients/${r.delivery}`);
+    await reload();
+  });
+  const resend = useAction(async (r) => {
+    await own("POST", `${pathOf(t)}/recipients/${r.delivery}/resend`);
+    say(F("The link was sent to %s again.", r.email));
+  });
+  const remind = useAction(async () => {
+    const { body } = await own("POST", `${pathOf(t)}/remind`);
+    say(body.reminded ? N("%d recipient was reminded.", "%d recipients were reminded.", body.reminded)
+      : T("Nobody was reminded: all have downloaded the files, or were reminded today."));
+    await reload();
+  });
+  const person = (r) => html`<li key=${r.delivery} class="row between">
+    <span>${r.email} <span class="dim">${r.accessedAt ? T("Opened") : T("Not opened yet")}</span></span>
+    <span class="row"><${Button} kind="quiet" icon="mail" busy=${resend.busy} onClick=${() => resend.run(r)}>${T("Send again")}<//>
+      <${Tool} icon="close" label=${F("Remove %s", r.email)} onClick=${() => setAsking(r)} /></span>
+  </li>`;
+  const people = t.recipients.filter((r) => r.delivery);
+  return html`
+    ${people.length > 0 && html`<ul class="list">${people.map(person)}</ul>
+      <div class="row"><${Button} icon="clock" busy=${remind.busy} onClick=${() => remind.run()}>${T("Remind")}<//></div>`}
+    ${said && html`<${Notice} kind="good">${said}<//>`}
+    <${Problem} error=${remove.error ?? resend.error ?? remind.error} />
+    <${Form} onSend=${() => add.run()}>
+      <${Recipients} value=${added} onValue=${setAdded} />
+      <${Problem} error=${add.error} />
+      <${Button} type="submit" kind="primary" icon="plus" disabled=${added.length === 0} busy=${add.busy}>${T("Add recipients")}<//>
+    <//>
+    ${asking && html`<${Ask} question=${F("Take the files back from %s? The link stops working at once.", asking.email)} yes=${T("Take back")}
+      onYes=${() => remove.run(asking)} onClose=${() => setAsking(null)} />`}`;
+}
+
+const asked = new URLSearchParams(location.search).get("extend") ?? "";
+
+/** What a recipient's request leads to: /inbox?extend=UID shows the transfer with the form that extends it. */
+export function ExtendAsked() {
+  const [t, setT] = useState(/** @type {any} */ (null));
+  const [done, setDone] = useState(false);
+  const load = useAction(async () => setT((await own("GET", `${transfer}/transfers/${encodeURIComponent(asked)}`)).body));
+  useEffect(() => { if (asked) load.run(); }, []);
+  if (!asked) return null;
+  if (!t) return html`<${Problem} error=${load.error} />`;
+  if (done) return html`<${Notice} kind="good">${F("Available until %s", exactly(t.expiresAt))}<//>`;
+  if (!isExtendable(t)) return t.state === "expired" || t.state === "revoked" ? html`<${Notice}>${T("The files are no longer there.")}<//>` : null;
+  const names = list(t.recipients.map((r) => r.name || r.email));
+  return html`<section class="card asked">
+    <h2>${t.subject || T("No subject")}</h2>
+    <p>${T("A recipient asks you to make these files available again.")} ${names && html`<span class="dim">${names}</span>`}</p>
+    <${Extend} transfer=${t} onChange=${(changed) => { setT(changed); setDone(true); }} />
+  </section>`;
+}
