@@ -127,7 +127,7 @@ func (s *Service) mayAdd(t living, added []transfer.Recipient) error {
 		return err
 	}
 	present := t.recipients()
-	most := int(min(t.owner.Adminunit.MaxRecipients, t.owner.ReceiversLimit, int32(s.recipients.PerDay)))
+	most := int(min(t.owner.MaxRecipients, t.owner.ReceiversLimit, int32(s.recipients.PerDay)))
 	if len(present)+len(added) > most {
 		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d, and there are %d", most, len(present)))
 	}
