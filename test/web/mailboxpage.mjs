@@ -99,7 +99,7 @@ export async function mailboxPageTests() {
     await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.2);
     fs.writeFileSync(big.at, Buffer.alloc(10_000_000, 1));
     fs.utimesSync(big.at, new Date(), new Date(Date.now() + 9000));
-    await p.getByText("The file was changed, moved or deleted").waitFor({ timeout: 30_000 });
+    await p.locator(".state", { hasText: "The file was changed, moved or deleted" }).waitFor({ timeout: 30_000 });
   });
 
   await test("pause, resume and remove", async () => {
@@ -170,7 +170,7 @@ export async function mailboxPageTests() {
     fs.writeFileSync(note.at, "plain words");
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);
     await p.getByText("The mailbox does not take files of this type.").waitFor();
-    await p.getByText("This file is larger than the mailbox takes.").waitFor();
+    await p.locator(".state", { hasText: "This file is larger than the mailbox takes." }).waitFor();
     equal(await p.locator("fieldset").first().locator("label").evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
     await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2", "field.contact": "x@example.com" });
     await p.click(".details button[type=submit]");
