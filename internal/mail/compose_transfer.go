@@ -193,7 +193,7 @@ func extensionAsked(c *composer) {
 	c.fact(c.T("Expired"), c.moment("expiredAt"))
 	c.fact(c.T("Can be extended until"), c.moment("until"))
 	c.button(c.T("Extend transfer"))
-	c.note(c.T("If you do nothing, the files are deleted. Who has the link can ask once a day."))
+	c.note(c.T("If you do nothing, the files are deleted. Anyone with the link can ask once a day."))
 }
 
 func transferExtended(c *composer) {
