@@ -227,5 +227,5 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 			receivers = append(receivers, d.Person)
 		}
 	}
-	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferReceived, Subject: t.UID.String(), Receivers: receivers})
+	return s.tell(ctx, tx, events.TransferReceived, t.UID, receivers)
 }

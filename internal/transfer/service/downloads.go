@@ -191,9 +191,7 @@ func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.De
 		if !a.AsSender || a.Sender.Person.IsZero() {
 			return nil
 		}
-		return events.Append(ctx, tx.Tx(), s.now(), events.Event{
-			Kind: events.TransferAccessed, Subject: a.UID.String(), Receivers: []id.Person{a.Sender.Person},
-		})
+		return s.tell(ctx, tx, events.TransferAccessed, a.UID, []id.Person{a.Sender.Person})
 	})
 }
 

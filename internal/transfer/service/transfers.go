@@ -338,7 +338,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
 		return err
 	}
-	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.TransferRevoked, Subject: t.UID.String(), Receivers: receivers})
+	return s.tell(ctx, tx, events.TransferRevoked, t.UID, receivers)
 }
 
 // revokeUnreachable erases the transfers among uids that no party can reach any more.
