@@ -64,7 +64,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return err
 	}
 	a.metrics.Watch(metrics.Sources{
-		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
+		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
 		SlowSearches: a.Transfer.SlowSearches,
 	})
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 )
 
@@ -14,7 +15,7 @@ const readyTimeout = 2 * time.Second
 func (a *App) healthz(w http.ResponseWriter, _ *http.Request) { health(w, http.StatusOK, "ok") }
 
 // readyz answers 200 when this replica accepts requests: started, not stopping, database reachable. A replica that refuses
-// uploads is degraded but ready: sign-in and downloads go on.
+// uploads or signs no receipts is degraded but ready: everything else goes on.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
@@ -25,12 +26,25 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		health(w, http.StatusServiceUnavailable, "starting")
 	case a.DB.Pool.Ping(ctx) != nil:
 		health(w, http.StatusServiceUnavailable, "database not reached")
-	case a.volume != nil && a.volume.State().Low():
-		s := a.volume.State()
-		health(w, http.StatusOK, fmt.Sprintf("degraded: uploads are refused, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", s.Free, s.Floor))
 	default:
-		health(w, http.StatusOK, "ready")
+		health(w, http.StatusOK, a.condition())
 	}
+}
+
+// condition returns "ready", or "degraded" and what does not work.
+func (a *App) condition() string {
+	var lacks []string
+	if a.volume != nil && a.volume.State().Low() {
+		s := a.volume.State()
+		lacks = append(lacks, fmt.Sprintf("uploads are refused, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", s.Free, s.Floor))
+	}
+	if a.Proofs.Trouble() != nil {
+		lacks = append(lacks, "receipts are not signed, consign log status says why")
+	}
+	if len(lacks) == 0 {
+		return "ready"
+	}
+	return "degraded: " + strings.Join(lacks, "; ")
 }
 
 func health(w http.ResponseWriter, status int, text string) {

@@ -40,6 +40,9 @@ var (
 	jobOldest   = describe("job_oldest_due_seconds", "How long the job that has been due for longest has been waiting, by queue.", "queue")
 	jobFailures = describe("job_failures_total", "Runs of jobs on this replica that failed; most are repeated.")
 
+	logRefuses = describe("log_refuses", "1 while this replica refuses to sign the transparency log of receipts.")
+	logPending = describe("log_pending_entries", "Entries of the installation that wait for their signature; 10000 stands for more.")
+
 	mailAttempts = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
 	mailsWaiting = describe("mails_waiting", "Mails of the installation that are not sent yet.")
 	mailOldest   = describe("mail_oldest_due_seconds", "How long the mail that has been due for longest has been.")

@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // Sources are the mechanisms whose numbers are read at each scrape. All but Shared and Volume are required.
@@ -22,6 +23,7 @@ type Sources struct {
 	Listener *database.Listener
 	Jobs     *jobs.Runner
 	Mail     *mail.Mailer
+	Receipts *translog.Log
 	Limiter  *ratelimit.Limiter
 	Shared   *redis.Store  // nil: buckets are in memory
 	Volume   *floor.Volume // nil: without file storage
@@ -107,16 +109,17 @@ func (c *collector) pool(out samples) {
 	out.gauge(listenConfirmed, number(c.Listener.ConfirmedWithin(time.Second)))
 }
 
-// work adds the jobs and mails that this process has done.
+// work adds the jobs and mails that this process has done, and whether it signs receipts.
 func (c *collector) work(out samples) {
 	out.counter(jobFailures, float64(c.Jobs.Failures()))
 	s := c.Mail.Outcomes()
 	out.counter(mailAttempts, float64(s.Sent), "sent")
 	out.counter(mailAttempts, float64(s.Postponed), "postponed")
 	out.counter(mailAttempts, float64(s.Failed), "failed")
+	out.gauge(logRefuses, number(c.Receipts.Trouble() != nil))
 }
 
-// waiting adds the jobs and mails that wait in the database.
+// waiting adds the jobs, mails and log entries that wait in the database.
 func (c *collector) waiting(out samples) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
@@ -136,6 +139,11 @@ func (c *collector) waiting(out samples) error {
 	}
 	out.gauge(mailsWaiting, float64(mails.Queued))
 	out.gauge(mailOldest, mails.OldestDue.Seconds())
+	unsigned, err := c.Receipts.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(logPending, float64(unsigned))
 	return nil
 }
 

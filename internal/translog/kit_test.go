@@ -57,6 +57,22 @@ func (w *world) replica(change ...func(*translog.Options)) *translog.Log {
 	return translog.New(o)
 }
 
+func (w *world) exec(sql string) {
+	w.t.Helper()
+	if _, err := database.Exec(w.t.Context(), w.db.Pool, "change log", sql); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) number(sql string) float64 {
+	w.t.Helper()
+	n, err := database.Scalar[float64](w.t.Context(), w.db.Pool, "read number", nil, sql)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return n
+}
+
 // add queues n random entries and returns them.
 func (w *world) add(n int) [][]byte {
 	w.t.Helper()
@@ -155,28 +171,23 @@ func (w *world) restore() { w.copyTables("saved", "log") }
 
 func (w *world) copyTables(from, to string) {
 	w.t.Helper()
-	exec := func(sql string) {
-		if _, err := database.Exec(w.t.Context(), w.db.Pool, "copy", sql); err != nil {
-			w.t.Fatal(err)
-		}
-	}
 	tables := []string{"logs", "keys", "pending", "entries", "tiles", "checkpoints"}
 	if to == "saved" {
-		exec("CREATE SCHEMA saved")
+		w.exec("CREATE SCHEMA saved")
 	}
 	for i := range tables {
 		if to == "saved" {
-			exec("CREATE TABLE saved." + tables[i] + " AS TABLE log." + tables[i])
+			w.exec("CREATE TABLE saved." + tables[i] + " AS TABLE log." + tables[i])
 		} else {
-			exec("DELETE FROM log." + tables[len(tables)-1-i])
+			w.exec("DELETE FROM log." + tables[len(tables)-1-i])
 		}
 	}
 	for _, table := range tables {
 		if to == "log" {
-			exec("INSERT INTO log." + table + " OVERRIDING SYSTEM VALUE TABLE saved." + table)
+			w.exec("INSERT INTO log." + table + " OVERRIDING SYSTEM VALUE TABLE saved." + table)
 		}
 	}
 	if to == "log" {
-		exec("UPDATE log.logs SET leader = NULL")
+		w.exec("UPDATE log.logs SET leader = NULL")
 	}
 }

@@ -19,6 +19,14 @@ func (l *Log) Trouble() error {
 	return l.refused
 }
 
+// maxWaiting bounds what Waiting counts.
+const maxWaiting = 10_000
+
+// Waiting returns how many entries wait for their place in the log; maxWaiting stands for more.
+func (l *Log) Waiting(ctx context.Context) (int, error) {
+	return database.Scalar[int](ctx, l.db.Pool, "count log entries", nil, `SELECT count(*) FROM (SELECT FROM log.pending LIMIT $1) p`, maxWaiting)
+}
+
 // Report is the state of the log for operators.
 type Report struct {
 	Origin    string

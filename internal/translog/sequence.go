@@ -70,6 +70,11 @@ func (l *Log) Sequence(ctx context.Context) (more bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepLimit)
 	defer cancel()
+	defer func() {
+		if err != nil && !errors.Is(err, errFollower) { // another server may be able to
+			l.resign(context.WithoutCancel(ctx))
+		}
+	}()
 	r, err := l.lead(ctx)
 	if err != nil {
 		return false, err

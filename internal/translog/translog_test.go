@@ -126,9 +126,7 @@ func TestReplicasDoNotFork(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := database.Exec(t.Context(), w.db.Pool, "end lease", `UPDATE log.logs SET leased_until = NULL, leader = NULL`); err != nil {
-		t.Fatal(err)
-	}
+	w.exec(`UPDATE log.logs SET leased_until = NULL, leader = NULL`)
 	w.sequence(first)
 	last, err := first.Check(t.Context())
 	if err != nil {
@@ -199,9 +197,7 @@ func TestUnpublishedTreeIsPublished(t *testing.T) {
 	w.add(3)
 	w.sequence(l)
 	want := w.checkpoint(l)
-	if _, err := database.Exec(t.Context(), w.db.Pool, "forget checkpoint", `WITH c AS (DELETE FROM log.checkpoints WHERE size = 3) UPDATE log.logs SET published = 0, leader = NULL`); err != nil {
-		t.Fatal(err)
-	}
+	w.exec(`WITH c AS (DELETE FROM log.checkpoints WHERE size = 3) UPDATE log.logs SET published = 0, leader = NULL`)
 	next := w.replica()
 	w.sequence(next)
 	if v := w.checkpoint(next); v.Tree != want.Tree {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // trusted returns the policy of somebody who has pinned the keys of the server's log.
@@ -155,10 +157,10 @@ func TestReceiptOfProtectedLink(t *testing.T) {
 	}
 }
 
-// TestReceiptOfManyObjects: a receipt of more objects than one part has lists each of them.
+// TestReceiptOfManyObjects: a receipt of more objects than one part has lists each of them. The confirm takes a second, not a minute.
 func TestReceiptOfManyObjects(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "3000"))
+	s := testkit.New(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "20000"))
 	ann := s.SignUp("ann@example.com")
 	made := ann.Post(s.Transfer+"/reservations", map[string]any{}).Want(http.StatusCreated)
 	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
@@ -166,13 +168,19 @@ func TestReceiptOfManyObjects(t *testing.T) {
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH o AS (
 			INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha256, created_at)
-			SELECT gen_random_uuid(), $1, 'c' || i, 'file ' || i, 7, 7, sha256(convert_to('x' || i, 'UTF8')), now() FROM generate_series(1, 2500) i
-		) UPDATE transfer.reservations SET object_count = 2501, max_files = 3000 WHERE uid = $1`, made.String("uid")); err != nil {
+			SELECT gen_random_uuid(), $1, 'c' || i, 'file ' || i, 7, 7, sha256(convert_to('x' || i, 'UTF8')), now() FROM generate_series(1, 9999) i
+		) UPDATE transfer.reservations SET object_count = 10000, max_files = 20000 WHERE uid = $1`, made.String("uid")); err != nil {
 		t.Fatal(err)
 	}
+	start := time.Now()
 	uid := mine.confirm()
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("the confirm took %v", took)
+	} else {
+		t.Logf("the confirm took %v", took)
+	}
 	r := receipt(t, ann, s.Transfer+"/transfers/"+uid+"/receipt")
-	if len(r.Objects) != 2501 || r.Objects[2500].Name != "file 2500" || r.Get("objects") != "2501 17505" {
+	if len(r.Objects) != 10_000 || r.Objects[9999].Name != "file 9999" || r.Get("objects") != "10000 69998" {
 		t.Errorf("%d objects, %s", len(r.Objects), r.Get("objects"))
 	}
 }
@@ -213,4 +221,38 @@ func TestStatements(t *testing.T) {
 		}
 	}
 	ann.Get(at + "/receipt?of=expired").WantError(transfer.ErrNotFound)
+}
+
+// TestExpiryIsStated: the end of a transfer by time is stated once, when nobody can extend it any more.
+func TestExpiryIsStated(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	s.SignUp("bob@example.com")
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	delivered := receiptFile(t, ann, x.path+"/receipt")
+	s.Clock.Advance(8 * 24 * time.Hour)
+	ann = ann.Login()
+	run(t, s, service.ExpireTransfersJob)
+	ann.Get(x.path + "/receipt?of=expired").WantError(transfer.ErrNotFound)
+	s.Clock.Advance(8 * 24 * time.Hour)
+	ann = ann.Login()
+	for range 2 {
+		run(t, s, service.ExpireTransfersJob)
+	}
+	statement, _, err := proof.Split(delivered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := receipt(t, ann, x.path+"/receipt?of=expired")
+	if r.Get("event") != "expired" || r.Get("transfer") != x.uid || r.Get("receipt") != hex.EncodeToString(proof.Entry(statement)) {
+		t.Errorf("%v", r.Lines)
+	}
+	if n := count(t, s, `SELECT count(*) FROM transfer.receipts WHERE kind = 'expired'`); n != 1 {
+		t.Errorf("stated %d times", n)
+	}
+	ann.Get(x.path + "/receipt?of=revoked").WantError(transfer.ErrNotFound)
+	if after := receiptFile(t, ann, x.path+"/receipt"); string(after) != string(delivered) {
+		t.Error("the receipt has changed")
+	}
 }
