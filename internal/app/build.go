@@ -186,7 +186,7 @@ func (a *App) registerJobs() {
 	a.Jobs.Every("revocations-clean", 10*time.Minute, a.revocations.Clean)
 	a.Jobs.Every("events-clean", 24*time.Hour, a.feed.Clean)
 	a.Jobs.Every("audit-clean", 24*time.Hour, func(ctx context.Context) error {
-		_, err := audit.Clean(ctx, a.DB.Pool, a.now().Add(-a.config.AuditRetention))
+		_, err := audit.Clean(ctx, a.DB, a.now(), a.now().Add(-a.config.AuditRetention))
 		return err
 	})
 }

@@ -54,10 +54,7 @@ type Filter struct {
 // MaxLimit is the largest Filter.Limit. List lowers larger ones.
 const MaxLimit = 1000
 
-const (
-	defaultLimit = 100
-	cleanBatch   = 5000 // rows that one statement of Clean deletes, so that it holds locks only briefly
-)
+const defaultLimit = 100
 
 // List returns the entries that filter selects, newest first.
 func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, error) {
@@ -93,17 +90,4 @@ func newest(condition string) string {
 			AND ($2::timestamptz IS NULL OR at >= $2)
 			AND id < $3
 		ORDER BY id DESC LIMIT $4`
-}
-
-// Clean deletes the entries made before the given time and returns their number.
-func Clean(ctx context.Context, q database.Querier, before time.Time) (int, error) {
-	total := 0
-	for {
-		n, err := database.Exec(ctx, q, "clean audit", `
-			DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < $1 ORDER BY at LIMIT $2)`, before, cleanBatch)
-		total += n
-		if err != nil || n < cleanBatch {
-			return total, err
-		}
-	}
 }

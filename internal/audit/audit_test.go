@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"strings"
@@ -147,18 +146,5 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 	if got.Object != "session (withheld)" || !strings.HasPrefix(got.Client.UserAgent, "badagent\uFFFD (withheld)ä") ||
 		len(got.Client.UserAgent) > 500 {
 		t.Errorf("object %q, user agent %q", got.Object, got.Client.UserAgent)
-	}
-}
-
-func TestClean(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	appendAll(t, db, audit.Entry{Action: "a.b"}, audit.Entry{Action: "a.b"}, audit.Entry{Action: "a.b"})
-	n, err := audit.Clean(context.WithoutCancel(t.Context()), db.Pool, start.Add(2*time.Hour))
-	if err != nil || n != 2 {
-		t.Errorf("%d, %v, want 2", n, err)
-	}
-	if got := list(t, db, audit.Filter{}); len(got) != 1 {
-		t.Errorf("%d left, want 1", len(got))
 	}
 }

@@ -100,7 +100,7 @@ type Config struct {
 	SigningKeyLifetime       time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" doc:"Time for which a key signs tokens."`
 	SigningKeyLead           time.Duration `env:"SIGNING_KEY_LEAD" default:"1h" doc:"Time for which a key is published before it signs."`
 	EventRetention           time.Duration `env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`
-	AuditRetention           time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept."`
+	AuditRetention           time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept. They are deleted by whole months."`
 	TransferRetention        time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
 	ExpiryWarning            time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
 	ExpiryGrace              time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 0: they are erased at the expiry."`

@@ -277,8 +277,10 @@ func tables(ctx context.Context, conn *pgx.Conn) ([]table, error) {
 			return nil, err
 		}
 	}
-	rows, err := conn.Query(ctx, `SELECT relname, pg_total_relation_size(oid) / greatest(reltuples, 1) FROM pg_class
-		WHERE relkind = 'r' AND reltuples > 0 AND relname IN ('transfers', 'deliveries', 'objects', 'reservations', 'search_texts', 'audit') ORDER BY relname`)
+	rows, err := conn.Query(ctx, `
+		SELECT name, sum(pg_total_relation_size(oid)) / greatest(sum(reltuples), 1)
+		FROM (SELECT oid, reltuples, regexp_replace(relname, '^audit_.*', 'audit') AS name FROM pg_class WHERE relkind = 'r' AND reltuples > 0) c
+		WHERE name IN ('transfers', 'deliveries', 'objects', 'reservations', 'search_texts', 'audit') GROUP BY name ORDER BY name`)
 	if err != nil {
 		return nil, err
 	}
