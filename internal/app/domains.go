@@ -117,9 +117,10 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 			MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
 			OrganizationReservations: c.StrangerOrganizationReservations, OrganizationNetworkReservations: c.StrangerOrganizationNetworkReservations,
 		},
-		Links:      transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
-		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
-		Now:        a.now, Log: a.log,
+		Links:         transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
+		ForwardVolume: c.ForwardVolume,
+		Recipients:    transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
+		Now:           a.now, Log: a.log,
 	})
 	return nil
 }

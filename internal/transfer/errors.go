@@ -87,6 +87,9 @@ var (
 	// ErrSenderOnly: only the sender may change a transfer.
 	ErrSenderOnly = fault.New(403080, "only the sender of a transfer may change it")
 
+	// ErrNoForwarding: the sender has forbidden to forward the transfer.
+	ErrNoForwarding = fault.New(403085, "the sender does not allow this transfer to be forwarded")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.

@@ -103,6 +103,7 @@ type Recipient struct {
 // Object is one file. Held counts durable bytes; the file is complete when Held equals IntendedSize.
 type Object struct {
 	UID          id.Object
+	Content      id.Object // whose bytes it has: its own uid, or that of a forwarded object
 	ClientID     string
 	Name         string // as the client named it; empty once erased
 	IntendedSize int64

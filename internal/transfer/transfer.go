@@ -105,6 +105,7 @@ type Transfer struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
+	Forwarding  bool      // recipients may forward it
 
 	RemindBefore    int32     // days before the expiry at which who has downloaded nothing is reminded; 0: never
 	ExtendableUntil time.Time `db:"-"` // of an expired one, for its sender: until when it can be extended; zero: it cannot

@@ -70,7 +70,7 @@ func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.
 	for i, name := range archive.Names(names) {
 		if o := objects[i]; len(only) == 0 || slices.Contains(only, o.UID) {
 			files = append(files, archive.File{Name: name, Size: o.Held, CRC32: o.CRC32})
-			stored = append(stored, storedFile{o.UID, o.IntendedSize})
+			stored = append(stored, storedFile{o.Content, o.IntendedSize})
 		}
 	}
 	if len(only) > 0 && len(stored) != len(only) {

@@ -10,7 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Open opens the bytes of a complete object of size bytes. The caller closes them.
+// Open opens the bytes of a complete object of size bytes, by transfer.Object.Content. The caller closes them.
 // Errors: fault.ErrUnavailable, any other of the blob store wrapped.
 func (s *Service) Open(ctx context.Context, o id.Object, size int64) (io.ReadSeekCloser, error) {
 	if size == 0 {

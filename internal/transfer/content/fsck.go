@@ -106,9 +106,9 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (boo
 
 // checkStored compares one object with its row. The finding is nil when they agree.
 func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (read int64, _ *Finding, _ error) {
-	key := blob.ObjectKey(row.UID)
+	key := blob.ObjectKey(row.Content)
 	finding := func(kind, format string, args ...any) *Finding {
-		return &Finding{Kind: kind, Object: row.UID, Detail: fmt.Sprintf(format, args...)}
+		return &Finding{Kind: kind, Object: row.Content, Detail: fmt.Sprintf(format, args...)}
 	}
 	held, err := s.blobs.Held(ctx, key)
 	switch {

@@ -148,6 +148,7 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "PATCH", Pattern: one, Auth: access, Handler: h.patchTransfer},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: one + "/receipt", Auth: access, Produces: receiptTypes, Handler: h.getReceipt},
+		{Method: "POST", Pattern: one + "/forward", Auth: access, Handler: h.forwardTransfer},
 		{Method: "POST", Pattern: one + "/recipients", Auth: access, Handler: h.addRecipients},
 		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: access, Handler: h.deleteRecipient},
 		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: access, Handler: h.resendTransfer},

@@ -21,10 +21,11 @@ type transferChangeRequest struct {
 	Password             *string       `json:"password"`
 	DeliveryNotification *bool         `json:"deliveryNotification"`
 	RemindBefore         *int64        `json:"remindBefore"`
+	Forwarding           *bool         `json:"forwarding"`
 }
 
 func (in transferChangeRequest) domain() service.TransferChange {
-	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Metadata: service.Metadata{
+	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Metadata: service.Metadata{
 		BasicMetadata: service.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
 		DeliveryNotification: in.DeliveryNotification,
 	}}
@@ -47,6 +48,10 @@ func (h *Handler) patchTransfer(w http.ResponseWriter, r *http.Request) error {
 	change := in.domain()
 	if slices.Contains(removed, "remindBefore") {
 		change.RemindBefore = new(int64)
+	}
+	if slices.Contains(removed, "forwarding") {
+		allowed := true
+		change.Forwarding = &allowed
 	}
 	for _, member := range removed {
 		change.Remove(member)

@@ -77,6 +77,7 @@ type transferResponse struct {
 	TotalBytes  *int64                     `json:"totalBytes,omitempty"`
 	Objects     *[]deliveredObjectResponse `json:"objects,omitempty"`
 	Link        string                     `json:"link,omitempty"`
+	Forwarding  bool                       `json:"forwarding"`
 
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
 
@@ -91,7 +92,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 		Sender:     senderFrom(t.Sender),
 		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
-		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil),
+		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding,
 	}
 	if t.Managed {
 		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore

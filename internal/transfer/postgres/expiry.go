@@ -31,13 +31,21 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Ti
 }
 
 // EndTransfers deletes the content of locked transfers and sets their final state. It marks the bytes for the purge and clears subject,
-// message, fields, names, digests and passwords. Uids, times, sizes and addresses stay (contract 4.9). It ignores transfers that have
+// message, fields, names, digests and passwords. Bytes that a forward shares stay (release_content in migrations). Uids, times, sizes and addresses stay (contract 4.9). It ignores transfers that have
 // ended already, and returns the number of the others.
 func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
 	type ended struct {
 		Transfers          int
 		LimitsOrganization id.Organization
 		Held               int64
+	}
+	// A statement of its own takes the locks in one order. Most contents are not shared.
+	if _, err := database.Exec(ctx, s.q, "lock shared contents", `
+		SELECT FROM transfer.shared_contents c WHERE c.content IN (
+			SELECT coalesce(o.content, o.uid) FROM transfer.transfers t JOIN transfer.objects o ON o.reservation = t.reservation
+			WHERE t.uid = ANY ($1) AND t.ended_at IS NULL)
+		ORDER BY c.content FOR UPDATE`, uids); err != nil {
+		return 0, err
 	}
 	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
@@ -150,7 +158,8 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (in
 }
 
 // DeleteEndedTransfers deletes transfers that ended before a time, at most limit and as bounded allows, with their reservations, objects
-// and deliveries. It returns their number. Objects whose bytes await the purge stay marked.
+// and deliveries. It returns their number. Objects whose bytes await the purge stay marked. The erasure of bytes that a forward still
+// shares is not certified any more.
 func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
 	uids, err := database.Scalars[id.Reservation](ctx, s.q, "delete ended transfers", `
 		WITH due AS (
@@ -160,6 +169,8 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 			SELECT uid, reservation FROM `+bounded+`
 		), gone AS (
 			DELETE FROM transfer.transfers x USING t WHERE x.uid = t.uid
+		), e AS (
+			DELETE FROM transfer.erasures e USING t WHERE e.transfer = t.uid
 		), o AS (
 			DELETE FROM transfer.objects o USING t WHERE o.reservation = t.reservation
 		)

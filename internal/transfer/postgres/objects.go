@@ -11,7 +11,7 @@ import (
 )
 
 // objectColumns are a transfer.Object.
-const objectColumns = `o.uid, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.held, o.sha256, o.crc32,
+const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.held, o.sha256, o.crc32,
 	coalesce(o.mime_type, '') AS mime_type, o.downloads`
 
 // Objects returns a reservation's objects in the order they were attached.
@@ -143,7 +143,7 @@ func utcMonth(table string) string {
 func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, error) {
 	return database.Scalars[id.Object](ctx, s.q, "list objects to purge", `
 		SELECT object FROM transfer.discarded_objects
-		WHERE busy_until IS NULL OR busy_until < clock_timestamp() ORDER BY discarded_at LIMIT $1`, limit)
+		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp()) ORDER BY discarded_at LIMIT $1`, limit)
 }
 
 // MarkPurged records that the bytes of the objects are purged.
@@ -152,9 +152,11 @@ func (s *Store) MarkPurged(ctx context.Context, keys []id.Object) error {
 	return err
 }
 
-// ObjectsKept returns those of keys that are objects whose bytes are kept. Ended objects have no name.
+// ObjectsKept returns those of keys whose bytes are kept, for their own object or for one that shares them. Ended objects have no name.
 func (s *Store) ObjectsKept(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
-	return s.objectSet(ctx, "look up objects", `SELECT uid FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL`, keys)
+	return s.objectSet(ctx, "look up objects", `
+		SELECT uid FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL AND content IS NULL
+		UNION SELECT content FROM transfer.objects WHERE content = ANY ($1) AND name IS NOT NULL`, keys)
 }
 
 // ObjectsAwaitingPurge returns those of keys whose bytes await the purge.

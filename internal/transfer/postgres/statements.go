@@ -51,7 +51,8 @@ func (s *Store) TakeErased(ctx context.Context, limit int) ([]id.Transfer, error
 	return database.Scalars[id.Transfer](ctx, s.q, "take erasures", `
 		DELETE FROM transfer.erasures WHERE transfer IN (
 			SELECT e.transfer FROM transfer.erasures e
-			WHERE NOT EXISTS (SELECT FROM transfer.objects o JOIN transfer.discarded_objects d ON d.object = o.uid WHERE o.reservation = e.reservation)
+			WHERE NOT EXISTS (SELECT FROM transfer.objects o JOIN transfer.discarded_objects d ON d.object = coalesce(o.content, o.uid) WHERE o.reservation = e.reservation)
+				AND NOT EXISTS (SELECT FROM transfer.objects o JOIN transfer.shared_contents c ON c.content = coalesce(o.content, o.uid) WHERE o.reservation = e.reservation)
 			ORDER BY e.transfer LIMIT $1 FOR UPDATE SKIP LOCKED)
 		RETURNING transfer`, limit)
 }

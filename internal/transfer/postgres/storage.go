@@ -12,6 +12,7 @@ import (
 // StoredObject is the row of an object whose bytes the store should hold.
 type StoredObject struct {
 	UID          id.Object
+	Content      id.Object // the key of its bytes
 	IntendedSize int64
 	Held         int64
 	SHA256       []byte    // nil while incomplete
@@ -24,14 +25,17 @@ type leasedObject struct {
 	LeaseLeft *time.Duration
 }
 
-const storedColumns = `uid, intended_size, held, sha256, lease_until - clock_timestamp() AS lease_left`
+const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256, lease_until - clock_timestamp() AS lease_left`
 
 // StoredObjects returns up to limit objects that hold bytes and are not erased, ordered by uid, beginning after the uid given
-// (keyset pagination).
+// (keyset pagination). Of objects that share bytes it returns one.
 func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) ([]StoredObject, error) {
 	list, err := database.All[leasedObject](ctx, s.q, "list stored objects", `
-		SELECT `+storedColumns+` FROM transfer.objects
-		WHERE uid > $1 AND name IS NOT NULL AND held > 0 ORDER BY uid LIMIT $2`, after, limit)
+		SELECT `+storedColumns+` FROM transfer.objects o
+		WHERE uid > $1 AND name IS NOT NULL AND held > 0
+			AND (content IS NULL OR NOT EXISTS (SELECT FROM transfer.objects x WHERE x.uid = o.content AND x.name IS NOT NULL)
+				AND NOT EXISTS (SELECT FROM transfer.objects x WHERE x.content = o.content AND x.uid < o.uid AND x.name IS NOT NULL))
+		ORDER BY uid LIMIT $2`, after, limit)
 	return column(list, leasedObject.stored), err
 }
 

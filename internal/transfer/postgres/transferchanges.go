@@ -19,6 +19,7 @@ type TransferTerms struct {
 
 	RemindBefore int32     // days; 0: no reminder
 	RemindAt     time.Time // zero: none is to come
+	Forwarding   bool
 
 	Reprotected bool // protection or password change: download tokens and one-time keys of recipients end
 	Rescheduled bool // the expiry changes: people are warned again, a day after the last warning at the earliest
@@ -38,11 +39,11 @@ func (s *Store) UpdateTransfer(ctx context.Context, uid id.Transfer, t TransferT
 			password_hash = CASE WHEN $3 = 'password' THEN coalesce(nullif($4, ''), t.password_hash) END,
 			protection_epoch = t.protection_epoch + $7::boolean::int,
 			warn_after = CASE WHEN $8 THEN coalesce(t.warned_at + interval '1 day', t.warn_after) ELSE t.warn_after END,
-			warned_at = CASE WHEN $8 THEN NULL ELSE t.warned_at END, remind_before = nullif($10, 0), remind_at = $11,
+			warned_at = CASE WHEN $8 THEN NULL ELSE t.warned_at END, remind_before = nullif($10, 0), remind_at = $11, forwarding = $12,
 			search = CASE WHEN t.subject IS NOT DISTINCT FROM nullif($2, '') THEN t.search ELSE lower(normalize(concat_ws(' ', nullif($2, ''), t.sender_name, t.sender_email,
 				(SELECT left(string_agg(name, ' ' ORDER BY position), $9) FROM transfer.objects o WHERE o.reservation = t.reservation)))) END
 		WHERE t.uid = $1 AND t.ended_at IS NULL`,
-		uid, t.Subject, string(t.Protection), t.PasswordHash, t.DeliveryNotification, t.ExpiresAt, t.Reprotected, t.Rescheduled, maxSearchText, t.RemindBefore, database.Null(t.RemindAt))
+		uid, t.Subject, string(t.Protection), t.PasswordHash, t.DeliveryNotification, t.ExpiresAt, t.Reprotected, t.Rescheduled, maxSearchText, t.RemindBefore, database.Null(t.RemindAt), t.Forwarding)
 	if err != nil {
 		return err
 	}

@@ -25,66 +25,92 @@ const firstObjects = 1000
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
 // transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of content.Service.ChargeMetadata.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
-	var t transfer.Transfer
-	var first []transfer.Object
-	var last int64
+	var d delivered
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, caller, uid)
 		if err != nil {
 			return err
 		}
-		if err := s.checkConfirmable(ctx, tx, r); err != nil {
-			return err
-		}
-		if r.Kind == transfer.KindP2P {
-			if err := findRecipients(ctx, tx, r.Recipients); err != nil { // recipients may have created accounts since
-				return err
-			}
-			if err := s.countRecipients(ctx, tx, r.Owner, r.Facts.Account, len(r.Recipients)); err != nil {
-				return err
-			}
-		}
-		n := s.newTransfer(r)
-		lastMail := false
-		if r.Kind == transfer.KindMailbox {
-			var within bool
-			today := s.now().UTC().Truncate(day)
-			if within, lastMail, err = tx.CountMailboxMail(ctx, r.Owner, today, s.dailyBound(s.strangers.Mails, r.Client)); err != nil {
-				return err
-			}
-			n.Unmailed = !within
-		}
-		if err := tx.InsertTransfer(ctx, n); err != nil {
-			return err
-		}
-		seen, err := tx.TransferOfReservation(ctx, uid)
-		if err != nil {
-			return err
-		}
-		t = seen.Transfer
-		if t.Kind == transfer.KindMailbox {
-			t.Answers = transfer.Answers(r.FieldsSchema, r.UISchema, t.Fields)
-		}
-		if first, last, err = tx.ObjectsAfter(ctx, uid, 0, firstObjects); err != nil {
-			return err
-		}
-		for _, d := range n.Deliveries {
-			if d.Destination != transfer.ToLink {
-				t.Recipients = append(t.Recipients, d.Delivery)
-			} else {
-				t.Link = s.newLink(r.Facts.Host, d.UID)
-			}
-		}
-		if err := s.writeReceipt(ctx, tx, r, t, first, last); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, caller, r, announced{Transfer: t, first: first, lastMail: lastMail})
+		d, err = s.deliver(ctx, tx, caller, r, uncharged(r))
+		return err
 	})
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
-	t.Unmailed = false // for the owner of the mailbox only
-	return t, s.streamObjects(ctx, uid, first, last, len(first) == firstObjects), nil
+	return d.Transfer, s.streamDelivered(ctx, d), nil
+}
+
+// delivered is a new transfer with its first objects, up to position last.
+type delivered struct {
+	transfer.Transfer
+	first []transfer.Object
+	last  int64
+}
+
+// streamDelivered streams the objects of a new transfer.
+func (s *Service) streamDelivered(ctx context.Context, d delivered) Objects {
+	return s.streamObjects(ctx, d.Reservation, d.first, d.last, len(d.first) == firstObjects)
+}
+
+// deliver makes a transfer of a locked, open reservation. charge is the volume that no request has charged.
+// Errors: those of Confirm.
+func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, charge int64) (d delivered, err error) {
+	if err := s.checkConfirmable(ctx, tx, r); err != nil {
+		return d, err
+	}
+	if r.Kind == transfer.KindP2P {
+		if err := findRecipients(ctx, tx, r.Recipients); err != nil { // recipients may have created accounts since
+			return d, err
+		}
+		if err := s.countRecipients(ctx, tx, r.Owner, r.Facts.Account, len(r.Recipients)); err != nil {
+			return d, err
+		}
+	}
+	n := s.newTransfer(r)
+	lastMail := false
+	if r.Kind == transfer.KindMailbox {
+		var within bool
+		today := s.now().UTC().Truncate(day)
+		if within, lastMail, err = tx.CountMailboxMail(ctx, r.Owner, today, s.dailyBound(s.strangers.Mails, r.Client)); err != nil {
+			return d, err
+		}
+		n.Unmailed = !within
+	}
+	if err := tx.InsertTransfer(ctx, n); err != nil {
+		return d, err
+	}
+	if d, err = s.readDelivered(ctx, tx, r, n); err != nil {
+		return d, err
+	}
+	if err := s.writeReceipt(ctx, tx, r, d.Transfer, d.first, d.last); err != nil {
+		return d, err
+	}
+	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge}); err != nil {
+		return d, err
+	}
+	d.Unmailed = false // for the owner of the mailbox only
+	return d, nil
+}
+
+// readDelivered reads a transfer that was just stored.
+func (s *Service) readDelivered(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, n postgres.NewTransfer) (d delivered, err error) {
+	seen, err := tx.TransferOfReservation(ctx, r.UID)
+	if err != nil {
+		return d, err
+	}
+	d.Transfer = seen.Transfer
+	if d.Kind == transfer.KindMailbox {
+		d.Answers = transfer.Answers(r.FieldsSchema, r.UISchema, d.Fields)
+	}
+	for _, x := range n.Deliveries {
+		if x.Destination != transfer.ToLink {
+			d.Recipients = append(d.Recipients, x.Delivery)
+		} else {
+			d.Link = s.newLink(r.Facts.Host, x.UID)
+		}
+	}
+	d.first, d.last, err = tx.ObjectsAfter(ctx, r.UID, 0, firstObjects)
+	return d, err
 }
 
 // checkConfirmable checks the conditions of a confirm.
@@ -190,10 +216,11 @@ type announced struct {
 	first    []transfer.Object      // its first objects
 	keys     map[id.Delivery]string // keys in the links of deliveries that are not new
 	lastMail bool                   // the owner of the mailbox gets the last mail of the day
+	charge   int64                  // volume that no request has charged
 }
 
 // announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event. Between them
-// it charges texts that no request has charged: volumes are locked after mails, and feeds last.
+// it charges what no request has charged: volumes are locked after mails, and feeds last.
 // Errors: those of content.Service.ChargeMetadata.
 func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, t announced) error {
 	if !t.Unmailed {
@@ -217,9 +244,9 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 		if err := tx.SetMetadata(ctx, r.UID, r.MetadataBytes()); err != nil {
 			return err
 		}
-		if err := s.chargeTexts(ctx, tx, r); err != nil {
-			return err
-		}
+	}
+	if err := s.content.ChargeMetadata(ctx, tx, payer(r.Reservation, r.Facts), t.charge, transfer.Month(r.CreatedAt)); err != nil {
+		return err
 	}
 	var receivers []id.Person
 	for _, d := range t.Recipients {

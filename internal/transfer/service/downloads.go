@@ -121,7 +121,7 @@ func sameDelivery(caller token.Caller, key *postgres.OneTimeKey, access postgres
 }
 
 func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
-	content, err := s.content.Open(ctx, found.UID, found.IntendedSize)
+	content, err := s.content.Open(ctx, found.Content, found.IntendedSize)
 	if err != nil {
 		return Download{}, err
 	}

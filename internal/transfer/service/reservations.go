@@ -62,33 +62,22 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 // transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume,
 // transfer.ErrNewTransfers.
 func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in Metadata) (Reserved, error) {
-	sc := s.scope(caller)
-	owner, err := s.store.Owner(ctx, caller.Person, sc)
+	owner, err := s.store.Owner(ctx, caller.Person, s.scope(caller))
 	if err != nil {
 		return Reserved{}, err
 	}
 	if err := mayKeepMailbox(owner); err != nil {
 		return Reserved{}, err
 	}
-	unit := owner.Adminunit
-	r := transfer.Reservation{
-		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: caller.Person, Creator: caller.Person, Sender: caller.Person,
-		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
-		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
-		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
-		CreatedAt: sc.Now, ExpiresAt: sc.Now.Add(s.reservationLifetime),
-	}
+	r := s.senderReservation(caller, owner)
 	if in.Protection != nil && *in.Protection == string(transfer.ProtectPassword) && in.Password == nil {
 		return Reserved{}, fault.ErrInvalid.With("password: is required for the protection password")
 	}
-	if err := s.mergeSent(ctx, s.store, &r, unit, in); err != nil {
+	if err := s.mergeSent(ctx, s.store, &r, owner.Adminunit, in); err != nil {
 		return Reserved{}, err
 	}
-	if owner.PersonalVolumeExceeded() {
-		return Reserved{}, transfer.ErrPersonalVolume
-	}
-	if owner.SubscriptionVolumeExceeded() {
-		return Reserved{}, transfer.ErrSubscriptionVolume
+	if err := volumesLeft(owner); err != nil {
+		return Reserved{}, err
 	}
 	returnToken, err := s.takeNewTransfer(ctx, caller.Person, owner)
 	if err != nil {
@@ -104,6 +93,30 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, r)
+}
+
+// senderReservation returns a new reservation of a sender within the adminunit's limits, as long as it has no recipients a drop.
+func (s *Service) senderReservation(caller token.Caller, owner transfer.Owner) transfer.Reservation {
+	unit, now := owner.Adminunit, s.now()
+	return transfer.Reservation{
+		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: caller.Person, Creator: caller.Person, Sender: caller.Person,
+		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
+		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
+		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
+		CreatedAt: now, ExpiresAt: now.Add(s.reservationLifetime),
+	}
+}
+
+// volumesLeft checks that the volumes of a month are not used up.
+// Errors: transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume.
+func volumesLeft(owner transfer.Owner) error {
+	if owner.PersonalVolumeExceeded() {
+		return transfer.ErrPersonalVolume
+	}
+	if owner.SubscriptionVolumeExceeded() {
+		return transfer.ErrSubscriptionVolume
+	}
+	return nil
 }
 
 // insertReservation stores a sender's reservation and charges its texts.

@@ -18,7 +18,8 @@
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).
-//  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden or is revoked.
+//  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden, revoked or forwarded. Then the contents that it
+//     shares, in the order of their uids (InsertForwarded, EndTransfers).
 //     Then the sender's count of recipients (CountRecipients).
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
 //  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations, then the sums of
@@ -80,6 +81,7 @@ type Options struct {
 	Strangers           transfer.StrangerLimits
 	Recipients          transfer.RecipientLimits
 	Links               LinkRules
+	ForwardVolume       bool // the bytes of a forward count as volume of who forwards
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -112,6 +114,7 @@ type Service struct {
 	strangers           transfer.StrangerLimits
 	recipients          transfer.RecipientLimits
 	links               LinkRules
+	forwardVolume       bool
 
 	now func() time.Time
 	log *slog.Logger
@@ -129,7 +132,7 @@ func New(o Options) *Service {
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
-		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links,
+		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

@@ -22,6 +22,7 @@ type TransferChange struct {
 	Metadata
 	ExpiresAt    *time.Time
 	RemindBefore *int64 // days; 0: no reminder
+	Forwarding   *bool  // recipients may forward it
 }
 
 // mayChange checks that the caller sent a transfer that has not ended for good.
@@ -150,7 +151,7 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 		}
 	}
 	terms = postgres.TransferTerms{
-		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification, ExpiresAt: expires, RemindBefore: remindBefore,
+		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification, ExpiresAt: expires, RemindBefore: remindBefore, Forwarding: t.Forwarding,
 		Reprotected: r.Protection != t.Protection || r.PasswordHash != "", Rescheduled: !expires.Equal(t.ExpiresAt),
 	}
 	note := func(member string, differs bool) {
@@ -164,6 +165,10 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 	note("deliveryNotification", r.DeliveryNotification != t.Notify)
 	note("expiresAt", terms.Rescheduled)
 	note("remindBefore", remindBefore != t.RemindBefore)
+	if in.Forwarding != nil {
+		terms.Forwarding = *in.Forwarding
+	}
+	note("forwarding", terms.Forwarding != t.Forwarding)
 	if at := expires.Add(-time.Duration(remindBefore) * day); remindBefore > 0 && at.After(s.now()) {
 		terms.RemindAt = at
 	}
