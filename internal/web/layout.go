@@ -36,10 +36,10 @@ func (v view) head() g.Node {
 		h.Meta(h.Name("robots"), h.Content("noindex")),
 		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 		h.TitleEl(g.If(v.Title != "", g.Text(v.Title+" · ")), g.Text(v.Product)),
-		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
+		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css")), // first on the line: nothing is painted without it
+		g.If(v.Branded, h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile))),
 		g.If(v.Latin, h.Link(h.Rel("preload"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"), h.Href(v.Assets+"vendor/figtree.woff2"))),
-		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css")),
-		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile)),
+		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
 		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),
 		h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations)),

@@ -106,6 +106,19 @@ export async function sharedTests() {
     equal(await p.inputValue("[name=subject]"), "Half-A", "subject");
   });
 
+  await test("an answer that is cut off does not end the session", async () => {
+    const anna = await person("Anna"), context = await visitor();
+    await signIn(await page(context, "/"), anna);
+    await context.addInitScript(() => { // as when the page is left while the body arrives
+      const read = Response.prototype.json;
+      Response.prototype.json = function json() { return this.url.endsWith("/auth/access") ? Promise.reject(new TypeError("cut off")) : read.call(this); };
+    });
+    const p = await page(context, "/inbox");
+    await p.locator(".notice.bad").waitFor();
+    equal(await p.evaluate(() => document.cookie.includes("who=")), true, "signed in");
+    equal(new URL(p.url()).pathname, "/inbox", "page");
+  });
+
   await test("pages of a person leave other windows at the sign-out", async () => {
     const anna = await person("Anna"), bert = await person("Bert"), context = await visitor();
     const p = await page(context, "/login");

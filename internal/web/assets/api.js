@@ -51,8 +51,18 @@ export async function call(method, url, { token, json, body, type, signal, accep
   }
   noteRenewal(bearer(response.headers));
   if (!response.ok) throw await failure(url, response);
-  const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await response.json().catch(() => ({})) : {};
+  const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await content(url, response, signal) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
+}
+
+/** Reads the body of an answer. It is cut off when the connection breaks, or when the page is left. @param {string} url @param {Response} response @param {AbortSignal} [signal] */
+async function content(url, response, signal) {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Failure(url, 0);
+  }
 }
 
 /** Reads an error answer. @param {string} url @param {Response} response */
