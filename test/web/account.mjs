@@ -22,7 +22,20 @@ export async function accountTests() {
     await q.getByRole("button", { name: "Confirm the address" }).click();
     await q.getByText("The email address is confirmed.").waitFor();
     await p.waitForURL("**/inbox"); // by itself
-    await q.getByRole("link", { name: "Set up your mailbox" }).click();
+    const box = `${base}/m/nora.new`; // from the name
+    for (const r of [p, q]) await r.getByRole("link", { name: box }).waitFor();
+    const mailto = new URL(await p.getByRole("link", { name: "Share by email" }).getAttribute("href"));
+    equal([mailto.protocol, mailto.searchParams.get("body").includes(`\r\n${box}\r\n`)], ["mailto:", true], "email with the link");
+    await p.getByRole("button", { name: "QR code" }).click();
+    await p.waitForFunction(() => document.querySelector(".qr-code img")?.naturalWidth > 0);
+    const [code] = await Promise.all([p.waitForEvent("download"), p.getByRole("link", { name: "Download as SVG" }).click()]);
+    equal([code.suggestedFilename(), fs.readFileSync(await code.path(), "utf8").includes("<svg")], ["nora.new.svg", true], "QR code");
+    await p.getByRole("button", { name: "Add to a website" }).click();
+    equal((await p.locator(".snippet").textContent()).startsWith(`<a href="${box}" style="background:#`), true, "HTML of the button");
+    await (await page(await visitor(), "/m/nora.new")).getByRole("heading", { name: "Nora New" }).waitFor();
+    await q.getByRole("link", { name: "Continue" }).click();
+    await q.waitForURL("**/inbox");
+    await q.getByRole("link", { name: "Mailbox", exact: true }).click();
     await q.getByLabel("Name in the link").fill("nora");
     await q.getByRole("button", { name: "Add a question" }).click();
     await q.getByLabel("Question", { exact: true }).fill("Order number");
@@ -35,6 +48,17 @@ export async function accountTests() {
     const again = await page(context, new URL(link).pathname);
     await again.getByRole("button", { name: "Confirm the address" }).click();
     await again.locator(".notice.bad").waitFor(); // the key is consumed, or the rate limit is reached
+  });
+
+  await test("an inbox without a mailbox creates one, with a free link", async () => {
+    for (const want of ["mia.moeller", "mia.moeller.2"]) {
+      const who = await person("Mia Mœller", `${want.replace(/\W/g, "-")}@example.com`);
+      const p = await page(await signedIn(who), "/inbox");
+      await p.getByRole("button", { name: "Create my mailbox" }).click();
+      await p.getByRole("link", { name: `${base}/m/${want}`, exact: true }).waitFor();
+      await p.reload();
+      await p.getByRole("link", { name: `${base}/m/${want}`, exact: true }).waitFor();
+    }
   });
 
   await test("unsaved settings ask before the page is left", async () => {

@@ -4,6 +4,8 @@ import { Button, Icon, Problem, StepHeading, Waiting, html, show, useAction, use
 import { F, T } from "./i18n.js";
 import { bearer, endSession, identity, nextPath, own } from "./api.js";
 import { onSession, person, signedIn } from "./session.js";
+import { MailboxLink } from "./mailboxlink.js";
+import { createMailbox } from "./newmailbox.js";
 import { SignIn } from "./signin.js";
 import { useInvited } from "./signup-form.js";
 
@@ -15,11 +17,14 @@ show(() => {
   const [inside, setInside] = useState(signedIn());
   const [done, setDone] = useState(false);
   const [first, setFirst] = useState(false); // the address was the first one of the account
+  const [mailbox, setMailbox] = useState(/** @type {any} */ (null));
   useEffect(() => onSession(() => { if (signedIn()) setInside(true); }), []); // signed in in another tab
   const invited = useInvited(next);
   const confirm = useAction(async () => {
     const { headers } = await own("POST", `${identity}/confirm/${key}`);
-    setFirst(bearer(headers) !== "");
+    const begins = bearer(headers) !== "";
+    setFirst(begins);
+    if (begins && !next.startsWith("/invitation/")) setMailbox(await createMailbox().catch(() => null)); // an organization may allow none
     if (next && !elsewhere) location.replace(next);
     else setDone(true);
   });
@@ -28,10 +33,8 @@ show(() => {
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The email address is confirmed.")}<//>
       ${elsewhere && first && html`<p>${T("You confirmed in a different browser from the one you signed up with. If that page is still open, it continues by itself.")}</p>`}
-      ${next ? html`<a class="button primary" href=${next}>${T("Continue")}</a>` : html`<div class="row center">
-        <a class="button primary" href="/mailbox">${T("Set up your mailbox")}</a>
-        <a class="button" href="/inbox">${T("Transfers")}</a>
-      </div>`}
+      ${mailbox && html`<p>${T("This is your link. Anyone who has it can send you files.")}</p><${MailboxLink} mailbox=${mailbox} />`}
+      <a class="button primary" href=${next || "/inbox"}>${T("Continue")}</a>
     </div>`;
   }
   if (invited === undefined) return html`<${Waiting} />`;

@@ -9,6 +9,8 @@ import { follow } from "./events.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
 import { downloadOwn, readOwn, saveBody } from "./downloads.js";
+import { Empty } from "./drawings.js";
+import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
 import { SignedReceipt } from "./signedreceipt.js";
 import { ExtendAsked, Living, isExtendable } from "./living.js";
@@ -119,9 +121,8 @@ function Tabs({ where, onTurn }) {
 function Nothing({ search, sent, further }) {
   if (further) return html`<p class="empty">${T("Nothing found so far.")}</p>`;
   if (search) return html`<p class="empty">${T("Nothing matches.")}</p>`;
-  return html`<div class="empty"><span class="halo"><${Icon} name=${sent ? "upload" : "download"} /></span>
-    <p>${sent ? T("You have not sent anything yet.") : T("Nothing has arrived yet. Give others the link of your mailbox.")}</p>
-    <a class="button" href=${sent ? "/send" : "/mailbox"}>${sent ? T("Send files") : T("Your mailbox")}</a></div>`;
+  if (!sent) return html`<${FirstMailbox} />`;
+  return html`<${Empty} drawing="letter" sentence=${T("You have not sent anything yet.")}><a class="button" href="/send">${T("Send files")}</a><//>`;
 }
 
 const personName = (p) => p?.name || p?.email || T("Somebody");

@@ -1,19 +1,20 @@
 // /mailbox: the settings of the person's mailbox, its link, and open reservations on it.
 
 import {
-  Ask, Button, Check, Copy, Field, Form, Notice, Problem, Save, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
+  Ask, Button, Check, Field, Form, Notice, Problem, Save, Unloaded, Waiting, html, showOwn, useAction, useLoaded, useSaving, useState,
 } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
-import { Failure, identity, own, transfer } from "./api.js";
+import { identity, own, transfer } from "./api.js";
 import { families, familiesOf, filterOf, inWords } from "./filetypes.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
+import { MailboxLink } from "./mailboxlink.js";
+import { readMailbox } from "./newmailbox.js";
 import "./shell.js";
 
 showOwn(() => {
   const { value, error, reload } = useLoaded(async () => {
-    const none = (refused) => { if (refused instanceof Failure && refused.status === 404) return { body: null }; throw refused; };
-    const [mailbox, profile] = await Promise.all([own("GET", `${transfer}/mailbox`).catch(none), own("GET", `${identity}/profile`)]);
-    return { mailbox: mailbox.body, profile: profile.body };
+    const [mailbox, profile] = await Promise.all([readMailbox(), own("GET", `${identity}/profile`)]);
+    return { mailbox, profile: profile.body };
   });
   if (error) return html`<${Unloaded} title=${T("Your mailbox")} error=${error} />`;
   return value ? html`<${Mailbox} key=${value.mailbox?.uid ?? ""} ...${value} onGone=${reload} />` : html`<${Waiting} />`;
@@ -59,7 +60,8 @@ function Mailbox({ mailbox: first, profile, onGone }) {
   const bind = (name) => ({ name, value: m[name] ?? "", onInput: (e) => set({ [name]: e.target.value }) });
   const tick = (name) => ({ checked: m[name], onChange: (e) => set({ [name]: e.target.checked }) });
   return html`<h1>${T("Your mailbox")}</h1>
-    <${Link} mailbox=${mailbox} />
+    ${mailbox ? html`<${MailboxLink} mailbox=${mailbox} />`
+      : html`<${Notice}>${T("You have no mailbox yet. Save this page to get one. Anyone who has its link can send you files.")}<//>`}
     ${mailbox?.unavailableReason && html`<${Closed} reason=${mailbox.unavailableReason} />`}
     <${Form} class="stack sections" onSend=${save.run} refused=${save.error}>
       <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} />
@@ -83,13 +85,6 @@ function Mailbox({ mailbox: first, profile, onGone }) {
     ${mailbox && html`<${Open} />`}
     ${asking && html`<${Ask} question=${T("Remove the mailbox? Its link stops working. What was delivered stays.")} yes=${T("Remove")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
-}
-
-/** The public link of the mailbox. */
-function Link({ mailbox }) {
-  if (!mailbox) return html`<${Notice}>${T("You have no mailbox yet. Save this page to get one. Everybody who has its link can leave files for you.")}<//>`;
-  const link = `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
-  return html`<div class="link-box"><a href=${link}>${link}</a><${Copy} text=${link} label=${T("Copy the link")} /></div>`;
 }
 
 /** Tells the owner why the mailbox takes no files, and who can change it. */
