@@ -63,7 +63,7 @@ export function FirstMailbox() {
     return html`<section class="card first"><${Empty} drawing="letter" sentence=${T("Nothing has arrived yet. Share your link: anyone who has it can send you files.")} />
       <${MailboxLink} mailbox=${mailbox} /></section>`;
   }
-  return html`<section class="card first"><${Empty} drawing="letter" sentence=${T("Create your mailbox, and you get a link. Anyone who has it can send you files.")}>
+  return html`<section class="card first"><${Empty} drawing="letter" sentence=${T("Nothing has arrived yet. Create your mailbox to get a link: anyone who has it can send you files.")}>
     <${Button} kind="primary" busy=${create.busy} onClick=${() => create.run()}>${T("Create my mailbox")}<//><//>
     <${Problem} error=${create.error} /></section>`;
 }
