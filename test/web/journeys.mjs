@@ -65,7 +65,7 @@ export async function journeyTests() {
     await p.reload();
     await p.getByLabel("New hostname").fill("files.nowhere.example");
     await p.getByRole("button", { name: "Use this hostname" }).click();
-    await p.getByText("files.nowhere.example waits for its TXT record.").waitFor();
+    await p.getByText("Waiting for the TXT record of files.nowhere.example.").waitFor();
     await p.getByText("_consign.files.nowhere.example").waitFor();
     await p.getByRole("button", { name: "Check now" }).click();
     await p.getByText("The record was not found.").waitFor();
@@ -86,7 +86,7 @@ export async function journeyTests() {
     await p.getByRole("button", { name: "Save" }).click();
     await p.getByText("Everybody").waitFor();
     const small = await page(await signedIn(boss, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/organization#security");
-    await small.getByText("Wer hat was getan").waitFor();
+    await small.getByRole("heading", { name: "Aktivitäten" }).waitFor();
     await picture(small, "security", "An administrator sees the rule of the second factor, and who did what (German).");
     await small.goto(`${new URL(small.url()).origin}/organization#profile`);
     await small.getByText("wartet auf den TXT-Eintrag").waitFor();

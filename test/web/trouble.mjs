@@ -31,20 +31,22 @@ export async function troubleTests() {
     equal([await value(q, "City"), await value(q, "Legal notice (link)"), await q.getByLabel("Signature under messages").inputValue()],
       ["Ghent", "ftp://vances.example/", "The Vances"], "organization");
     await q.goto(`${base}/organization#settings`);
+    await q.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
     await q.getByLabel("Maximum files").fill("77");
     await q.getByLabel("Senders may set a priority").check();
     await q.getByLabel("Periods to choose from, in days").fill("1, 2");
     await q.getByLabel("Default period, in days").fill("3");
     await q.getByRole("button", { name: "Save" }).click();
-    await q.locator(".notice.bad").waitFor();
+    await q.locator("[aria-invalid=true]").waitFor();
     equal([await value(q, "Maximum files"), await q.getByLabel("Senders may set a priority").isChecked()], ["77", true], "rules");
     await q.goto(`${base}/organization#groups`);
+    await q.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
     await q.getByRole("button", { name: "Add a group" }).click();
     await q.getByLabel("Description").fill("All of us");
     await q.getByLabel("Name", { exact: true }).fill("Family");
     await q.getByLabel("Name in the link").fill("-");
     await q.getByRole("button", { name: "Save" }).click();
-    await q.locator(".notice.bad").waitFor();
+    await q.locator("[aria-invalid=true]").waitFor();
     equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await q.getByLabel("Name in the link").inputValue()], ["Family", "All of us", "-"], "group");
   });
 
