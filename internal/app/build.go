@@ -63,6 +63,12 @@ func (a *App) buildMail(sealer *seal.Sealer, catalog *i18n.Catalog) error {
 	a.Mail, err = mail.New(a.DB, a.Jobs, sealer, catalog, transport, mail.Options{
 		From: a.config.MailFrom, ProductName: a.config.ProductName, ProductURL: a.config.ProductURL, SupportContact: a.config.SupportContact,
 		OnFailed: func(ctx context.Context, tx database.Tx, m mail.Mail) error { return a.Transfer.MailFailed(ctx, tx, m) },
+		Attach: func(ctx context.Context, reference string) (*mail.Attachment, error) {
+			if a.Transfer == nil { // in a command that needs no domain
+				return nil, nil
+			}
+			return a.Transfer.MailedReceipt(ctx, reference)
+		},
 		Look: func(ctx context.Context, host string) (mail.Look, error) {
 			if a.Identity == nil { // in a command that needs no domain
 				return mail.Look{}, nil

@@ -128,6 +128,13 @@ func uploadConfirmation(c *composer) {
 	} else {
 		c.note(c.T("Use the SHA-256 values to check that the files arrived unchanged."))
 	}
+	switch {
+	case c.data.flag("attached"):
+		c.note(c.T("The signed receipt is attached. It proves what you delivered. Keep it: anyone can check it."))
+		c.out.SecondLabel, c.out.Second = c.T("Check a receipt"), c.data.text("verify")
+	case c.data.flag("attach"):
+		c.note(c.F("The signed receipt could not be attached. You can ask %s for it.", mailbox))
+	}
 	c.note(c.T("If you didn’t upload anything, someone else entered your address. You can ignore this email."))
 }
 

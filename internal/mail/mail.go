@@ -3,7 +3,7 @@
 //
 // A mail is queued in the transaction that causes it. A job sends it at least once. Every attempt sends the same bytes
 // (Message-ID, Date, boundary, text), so that the receiver can recognize a duplicate; only an organization's logo and colour may
-// have changed. Links with keys are sealed in the row until they are sent (contract 1.5, 4.10).
+// have changed, and an attachment that was not ready. Links with keys are sealed in the row until they are sent (contract 1.5, 4.10).
 //
 // Domains pass the data of a mail by the keys listed in templates.go. Options.OnFailed tells them that an address could
 // not be reached.
@@ -88,6 +88,9 @@ type Options struct {
 	Retention      time.Duration // age at which rows of finished mails are deleted [30 d]
 	// Look returns the look of the organization that a host selects. It runs at each attempt to send a mail. nil: that of the product.
 	Look func(ctx context.Context, host string) (Look, error)
+	// Attach returns the attachment of a mail whose data has attach, by the mail's reference; nil: none. While it fails, the mail waits, at
+	// most attachmentWithin.
+	Attach func(ctx context.Context, reference string) (*Attachment, error)
 	// OnFailed runs in the transaction that marks a mail as failed for good. Its error rolls the transaction back, and the
 	// mail is tried again. May be nil.
 	OnFailed func(ctx context.Context, tx database.Tx, m Mail) error
@@ -162,7 +165,7 @@ func (m *Mailer) Test(ctx context.Context, to, locale string) (answer string, er
 	if err != nil {
 		return "", err
 	}
-	e, err := m.render(ctx, r)
+	e, err := m.render(ctx, r, nil)
 	if err != nil {
 		return "", err
 	}

@@ -20,8 +20,8 @@ const foldAt = 76
 const bytesPerWord = 36
 
 // render returns the bytes of a mail. They depend on its row only, so that each attempt sends the same, and on the look of its
-// organization at the time of the attempt.
-func (m *Mailer) render(ctx context.Context, r row) (Envelope, error) {
+// organization and the attachment at the time of the attempt.
+func (m *Mailer) render(ctx context.Context, r row, attached *Attachment) (Envelope, error) {
 	var s sender
 	if err := json.Unmarshal(r.Sender, &s); err != nil {
 		return Envelope{}, fmt.Errorf("read sender: %w", err)
@@ -34,6 +34,7 @@ func (m *Mailer) render(ctx context.Context, r row) (Envelope, error) {
 	if err != nil {
 		return Envelope{}, fmt.Errorf("read data: %w", err)
 	}
+	data["attached"] = attached != nil
 	secret := map[string]string{}
 	if r.Secret != nil {
 		plain, err := m.box.Open(r.Secret, r.UID.UUID[:])
@@ -51,13 +52,12 @@ func (m *Mailer) render(ctx context.Context, r row) (Envelope, error) {
 		e.Links = []string{c.Link}
 	}
 	look := m.lookOf(ctx, s.Host).checked()
-	e.Bytes, err = message(r, from, c.Subject, text(c), html(c, s.Product, p, look), look.picture())
+	e.Bytes, err = message(r, from, c.Subject, text(c), html(c, s.Product, p, look), look.picture(), attached)
 	return e, err
 }
 
-// message returns a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts. The HTML is in a
-// multipart/related part (RFC 2387) with the picture that it shows.
-func message(r row, from *mail.Address, subject string, text, html []byte, shown picture) ([]byte, error) {
+// message returns the bytes of a mail.
+func message(r row, from *mail.Address, subject string, text, html []byte, shown picture, attached *Attachment) ([]byte, error) {
 	var b bytes.Buffer
 	header := headersOf(&b)
 	header("From", mailbox(from.Name, from.Address))
@@ -72,18 +72,32 @@ func message(r row, from *mail.Address, subject string, text, html []byte, shown
 	header("X-Auto-Response-Suppress", "OOF, AutoReply") // the same for Exchange
 	header("Content-Language", languageTag(r.Locale))
 	header("MIME-Version", "1.0")
-	outer := "=_" + strings.ReplaceAll(r.UID.String(), "-", "") // "=_" never occurs in quoted-printable or base64
+	unique := strings.ReplaceAll(r.UID.String(), "-", "")
+	body := func() error { return alternative(&b, unique, text, html, shown) }
+	if attached == nil {
+		err := body()
+		return b.Bytes(), err
+	}
+	err := mixed(&b, "=_m"+unique, *attached, body)
+	return b.Bytes(), err
+}
+
+// alternative writes a multipart/alternative message (RFC 2046, 5.1.4) of two quoted-printable parts. The HTML is in a multipart/related
+// part (RFC 2387) with the picture that it shows.
+func alternative(b *bytes.Buffer, unique string, text, html []byte, shown picture) error {
+	header := headersOf(b)
+	outer := "=_" + unique // "=_" never occurs in quoted-printable or base64
 	inner := outer + "_r"
 	header("Content-Type", `multipart/alternative; boundary="`+outer+`"`)
 	b.WriteString("\r\n--" + outer + "\r\n")
-	if err := quoted(&b, "text/plain", text); err != nil {
-		return nil, err
+	if err := quoted(b, "text/plain", text); err != nil {
+		return err
 	}
 	b.WriteString("\r\n--" + outer + "\r\n")
 	header("Content-Type", `multipart/related; type="text/html"; boundary="`+inner+`"`)
 	b.WriteString("\r\n--" + inner + "\r\n")
-	if err := quoted(&b, "text/html", html); err != nil {
-		return nil, err
+	if err := quoted(b, "text/html", html); err != nil {
+		return err
 	}
 	b.WriteString("\r\n--" + inner + "\r\n")
 	header("Content-Type", shown.kind)
@@ -91,13 +105,9 @@ func message(r row, from *mail.Address, subject string, text, html []byte, shown
 	header("Content-ID", "<"+pictureID+">")
 	header("Content-Disposition", `inline; filename="`+strings.Replace(shown.kind, "image/", "logo.", 1)+`"`)
 	b.WriteString("\r\n")
-	for encoded := base64.StdEncoding.EncodeToString(shown.bytes); encoded != ""; {
-		n := min(len(encoded), foldAt)
-		b.WriteString(encoded[:n] + "\r\n")
-		encoded = encoded[n:]
-	}
+	based(b, shown.bytes)
 	b.WriteString("\r\n--" + inner + "--\r\n\r\n--" + outer + "--\r\n")
-	return b.Bytes(), nil
+	return nil
 }
 
 // headersOf returns a function that writes a header line.

@@ -69,11 +69,11 @@ func rendered(t testing.TB, m *Mailer, msg Message) Envelope {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := m.render(t.Context(), r)
+	e, err := m.render(t.Context(), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := m.render(t.Context(), r)
+	again, err := m.render(t.Context(), r, nil)
 	if err != nil || !bytes.Equal(e.Bytes, again.Bytes) {
 		t.Fatalf("%s: rendering the same row twice gives different bytes (%v)", msg.Template, err)
 	}
@@ -269,7 +269,7 @@ func TestSealedForItsRow(t *testing.T) {
 		t.Error("the link is readable in the row")
 	}
 	r.UID = id.New[id.Mail]()
-	if _, err := m.render(t.Context(), r); err == nil {
+	if _, err := m.render(t.Context(), r, nil); err == nil {
 		t.Error("a sealed link opens in another mail's row")
 	}
 }

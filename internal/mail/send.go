@@ -43,7 +43,12 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 		return nil
 	}
 	release := m.keepLease(ctx, c)
-	answer, sendErr := m.attempt(ctx, c.row)
+	attached, early := m.attachment(ctx, c.row)
+	if early {
+		release()
+		return m.awaitAttachment(ctx, c)
+	}
+	answer, sendErr := m.attempt(ctx, c.row, attached)
 	release()
 	// The outcome must be stored even when ctx is cancelled by a shutdown.
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
@@ -66,8 +71,8 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 	return m.postpone(settle, c, answer)
 }
 
-func (m *Mailer) attempt(ctx context.Context, r row) (string, error) {
-	e, err := m.render(ctx, r)
+func (m *Mailer) attempt(ctx context.Context, r row, attached *Attachment) (string, error) {
+	e, err := m.render(ctx, r, attached)
 	if err != nil {
 		return "", fmt.Errorf("compose: %w", err)
 	}

@@ -64,8 +64,9 @@ const (
 	// unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
-	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes. Without files it contains no text of the uploader, whose
-	// address was not checked. It never has a link, a subject or a message (contract 4.10).
+	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes, [attach: carries the signed receipt],
+	// [verify] (address of the page that checks it). Without files it contains no text of the uploader, whose
+	// address was not checked. It has no link with a key, no subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// UploadUnfinished reminds an uploader, once, of files that reached a mailbox's page but were not delivered: mailbox, fileCount,
 	// totalBytes (that have arrived), expiresAt, link to that page. It contains no text of the uploader, whose address was not checked.

@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -35,6 +36,7 @@ type Mail struct {
 	Text    string // the decoded text/plain part
 	HTML    string // the decoded text/html part
 	Raw     []byte
+	Files   map[string][]byte // attachments, by name
 }
 
 var links = regexp.MustCompile(`https?://[^\s<>"]+`)
@@ -213,6 +215,16 @@ func (m *Mail) read(parts *multipart.Reader) error {
 		body, err := decoded(part, part.Header.Get("Content-Transfer-Encoding"))
 		if err != nil {
 			return err
+		}
+		if name := part.FileName(); strings.HasPrefix(part.Header.Get("Content-Disposition"), "attachment") {
+			raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(body, "\n", ""))
+			if err != nil {
+				return err
+			}
+			if m.Files == nil {
+				m.Files = map[string][]byte{}
+			}
+			m.Files[name] = raw
 		}
 		switch kind {
 		case "text/html":

@@ -256,3 +256,43 @@ func TestExpiryIsStated(t *testing.T) {
 		t.Error("the receipt has changed")
 	}
 }
+
+// TestReceiptInConfirmation: the confirmation to a checked address carries the signed receipt. While the log does not sign, the mail waits for
+// 30 s and then goes without. A mail to an address that was not checked carries nothing.
+func TestReceiptInConfirmation(t *testing.T) {
+	t.Parallel()
+	s, ann := careful(t)
+	upload := func(address string) string {
+		d := reserveAs(s.Stranger(), address)
+		d.send("one", []byte("hello"))
+		d.Post(d.path+"/code", nil).Want(http.StatusNoContent)
+		d.Post(d.path+"/verify", object{"code": senderCode(s, address, 1)}).Want(http.StatusNoContent)
+		return d.confirm()
+	}
+	uid := upload("sam@example.org")
+	m := s.Mail.Wait(t, "sam@example.org", "one.bin", 1)
+	of := receiptFile(t, ann, s.Transfer+"/transfers/"+uid+"/receipt")
+	if string(m.Files[proof.FileName]) != string(of) || !strings.Contains(m.Text, "The signed receipt is attached.") || !strings.Contains(m.Text, "/verify") {
+		t.Errorf("attached %q\n%s", m.Files, m.Text)
+	}
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE log.keys SET private_key = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	upload("sue@example.org")
+	poll.Until(t, "the log refuses", func() bool { return s.App.Proofs.Trouble() != nil })
+	if got := s.Mail.To("sue@example.org"); len(got) != 1 { // the code
+		t.Errorf("%d mails before the receipt is signed", len(got))
+	}
+	s.Clock.Advance(31 * time.Second)
+	m = s.Mail.Wait(t, "sue@example.org", "one.bin", 1)
+	if len(m.Files) != 0 || !strings.Contains(m.Text, "could not be attached. You can ask Ann for it.") || strings.Contains(m.Text, "/verify") {
+		t.Errorf("attached %q\n%s", m.Files, m.Text)
+	}
+	d := reserve(s)
+	ann.Login().Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "verifySender": false}).Want(http.StatusOK)
+	d.send("one", []byte("hello"))
+	d.confirm()
+	if m = s.Mail.Wait(t, "sam@example.com", "Your files have reached", 1); len(m.Files) != 0 || strings.Contains(m.Text, "receipt") {
+		t.Errorf("attached %q\n%s", m.Files, m.Text)
+	}
+}

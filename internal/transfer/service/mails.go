@@ -87,6 +87,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader
 		m.ToName = t.Sender.Name
 		m.Data["files"], m.Data["answers"] = mailFiles(t.first, mail.MaxFiles), mailAnswers(t.Answers)
+		m.Data["attach"], m.Data["verify"] = true, s.hosts.URL(r.Facts.Host, "/verify")
 	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), m)
 	return err

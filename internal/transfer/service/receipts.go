@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -8,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/proof"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -168,6 +171,38 @@ func (s *Service) WriteReceipt(ctx context.Context, w io.Writer, f ReceiptFile) 
 		}
 	}
 	return write(append([]byte("\n"), f.proof.Format()...))
+}
+
+// errLongReceipt means that a receipt is longer than mail.MaxAttachment.
+var errLongReceipt = errors.New("the receipt is too long for a mail")
+
+// shortBuffer is a buffer of mail.MaxAttachment bytes.
+type shortBuffer struct{ bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *shortBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > mail.MaxAttachment {
+		return 0, errLongReceipt
+	}
+	return b.Buffer.Write(p)
+}
+
+// MailedReceipt returns the receipt that the mail with a reference carries; nil when it was erased or is too long for a mail.
+// Errors: translog.ErrPending.
+func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.Attachment, error) {
+	uid, err := id.Parse[id.Transfer](strings.TrimPrefix(reference, transferReference))
+	if err != nil {
+		return nil, nil //nolint:nilerr // a reference of another kind
+	}
+	f, err := s.receipt(ctx, uid, transfer.StatedDelivered, id.Person{})
+	var b shortBuffer
+	if err == nil {
+		err = s.WriteReceipt(ctx, &b, f)
+	}
+	if errors.Is(err, errLongReceipt) || errors.Is(err, transfer.ErrNotFound) {
+		return nil, nil
+	}
+	return &mail.Attachment{Name: proof.FileName, Kind: proof.MediaType, Bytes: b.Bytes()}, err
 }
 
 // EraseReceipts erases the statements about a transfer, all but their hashes. Copies that somebody holds still verify.
