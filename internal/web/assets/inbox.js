@@ -13,7 +13,7 @@ import { Empty } from "./drawings.js";
 import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
 import { SignedReceipt } from "./signedreceipt.js";
-import { ExtendAsked, Living, isExtendable } from "./living.js";
+import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
 import "./shell.js";
 
 const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
@@ -165,6 +165,8 @@ function Detail({ summary, sent, onChange }) {
   });
   const t = full ?? summary;
   const over = isOver(t) || isOver(summary); // the summary is newer when reloading the transfer failed
+  const managed = sent && t.type === "p2p";
+  const changed = (next) => { setFull(next); onChange(next); };
   const verb = sent ? T("Revoke") : T("Delete");
   const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
   return html`
@@ -175,9 +177,9 @@ function Detail({ summary, sent, onChange }) {
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
     ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
-    ${sent && t.type === "p2p" && html`<${Receivers} list=${t.recipients} undelivered=${t.undelivered ?? []} />`}
-    <${Facts} transfer=${t} over=${over} />
-    ${sent && html`<${Living} transfer=${t} onChange=${(changed) => { setFull(changed); onChange(changed); }} />`}
+    ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
+    <${Facts} transfer=${t} over=${over} listed=${managed} />
+    ${sent && html`<${Living} transfer=${t} onChange=${changed} />`}
     <${Problem} error=${load.error ?? remove.error} />
     ${(!over || !sent) && html`<div class="row end">
       ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}
@@ -185,21 +187,9 @@ function Detail({ summary, sent, onChange }) {
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
-/** What each recipient of a sent transfer has done, and when. */
-function Receivers({ list: people, undelivered }) {
-  const done = (p) => {
-    if (undelivered.includes(p.email)) return T("Could not be reached");
-    if (p.downloads) return N("Downloaded %d time, last on %s", "Downloaded %d times, last on %s", p.downloads, when(p.downloadedAt));
-    return p.accessedAt ? F("Opened on %s", when(p.accessedAt)) : T("Not opened yet");
-  };
-  return html`<ul class="list receivers" aria-label=${T("Recipients")}>${people.map((p) => html`<li key=${p.email} class="row between">
-    <span class="break">${p.name ? `${p.name} (${p.email})` : p.email}</span>
-    <span class=${p.downloads ? "good" : "dim"}>${p.downloads > 0 && html`<${Icon} name="check" /> `}${done(p)}</span></li>`)}</ul>`;
-}
-
-/** Sender, recipients, times and the answers to the mailbox's questions. */
-function Facts({ transfer: t, over }) {
-  const to = list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
+/** Sender, recipients unless they are listed, times and the answers to the mailbox's questions. */
+function Facts({ transfer: t, over, listed }) {
+  const to = !listed && list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">
     <${Answers} answers=${t.answers} />
     <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")} <${Unchecked} sender=${t.sender} /></dd>

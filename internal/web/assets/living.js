@@ -1,7 +1,7 @@
 // What the sender can still change of a delivered transfer: expiry, password, recipients, reminders.
 
-import { Ask, Button, Field, Form, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
-import { F, N, T, exactly, list } from "./i18n.js";
+import { Ask, Button, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import { F, N, T, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Password } from "./signin.js";
 import { Recipients } from "./recipients.js";
@@ -22,7 +22,7 @@ export function Living({ transfer: t, onChange }) {
   if (t.state === "revoked" || (t.state === "expired" && !expired)) return null;
   /** @type {[string, string, any][]} */
   const parts = [["extend", T("Extend"), Extend]];
-  if (!expired) parts.push(["recipients", T("Recipients"), People], ["password", T("Password"), Protect]);
+  if (!expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect]);
   const Part = parts.find(([name]) => name === part)?.[2];
   return html`
     ${expired && html`<${Notice} kind="warn">${F("Expired. You can extend it until %s; then its files are deleted.", exactly(t.extendableUntil))}<//>`}
@@ -58,16 +58,15 @@ function Protect({ transfer: t, onChange, onDone }) {
   <//>`;
 }
 
-function People({ transfer: t, onChange }) {
-  const [added, setAdded] = useState(/** @type {any[]} */ ([]));
+/**
+ * The recipients of a transfer that the signed-in person sent: what each has done, and what can be changed for each.
+ * @param {{transfer: any, onChange: (changed: any) => void}} props
+ */
+export function Receivers({ transfer: t, onChange }) {
   const [asking, setAsking] = useState(/** @type {any} */ (null));
   const [said, setSaid] = useState("");
   const reload = async () => onChange((await own("GET", pathOf(t))).body);
   const say = (sentence) => { setSaid(sentence); announce(sentence); };
-  const add = useAction(async () => {
-    onChange((await own("POST", `${pathOf(t)}/recipients`, { json: { recipients: added } })).body);
-    setAdded([]);
-  });
   const remove = useAction(async (r) => {
     await own("DELETE", `${pathOf(t)}/recipients/${r.delivery}`);
     await reload();
@@ -82,24 +81,42 @@ function People({ transfer: t, onChange }) {
       : T("Nobody was reminded: all have downloaded the files, or were reminded today."));
     await reload();
   });
-  const person = (r) => html`<li key=${r.delivery} class="row between">
-    <span>${r.email} <span class="dim">${r.accessedAt ? T("Opened") : T("Not opened yet")}</span></span>
-    <span class="row"><${Button} kind="quiet" icon="mail" busy=${resend.busy} onClick=${() => resend.run(r)}>${T("Send again")}<//>
-      <${Tool} icon="close" label=${F("Remove %s", r.email)} onClick=${() => setAsking(r)} /></span>
+  const living = t.state !== "revoked" && t.state !== "expired";
+  const person = (r) => html`<li key=${r.delivery ?? r.email} class="row between">
+    <span class="who"><span class="break">${r.name ? `${r.name} (${r.email})` : r.email}</span>
+      <span class=${r.downloads ? "good" : "dim"}>${r.downloads > 0 && html`<${Icon} name="check" /> `}${done(r, t.undelivered ?? [])}</span></span>
+    ${living && r.delivery && html`<span class="row tight"><${Tool} icon="mail" label=${F("Send the link to %s again", r.email)} onClick=${() => resend.run(r)} />
+      <${Tool} icon="close" label=${F("Remove %s", r.email)} onClick=${() => setAsking(r)} /></span>`}
   </li>`;
-  const people = t.recipients.filter((r) => r.delivery);
-  return html`
-    ${people.length > 0 && html`<ul class="list">${people.map(person)}</ul>
-      <div class="row"><${Button} icon="clock" busy=${remind.busy} onClick=${() => remind.run()}>${T("Remind")}<//></div>`}
+  return html`<section class="receivers">
+    <div class="row between"><h3>${T("Recipients")}</h3>
+      ${living && html`<${Button} kind="quiet" icon="clock" busy=${remind.busy} onClick=${() => remind.run()}>${T("Remind")}<//>`}</div>
+    <ul class="list" aria-label=${T("Recipients")}>${t.recipients.map(person)}</ul>
     ${said && html`<${Notice} kind="good">${said}<//>`}
     <${Problem} error=${remove.error ?? resend.error ?? remind.error} />
-    <${Form} onSend=${() => add.run()}>
-      <${Recipients} value=${added} onValue=${setAdded} />
-      <${Problem} error=${add.error} />
-      <${Button} type="submit" kind="primary" icon="plus" disabled=${added.length === 0} busy=${add.busy}>${T("Add recipients")}<//>
-    <//>
     ${asking && html`<${Ask} question=${F("Take the files back from %s? The link stops working at once.", asking.email)} yes=${T("Take back")}
-      onYes=${() => remove.run(asking)} onClose=${() => setAsking(null)} />`}`;
+      onYes=${() => remove.run(asking)} onClose=${() => setAsking(null)} />`}
+  </section>`;
+}
+
+/** What a recipient has done, and when. */
+function done(r, undelivered) {
+  if (undelivered.includes(r.email)) return T("Could not be reached");
+  if (r.downloads) return N("Downloaded %d time, last on %s", "Downloaded %d times, last on %s", r.downloads, when(r.downloadedAt));
+  return r.accessedAt ? F("Opened on %s", when(r.accessedAt)) : T("Not opened yet");
+}
+
+function Add({ transfer: t, onChange, onDone }) {
+  const [added, setAdded] = useState(/** @type {any[]} */ ([]));
+  const add = useAction(async () => {
+    onChange((await own("POST", `${pathOf(t)}/recipients`, { json: { recipients: added } })).body);
+    onDone();
+  });
+  return html`<${Form} onSend=${() => add.run()}>
+    <${Recipients} value=${added} onValue=${setAdded} />
+    <${Problem} error=${add.error} />
+    <${Button} type="submit" kind="primary" icon="plus" disabled=${added.length === 0} busy=${add.busy}>${T("Add recipients")}<//>
+  <//>`;
 }
 
 const asked = new URLSearchParams(location.search).get("extend") ?? "";
