@@ -90,6 +90,9 @@ var (
 	// ErrNoForwarding: the sender has forbidden to forward the transfer.
 	ErrNoForwarding = fault.New(403085, "the sender does not allow this transfer to be forwarded")
 
+	// ErrDownloadLimit: an object of the download was downloaded as often as the sender allows.
+	ErrDownloadLimit = fault.New(403086, "this was downloaded as often as its sender allows")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.

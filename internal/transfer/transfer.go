@@ -107,11 +107,26 @@ type Transfer struct {
 	AccessedAt  time.Time // zero: not yet
 	Forwarding  bool      // recipients may forward it
 
+	Limits
+
 	RemindBefore    int32     // days before the expiry at which who has downloaded nothing is reminded; 0: never
 	ExtendableUntil time.Time `db:"-"` // of an expired one, for its sender: until when it can be extended; zero: it cannot
 
 	Link string `db:"-"` // for the sender of a p2p or drop transfer that has not ended
 }
+
+// Limits are how often recipients may download each object. An archive is a download of each of its objects. 0: no limit.
+type Limits struct {
+	MaxDownloads        int32 // by each recipient
+	MaxTotalDownloads   int32 // by all recipients together
+	DeleteAfterDownload bool  // the transfer ends when a recipient has downloaded everything
+}
+
+// MaxLimit is the largest number of a limit.
+const MaxLimit = 1_000_000
+
+// Any reports whether there is a limit.
+func (l Limits) Any() bool { return l != Limits{} }
 
 // Delivery is a transfer's way to one recipient, or to the holders of its link.
 type Delivery struct {

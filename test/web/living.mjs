@@ -89,4 +89,32 @@ export async function livingTests() {
     await q.getByRole("button", { name: "Open" }).click();
     await q.getByRole("heading", { name: "Living plans" }).waitFor();
   });
+
+  await test("living: a sender limits the downloads, and the recipient is told", async () => {
+    const sender = await person("Sina");
+    const email = `ria${Date.now()}@example.com`;
+    await send(sender, email, { subject: "Limited plans" });
+    const { link } = await mail(email, "/t/");
+    const p = await page(await signedIn(sender, phone), "/inbox");
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByRole("button", { name: /Limited plans/ }).click();
+    await p.getByRole("button", { name: "Limits", exact: true }).click();
+    await p.getByLabel("Downloads by each recipient").fill("1");
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("Each recipient can download each file 1 time.").waitFor();
+    const q = await page(await visitor(phone), new URL(link).pathname);
+    await q.getByText("Each recipient can download each file 1 time.").waitFor();
+    equal(await q.getByRole("button", { name: "Show plan.txt" }).count(), 0, "previews");
+    await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download plan.txt" }).click()]);
+    await q.getByRole("button", { name: "Download plan.txt" }).click();
+    await q.getByText("This was downloaded as often as the sender allows.").first().waitFor();
+    await p.getByRole("button", { name: "Limits", exact: true }).click();
+    await p.getByLabel("Downloads by each recipient").fill("");
+    await p.getByLabel("Delete the files when a recipient has downloaded all of them").check();
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByText("The files are deleted when a recipient has downloaded all of them.").waitFor();
+    await q.reload();
+    await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download plan.txt" }).click()]);
+    await p.locator(".badge.revoked").waitFor();
+  });
 }

@@ -142,7 +142,7 @@ func extentOf(r *http.Request, etag string, size int64) (e service.Extent, ok bo
 		return whole, true
 	}
 	ranges := strings.TrimPrefix(header, bytesUnit)
-	first, sum, overlaps := size, int64(0), false
+	first, sum, parts := size, int64(0), 0
 	for part := range strings.SplitSeq(ranges, ",") {
 		part = strings.Trim(part, " \t")
 		if part == "" {
@@ -153,14 +153,14 @@ func extentOf(r *http.Request, etag string, size int64) (e service.Extent, ok bo
 			return whole, false
 		}
 		if from < size {
-			first, overlaps = min(first, from), true
-			sum += length
+			first, sum = min(first, from), sum+length
+			parts++
 		}
 	}
 	if sum > size { // http.ServeContent then sends the whole content
 		return whole, true
 	}
-	return service.Extent{First: first, Bytes: sum, Size: size}, overlaps || size == 0
+	return service.Extent{First: first, Bytes: sum, Size: size, Split: parts > 1}, parts > 0 || size == 0
 }
 
 // partOf parses one range of a Range header: first-last, first- or -length. It returns the offset and the length of the

@@ -20,6 +20,8 @@ type publicTransferResponse struct {
 	ExpiresAt   httpapi.Time     `json:"expiresAt"`
 	ObjectCount *int32           `json:"objectCount,omitempty"`
 	TotalBytes  *int64           `json:"totalBytes,omitempty"`
+
+	limitsResponse
 }
 
 // publicTransferFrom returns the public view of a transfer without its objects, which httpapi.List streams.
@@ -27,6 +29,7 @@ func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	b := publicTransferResponse{
 		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Answers: answersFrom(t.Answers), Sender: senderFrom(t.Sender), Protection: string(t.Protection),
 		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
+		limitsResponse: limitsResponse(t.Limits),
 	}
 	if !t.Locked {
 		b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes

@@ -22,6 +22,30 @@ type transferChangeRequest struct {
 	DeliveryNotification *bool         `json:"deliveryNotification"`
 	RemindBefore         *int64        `json:"remindBefore"`
 	Forwarding           *bool         `json:"forwarding"`
+	limitChange
+}
+
+// limitChange is a change of the limits of downloads.
+type limitChange struct {
+	MaxDownloads        *int64 `json:"maxDownloads"`
+	MaxTotalDownloads   *int64 `json:"maxTotalDownloads"`
+	DeleteAfterDownload *bool  `json:"deleteAfterDownload"`
+}
+
+// domain returns the change. Removed members are no limit.
+func (in limitChange) domain(removed []string) service.LimitChange {
+	c := service.LimitChange{MaxDownloads: in.MaxDownloads, MaxTotalDownloads: in.MaxTotalDownloads, DeleteAfterDownload: in.DeleteAfterDownload}
+	for _, member := range removed {
+		switch member {
+		case "maxDownloads":
+			c.MaxDownloads = new(int64)
+		case "maxTotalDownloads":
+			c.MaxTotalDownloads = new(int64)
+		case "deleteAfterDownload":
+			c.DeleteAfterDownload = new(bool)
+		}
+	}
+	return c
 }
 
 func (in transferChangeRequest) domain() service.TransferChange {
@@ -46,6 +70,7 @@ func (h *Handler) patchTransfer(w http.ResponseWriter, r *http.Request) error {
 		return fault.ErrInvalid.With("expiresAt: cannot be removed; ttl can, which then is the default")
 	}
 	change := in.domain()
+	change.LimitChange = in.limitChange.domain(removed)
 	if slices.Contains(removed, "remindBefore") {
 		change.RemindBefore = new(int64)
 	}

@@ -79,11 +79,19 @@ type transferResponse struct {
 	Link        string                     `json:"link,omitempty"`
 	Forwarding  bool                       `json:"forwarding"`
 
+	limitsResponse
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
 
 	// For the sender.
 	DeliveryNotification *bool `json:"deliveryNotification,omitempty"`
 	RemindBefore         int32 `json:"remindBefore,omitempty"`
+}
+
+// limitsResponse are the limits of downloads that a transfer has.
+type limitsResponse struct {
+	MaxDownloads        int32 `json:"maxDownloads,omitempty"`
+	MaxTotalDownloads   int32 `json:"maxTotalDownloads,omitempty"`
+	DeleteAfterDownload bool  `json:"deleteAfterDownload,omitempty"`
 }
 
 func transferFrom(t service.SeenTransfer) transferResponse {
@@ -92,7 +100,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 		Sender:     senderFrom(t.Sender),
 		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
-		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding,
+		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding && (t.Managed || !t.Limits.Any()), limitsResponse: limitsResponse(t.Limits),
 	}
 	if t.Managed {
 		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore

@@ -57,11 +57,7 @@ func (s *Store) TakeErased(ctx context.Context, limit int) ([]id.Transfer, error
 		RETURNING transfer`, limit)
 }
 
-// WhollyDownloaded reports whether each object of a transfer was downloaded, or its archive. Of transfers with more than most objects only the
-// archive counts.
-func (s *Store) WhollyDownloaded(ctx context.Context, t id.Transfer, most int) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "look at downloads", nil, `
-		SELECT (t.archives > 0 OR t.object_count <= $2 AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = t.reservation AND o.downloads = 0))
-			AND NOT EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = t.uid AND r.kind = 'downloaded')
-		FROM transfer.transfers t WHERE t.uid = $1`, t, most)
-}
+// wholly is true when each object of transfer t was downloaded, or its archive, and this was not stated yet. Of transfers with more than
+// $11 objects only the archive counts.
+const wholly = `coalesce((t.archives > 0 OR t.object_count <= $11 AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = t.reservation AND o.downloads = 0))
+	AND NOT EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = t.uid AND r.kind = 'downloaded'), false)`

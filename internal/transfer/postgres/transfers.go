@@ -16,9 +16,12 @@ const (
 	transferFacts   = `t.uid, t.reservation, t.type AS kind, t.state, t.owner, coalesce(t.subject, '') AS subject,
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
-	coalesce(t.remind_before, 0) AS remind_before, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
+	coalesce(t.remind_before, 0) AS remind_before, ` + limitColumns + `, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
 	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding`
 )
+
+// limitColumns are a transfer.Limits.
+const limitColumns = `coalesce(t.max_downloads, 0) AS max_downloads, coalesce(t.max_total_downloads, 0) AS max_total_downloads, t.delete_after_download`
 
 // SeenTransfer is a transfer as one of its parties sees it.
 type SeenTransfer struct {
@@ -91,6 +94,13 @@ func (s *Store) transferOf(ctx context.Context, uid id.Transfer, p id.Person, sc
 		SELECT `+seenColumns+` FROM transfer.transfers t `+seenDelivery+`
 		WHERE t.uid = $3 AND (d.uid IS NOT NULL OR t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL) AND `+reachable+lock,
 		p, sc.Host, uid)
+}
+
+// LockTransfer is LockTransferOf for work that is not a party's: the sender's, without the sender's access.
+// Errors: transfer.ErrNotFound.
+func (s *Store) LockTransfer(ctx context.Context, uid id.Transfer) (SeenTransfer, error) {
+	return database.One[SeenTransfer](ctx, s.q, "lock transfer", transfer.ErrNotFound, `
+		SELECT `+transferColumns+`, `+noticeColumns+`, t.sender_managed AS as_sender, NULL::uuid AS delivery FROM transfer.transfers t WHERE t.uid = $1 FOR UPDATE`, uid)
 }
 
 // Position is the cursor of keyset pagination in a list of transfers, newest first. The zero one is before the newest.

@@ -2,7 +2,10 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/seal"
@@ -62,11 +65,13 @@ func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.C
 	if err != nil {
 		return Archive{}, err
 	}
+	item := itemOf(access, access.Transfer.UUID, nil, a.Size)
 	count := func(ctx context.Context) error { return s.store.CountArchive(ctx, access.Transfer) }
 	if len(only) > 0 {
+		item.Item, item.Objects = uuid.NewSHA1(access.Transfer.UUID, fmt.Append(nil, only)), only
 		count = func(ctx context.Context) error { return s.store.CountDownloads(ctx, only) }
 	}
 	return Archive{Transfer: access.Transfer, Only: only, CreatedAt: access.CreatedAt, Size: a.Size, Download: Download{
-		Content: a.Content, start: start{auth: auth, caller: caller, access: access, key: key, count: count},
+		Content: a.Content, start: start{auth: auth, caller: caller, access: access, key: key, item: item, count: count},
 	}}, nil
 }

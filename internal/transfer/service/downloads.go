@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/id"
@@ -28,6 +30,7 @@ type Extent struct {
 	First int64 // offset of its first byte
 	Bytes int64 // how many
 	Size  int64 // bytes of the whole download
+	Split bool  // in several parts, with gaps
 }
 
 // Download is an object opened for reading.
@@ -44,7 +47,16 @@ type start struct {
 	caller token.Caller
 	access postgres.Access
 	key    *postgres.OneTimeKey // nil: there is a token
+	item   postgres.DownloadedItem
 	count  func(ctx context.Context) error
+}
+
+// limited reports whether the transfer has limits that bind the caller. Then previews are downloads, too.
+func (d start) limited() bool { return d.access.Any() && !d.access.AsSender }
+
+// recorded reports whether answers of the download are recorded. There is no delivery when the caller is the sender.
+func (d start) recorded() bool {
+	return !d.access.Delivery.IsZero() && (!d.auth.Preview || d.limited())
 }
 
 // Cookie returns the value of the download cookie that the answer sets, "" when no one-time key opened the download.
@@ -126,15 +138,21 @@ func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.
 		return Download{}, err
 	}
 	return Download{Object: found.Object, Content: content, start: start{
-		auth: auth, caller: caller, access: found.Access, key: key,
+		auth: auth, caller: caller, access: found.Access, key: key, item: itemOf(found.Access, found.UID.UUID, nil, found.IntendedSize),
 		count: func(ctx context.Context) error { return s.store.CountDownload(ctx, found.UID) },
 	}}, nil
+}
+
+// itemOf returns what a download with the given access is of.
+func itemOf(a postgres.Access, item uuid.UUID, objects []id.Object, size int64) postgres.DownloadedItem {
+	return postgres.DownloadedItem{Transfer: a.Transfer, Delivery: a.Delivery, Item: item, Objects: objects, Size: size}
 }
 
 // BeginDownload records that an answer sends an extent of a download. It consumes a one-time key: of parallel starts one succeeds,
 // and after it the key only continues at a later byte, within its budget. The caller then calls EndDownload. A download counts when
 // it starts at byte 0. The first download by a recipient is the transfer's first access. Downloads by the sender are not recorded.
-// Errors: transfer.ErrOneTimeKey.
+// In a transfer with limits, an answer that begins at a later byte counts as well, unless it continues a download that was counted.
+// Errors: transfer.ErrOneTimeKey, transfer.ErrDownloadLimit, transfer.ErrNotFound.
 func (s *Service) BeginDownload(ctx context.Context, d Download, e Extent) error {
 	return s.begin(ctx, d.start, e)
 }
@@ -147,14 +165,17 @@ func (s *Service) begin(ctx context.Context, d start, e Extent) error {
 			return err
 		}
 	}
-	if !starts || d.access.Delivery.IsZero() { // no delivery: the caller is the sender
+	if d.access.Delivery.IsZero() || !starts && !d.limited() {
 		return nil
 	}
-	if !d.auth.Preview {
-		if err := d.count(ctx); err != nil {
+	if !starts {
+		continues, err := s.store.ContinueCounted(ctx, d.item, e.Bytes, s.downloadBudget, s.now())
+		if err != nil || continues {
 			return err
 		}
-		if err := s.store.CountDelivery(ctx, d.access.Delivery, s.now()); err != nil {
+	}
+	if d.recorded() {
+		if err := s.countDownload(ctx, d, e); err != nil {
 			return err
 		}
 	}
@@ -162,6 +183,24 @@ func (s *Service) begin(ctx context.Context, d start, e Extent) error {
 		return nil
 	}
 	return s.recordAccess(ctx, d.caller, d.access.Delivery)
+}
+
+// countDownload counts a download by a recipient, within the limits of the transfer.
+// Errors: transfer.ErrDownloadLimit, transfer.ErrNotFound when the transfer has ended or the recipient was removed.
+func (s *Service) countDownload(ctx context.Context, d start, e Extent) error {
+	count := s.store.CountDelivery
+	if d.limited() {
+		count = s.store.CountLimited
+	}
+	switch c, err := count(ctx, d.item, e.Bytes, d.caller.Client.Address, s.now()); {
+	case err != nil:
+		return err
+	case !c.Present:
+		return transfer.ErrNotFound
+	case !c.Counted:
+		return transfer.ErrDownloadLimit
+	}
+	return d.count(ctx)
 }
 
 // recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.
@@ -208,4 +247,45 @@ func (s *Service) Watch(ctx context.Context, d Download) (context.Context, conte
 	ctx, forgetSession := s.revocations.WatchContext(ctx, d.start.caller)
 	ctx, forgetTransfer := s.revocations.WatchDownload(ctx, d.start.access.Transfer.UUID, d.start.access.Delivery.UUID)
 	return ctx, func() { forgetTransfer(); forgetSession() }
+}
+
+// recordSent records what an answer has sent, and what follows from it.
+func (s *Service) recordSent(ctx context.Context, d start, e Extent, sent int64) error {
+	part := postgres.SentPart{Correction: min(sent-e.Bytes, 0)}
+	if e.First > 0 && !d.limited() { // it was not counted before
+		part.Correction = sent
+	}
+	if !e.Split {
+		part.First, part.End = e.First, e.First+min(sent, e.Bytes)
+	}
+	if !d.access.DeleteAfterDownload || d.access.AsSender {
+		got, err := s.store.RecordSent(ctx, d.item, part, singleDownloads, s.now())
+		if err != nil || !got.Whole || part.End != e.Size {
+			return err
+		}
+		return s.store.InTx(ctx, func(tx *postgres.Store) error { return s.state(ctx, tx, transfer.StatedDownloaded, d.access.Transfer) })
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		t, err := tx.LockTransfer(ctx, d.access.Transfer)
+		if err != nil {
+			return err
+		}
+		got, err := tx.RecordSent(ctx, d.item, part, singleDownloads, s.now())
+		if err != nil {
+			return err
+		}
+		if got.Whole && part.End == e.Size {
+			if err := s.state(ctx, tx, transfer.StatedDownloaded, t.UID); err != nil {
+				return err
+			}
+		}
+		if !got.Complete || !t.DeleteAfterDownload || t.State.Ended() {
+			return nil
+		}
+		all, err := tx.GotAll(ctx, d.access.Transfer, d.access.Delivery)
+		if err != nil || !all {
+			return err
+		}
+		return s.revoke(ctx, tx, d.caller, t, map[string]string{"reason": "downloaded"})
+	})
 }

@@ -25,7 +25,7 @@ type OneTimeKey struct {
 
 // NewOneTimeKey returns a key for a download that the caller may begin: of one object, or of the archive for a zero o. The
 // key ends with the caller's session.
-// Errors: transfer.ErrNotFound, transfer.ErrLocked.
+// Errors: transfer.ErrNotFound, transfer.ErrLocked, transfer.ErrDownloadLimit.
 func (s *Service) NewOneTimeKey(ctx context.Context, caller token.Caller, t id.Transfer, o id.Object) (OneTimeKey, error) {
 	access, err := s.store.Access(ctx, t, caller.Person, s.scope(caller))
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) NewOneTimeKey(ctx context.Context, caller token.Caller, t id.T
 }
 
 // NewLinkedOneTimeKey returns a key for a download of the delivery that the caller's download token is for.
-// Errors: transfer.ErrNotFound.
+// Errors: transfer.ErrNotFound, transfer.ErrDownloadLimit.
 func (s *Service) NewLinkedOneTimeKey(ctx context.Context, caller token.Caller, link string, o id.Object) (OneTimeKey, error) {
 	access, err := s.store.LinkedAccess(ctx, seal.Hash(link), s.scope(caller))
 	if err != nil {
@@ -58,6 +58,19 @@ func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k p
 		}
 		if !has {
 			return OneTimeKey{}, transfer.ErrNotFound
+		}
+	}
+	if (start{access: access}).limited() && !access.Delivery.IsZero() { // the start of the download decides; this saves the browser a dead link
+		item := itemOf(access, k.Object.UUID, nil, 0)
+		if k.Object.IsZero() {
+			item.Item = access.Transfer.UUID
+		}
+		exhausted, err := s.store.Exhausted(ctx, item)
+		if err != nil {
+			return OneTimeKey{}, err
+		}
+		if exhausted {
+			return OneTimeKey{}, transfer.ErrDownloadLimit
 		}
 	}
 	key := seal.NewKey()
@@ -166,14 +179,15 @@ func (s *Service) useKey(ctx context.Context, d start, e Extent) (starts bool, e
 // endDownloadWithin bounds the statement of EndDownload, which runs after the request has ended.
 const endDownloadWithin = 10 * time.Second
 
-// EndDownload records how many bytes of an answer were sent, and states when recipients have got everything. What an interruption kept from being sent does not count towards the
-// budget of a one-time key.
+// EndDownload records how many bytes of an answer were sent, and states when recipients have got everything. What an interruption kept
+// from being sent does not count towards the budget of a one-time key. A recipient who has got everything ends a transfer that is to be
+// deleted then.
 func (s *Service) EndDownload(ctx context.Context, d Download, e Extent, sent int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endDownloadWithin)
 	defer cancel()
-	if sent >= e.Bytes && e.First+e.Bytes == e.Size && !d.start.access.Delivery.IsZero() {
-		if err := s.stateDownload(ctx, d.start.access.Transfer); err != nil {
-			s.log.Warn("a download was not stated in the transparency log", "error", err)
+	if d.start.recorded() {
+		if err := s.recordSent(ctx, d.start, e, sent); err != nil {
+			s.log.Warn("the end of a download was not recorded", "error", err)
 		}
 	}
 	if d.start.key == nil || sent >= e.Bytes {

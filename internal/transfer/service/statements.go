@@ -51,12 +51,3 @@ func (s *Service) CertifyErasure(ctx context.Context) error {
 		return len(uids), s.state(ctx, tx, transfer.StatedErased, uids...)
 	})
 }
-
-// stateDownload states that everything was sent to recipients, after an answer that has sent the end of a download.
-func (s *Service) stateDownload(ctx context.Context, t id.Transfer) error {
-	whole, err := s.store.WhollyDownloaded(ctx, t, singleDownloads)
-	if err != nil || !whole {
-		return err
-	}
-	return s.store.InTx(ctx, func(tx *postgres.Store) error { return s.state(ctx, tx, transfer.StatedDownloaded, t) })
-}

@@ -23,6 +23,34 @@ type TransferChange struct {
 	ExpiresAt    *time.Time
 	RemindBefore *int64 // days; 0: no reminder
 	Forwarding   *bool  // recipients may forward it
+	LimitChange
+}
+
+// LimitChange is a change of transfer.Limits. Nil members stay; 0 is no limit.
+type LimitChange struct {
+	MaxDownloads, MaxTotalDownloads *int64
+	DeleteAfterDownload             *bool
+}
+
+// merge applies a change to limits.
+// Errors: fault.ErrInvalid.
+func (in LimitChange) merge(l transfer.Limits) (transfer.Limits, error) {
+	var problems fault.Problems
+	set := func(member string, to *int32, value *int64) {
+		switch {
+		case value == nil:
+		case *value < 0 || *value > transfer.MaxLimit:
+			problems.Add(member, fmt.Sprintf("must be from 0 (no limit) to %d", transfer.MaxLimit))
+		default:
+			*to = int32(*value)
+		}
+	}
+	set("maxDownloads", &l.MaxDownloads, in.MaxDownloads)
+	set("maxTotalDownloads", &l.MaxTotalDownloads, in.MaxTotalDownloads)
+	if in.DeleteAfterDownload != nil {
+		l.DeleteAfterDownload = *in.DeleteAfterDownload
+	}
+	return l, problems.Err()
 }
 
 // mayChange checks that the caller sent a transfer that has not ended for good.
@@ -150,29 +178,42 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 			return terms, nil, err
 		}
 	}
+	limits, err := in.LimitChange.merge(t.Limits)
+	if err != nil {
+		return terms, nil, err
+	}
 	terms = postgres.TransferTerms{
-		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification, ExpiresAt: expires, RemindBefore: remindBefore, Forwarding: t.Forwarding,
+		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification, ExpiresAt: expires,
+		RemindBefore: remindBefore, Forwarding: t.Forwarding, Limits: limits,
 		Reprotected: r.Protection != t.Protection || r.PasswordHash != "", Rescheduled: !expires.Equal(t.ExpiresAt),
 	}
+	if at := expires.Add(-time.Duration(remindBefore) * day); remindBefore > 0 && at.After(s.now()) {
+		terms.RemindAt = at
+	}
+	if in.Forwarding != nil {
+		terms.Forwarding = *in.Forwarding
+	}
+	return terms, differing(t, terms), nil
+}
+
+// differing returns the names of the members that change.
+func differing(t postgres.SeenTransfer, terms postgres.TransferTerms) (changed []string) {
 	note := func(member string, differs bool) {
 		if differs {
 			changed = append(changed, member)
 		}
 	}
-	note("subject", r.Subject != t.Subject)
-	note("protection", r.Protection != t.Protection)
-	note("password", r.PasswordHash != "")
-	note("deliveryNotification", r.DeliveryNotification != t.Notify)
+	note("subject", terms.Subject != t.Subject)
+	note("protection", terms.Protection != t.Protection)
+	note("password", terms.PasswordHash != "")
+	note("deliveryNotification", terms.DeliveryNotification != t.Notify)
 	note("expiresAt", terms.Rescheduled)
-	note("remindBefore", remindBefore != t.RemindBefore)
-	if in.Forwarding != nil {
-		terms.Forwarding = *in.Forwarding
-	}
 	note("forwarding", terms.Forwarding != t.Forwarding)
-	if at := expires.Add(-time.Duration(remindBefore) * day); remindBefore > 0 && at.After(s.now()) {
-		terms.RemindAt = at
-	}
-	return terms, changed, nil
+	note("remindBefore", terms.RemindBefore != t.RemindBefore)
+	note("maxDownloads", terms.MaxDownloads != t.MaxDownloads)
+	note("maxTotalDownloads", terms.MaxTotalDownloads != t.MaxTotalDownloads)
+	note("deleteAfterDownload", terms.DeleteAfterDownload != t.DeleteAfterDownload)
+	return changed
 }
 
 // newReminder returns how many days before the expiry recipients are reminded after a change.

@@ -276,7 +276,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		}
 		expired := !s.now().Before(t.ExpiresAt)
 		if t.AsSender && !t.State.Ended() && !expired {
-			return s.revoke(ctx, tx, caller, t)
+			return s.revoke(ctx, tx, caller, t, nil)
 		}
 		if t.AsSender {
 			if err := tx.HideTransfer(ctx, uid, s.now()); err != nil {
@@ -310,8 +310,8 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 	})
 }
 
-// revoke erases a transfer for its sender. It sends an event to the recipients and to the sender's other sessions.
-func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer) error {
+// revoke erases a locked transfer. It sends an event to the recipients and to the sender. details go to the audit entry.
+func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, details map[string]string) error {
 	uids := []id.Transfer{t.UID}
 	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
 		return err
@@ -320,13 +320,9 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 	if err != nil {
 		return err
 	}
-	receivers := []id.Person{caller.Person}
 	for _, d := range deliveries[t.UID] {
 		if d.Destination == transfer.ToLink {
 			continue
-		}
-		if !d.Person.IsZero() {
-			receivers = append(receivers, d.Person)
 		}
 		if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
 			return err
@@ -335,10 +331,10 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String()}); err != nil {
+	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String(), Details: details}); err != nil {
 		return err
 	}
-	return s.tell(ctx, tx, events.TransferRevoked, t.UID, receivers)
+	return s.tell(ctx, tx, events.TransferRevoked, t.UID, parties(t, deliveries[t.UID]))
 }
 
 // revokeUnreachable erases the transfers among uids that no party can reach any more.

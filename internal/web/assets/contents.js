@@ -14,10 +14,13 @@ const sum = (objects) => objects.reduce((all, o) => all + o.contentLength, 0);
 
 /**
  * Lists files. `download` gets the uids of one or more files; without, it downloads all as an archive. `read` reads a file for a
- * preview. `counts`: whether to show how often each was downloaded.
- * @param {{objects: any[], total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean}} props
+ * preview. `of` is their transfer, whose limits are shown. `counts`: the reader is the sender, who sees how often each was downloaded.
+ * Recipients of a transfer with limits get no previews, which would be downloads.
+ * @param {{objects: any[], of: any, total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean}} props
  */
-export function Contents({ objects, total, download, read, counts = false }) {
+export function Contents({ objects, of, total, download, read, counts = false }) {
+  const limits = limitsOf(of);
+  const previews = counts || limits.length === 0;
   const [busy, setBusy] = useState("");
   const [all, setAll] = useState(false);
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
@@ -34,13 +37,14 @@ export function Contents({ objects, total, download, read, counts = false }) {
   const single = objects.length === 1 ? objects[0] : null;
   const some = chosen.length > 0 && chosen.length < objects.length;
   const size = bytes(total ?? sum(objects));
-  const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${Boolean(single)} counts=${counts} busy=${busy === o.uid}
+  const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${Boolean(single)} counts=${counts} previews=${previews} busy=${busy === o.uid}
     choose=${objects.length > 2 ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
   return html`<div class="contents">
     <${Button} kind="primary" class="big" icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
       onClick=${() => (single ? get.run("all", single.uid) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>
     <${Problem} error=${get.error} />
-    <${Thumbnails} objects=${objects} read=${read} onOpen=${setOpen} />
+    ${limits.map((limit) => html`<p class="hint" key=${limit}>${limit}</p>`)}
+    ${previews && html`<${Thumbnails} objects=${objects} read=${read} onOpen=${setOpen} />`}
     <div class="row between">
       <span class="dim">${N("%d file, %s", "%d files, %s", objects.length, size)}</span>
       ${some && html`<${Button} icon="download" busy=${busy === "some"} disabled=${chosen.length > selectable} onClick=${() => get.run("some", ...chosen)}>
@@ -53,8 +57,15 @@ export function Contents({ objects, total, download, read, counts = false }) {
   </div>`;
 }
 
-function Row({ object: o, single, counts, busy, choose, chosen, onGet, onOpen }) {
-  const kind = kindOf(o);
+/** What limits the downloads of a transfer, in sentences. */
+const limitsOf = (t) => [
+  t.maxDownloads && N("Each recipient can download each file %d time.", "Each recipient can download each file %d times.", t.maxDownloads),
+  t.maxTotalDownloads && N("All recipients together can download each file %d time.", "All recipients together can download each file %d times.", t.maxTotalDownloads),
+  t.deleteAfterDownload && T("The files are deleted when a recipient has downloaded all of them."),
+].filter(Boolean);
+
+function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet, onOpen }) {
+  const kind = previews ? kindOf(o) : undefined;
   return html`<li class=${`item ${chosen ? "chosen" : ""}`}>
     ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind] ?? "file"} />`}
     <div class="what">

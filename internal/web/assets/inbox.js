@@ -175,7 +175,7 @@ function Detail({ summary, sent, onChange }) {
     ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
-    ${!over && t.objects && html`<${Contents} objects=${t.objects} total=${t.totalBytes} counts=${sent}
+    ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
     <${Facts} transfer=${t} over=${over} listed=${managed} />

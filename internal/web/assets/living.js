@@ -1,6 +1,6 @@
 // What the sender can still change of a delivered transfer: expiry, password, recipients, reminders.
 
-import { Ask, Button, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import { Ask, Button, Check, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { F, N, T, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Password } from "./signin.js";
@@ -22,7 +22,7 @@ export function Living({ transfer: t, onChange }) {
   if (t.state === "revoked" || (t.state === "expired" && !expired)) return null;
   /** @type {[string, string, any][]} */
   const parts = [["extend", T("Extend"), Extend]];
-  if (!expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect]);
+  if (!expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect], ["limits", T("Limits"), Limit]);
   const Part = parts.find(([name]) => name === part)?.[2];
   return html`
     ${expired && html`<${Notice} kind="warn">${F("Expired. You can extend it until %s; then its files are deleted.", exactly(t.extendableUntil))}<//>`}
@@ -55,6 +55,22 @@ function Protect({ transfer: t, onChange, onDone }) {
     <${Password} name="password" autocomplete="new-password" label=${T("Password for the recipients")} hint=${T("Who has opened the transfer before must enter the new one.")} />
     <${Problem} error=${save.error} />
     <${Button} type="submit" kind="primary" icon="lock" busy=${save.busy}>${t.protection === "password" ? T("Change password") : T("Protect with a password")}<//>
+  <//>`;
+}
+
+/** Limits of downloads. */
+function Limit({ transfer: t, onChange, onDone }) {
+  const save = useAction(async ({ each, all, once }) => {
+    const json = { maxDownloads: Number(each), maxTotalDownloads: Number(all), deleteAfterDownload: once === "on" };
+    onChange((await own("PATCH", pathOf(t), { json })).body);
+    onDone();
+  });
+  return html`<${Form} onSend=${save.run}>
+    <${Field} label=${T("Downloads by each recipient")} hint=${T("Of each file. Downloads that were made count.")} optional type="number" min="1" max="1000000" name="each" defaultValue=${t.maxDownloads} />
+    <${Field} label=${T("Downloads by all recipients together")} optional type="number" min="1" max="1000000" name="all" defaultValue=${t.maxTotalDownloads} />
+    <${Check} label=${T("Delete the files when a recipient has downloaded all of them")} name="once" defaultChecked=${t.deleteAfterDownload} />
+    <${Problem} error=${save.error} />
+    <${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//>
   <//>`;
 }
 

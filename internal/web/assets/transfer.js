@@ -135,7 +135,7 @@ function Opened({ value, token, onExpired, onGone }) {
     <h1>${value.subject || T("Files for you")}</h1>
     ${value.message && html`<blockquote><${Lines} text=${value.message} /></blockquote>`}
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
-    ${value.objects?.length > 0 && html`<${Contents} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
+    ${value.objects?.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
     <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
       ${value.type === "mailbox" && html` <a href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
   </article>`;
