@@ -112,7 +112,7 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 		res := ask(t, p, "GET", path)
 		text := data.ReplaceAllString(res.body, "")
 		if policy := res.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
-			!strings.Contains(policy, "require-trusted-types-for 'script'; trusted-types 'none'") {
+			!strings.Contains(policy, "require-trusted-types-for 'script'; trusted-types consign-workers") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
 		if strings.HasSuffix(path, ".yaml") {

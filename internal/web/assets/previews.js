@@ -4,10 +4,12 @@
 import { Button, Icon, Tool, html, useEffect, useRef, useState } from "./ui.js";
 import { F, T, bytes } from "./i18n.js";
 import { Failure } from "./api.js";
+import { startWorker } from "./workers.js";
 
 const MB = 1_000_000;
 const thumbnails = 12, thumbnailBytes = 8 * MB; // pictures shown without being asked for, and the largest of them
 const textBytes = 200_000; // beginning of a text
+const pdfTime = 20_000; // milliseconds to draw a page
 
 /**
  * What can be shown: how, for which types, up to which size, and for which extensions if the server knows no type.
@@ -103,7 +105,7 @@ export function Preview({ object, objects, read, onOpen, onClose, onDownload }) 
   </dialog>`;
 }
 
-const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name="file" /><p>${T("This file cannot be shown here. Download it to open it.")}</p></div>`
+const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name="file" /><p>${T("No preview for this file. Download it to open it.")}</p></div>`
   : html`<p class="dim" role="status"><span class="spinner" aria-hidden="true"></span> ${T("One moment…")}</p>`);
 
 function Media({ object, read, as }) {
@@ -120,22 +122,44 @@ function Text({ object, read }) {
   return html`<pre tabindex="0">${value}</pre>${object.contentLength > textBytes && html`<p class="dim">${T("Only the beginning is shown.")}</p>`}`;
 }
 
-/** The first page of a PDF. pdf.js runs in the page: the policy of trusted types allows no worker. */
+/** Rejects when some work takes longer than a time in milliseconds. @template V @param {Promise<V>} work @param {number} time @returns {Promise<V>} */
+const within = (work, time) => Promise.race([work, new Promise((_, reject) => { setTimeout(reject, time, new Error("takes too long")); })]);
+
+/** Draws the first page of a PDF. It is read in a worker, which ends afterwards: a hostile file does not freeze the page. @param {Uint8Array} data @param {() => HTMLCanvasElement} place @param {AbortSignal} signal */
+async function drawFirstPage(data, place, signal) {
+  const { getDocument, PDFWorker } = await import("./vendor/pdf.js");
+  const port = startWorker("vendor/pdf.worker.js");
+  const task = getDocument({ data, worker: new PDFWorker({ port }), isEvalSupported: false, enableXfa: false, useWorkerFetch: false, useWasm: false, stopAtErrors: false, verbosity: 0 });
+  const end = () => port.terminate();
+  signal.addEventListener("abort", end);
+  /** @type {any} */
+  let drawing;
+  const draw = async () => {
+    const opened = await task.promise;
+    const page = await opened.getPage(1), natural = page.getViewport({ scale: 1 });
+    const viewport = page.getViewport({ scale: Math.min(4, 1400 / Math.max(natural.width, natural.height)) });
+    const canvas = place();
+    Object.assign(canvas, { width: Math.ceil(viewport.width), height: Math.ceil(viewport.height) });
+    drawing = page.render({ canvas, viewport });
+    await drawing.promise;
+    return opened.numPages;
+  };
+  try {
+    return await within(draw(), pdfTime);
+  } catch (error) {
+    drawing?.cancel();
+    throw error;
+  } finally {
+    end();
+  }
+}
+
+/** The first page of a PDF. */
 function Pdf({ object, read }) {
   const place = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   const { value, error } = useContent(async (signal) => {
     const data = new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer());
-    const [pdf, worker] = await Promise.all([import("./vendor/pdf.js"), import("./vendor/pdf.worker.js")]);
-    /** @type {any} */ (globalThis).pdfjsWorker ??= worker;
-    const task = pdf.getDocument({ data, isEvalSupported: false, enableXfa: false, useWorkerFetch: false, useWasm: false, stopAtErrors: false, verbosity: 0 });
-    signal.addEventListener("abort", () => task.destroy());
-    const opened = await task.promise;
-    const page = await opened.getPage(1), natural = page.getViewport({ scale: 1 });
-    const viewport = page.getViewport({ scale: Math.min(4, 1400 / Math.max(natural.width, natural.height)) });
-    const canvas = /** @type {HTMLCanvasElement} */ (place.current);
-    Object.assign(canvas, { width: Math.ceil(viewport.width), height: Math.ceil(viewport.height) });
-    await page.render({ canvas, viewport }).promise;
-    return opened.numPages;
+    return drawFirstPage(data, () => /** @type {HTMLCanvasElement} */ (place.current), signal);
   }, [object.uid]);
   return html`${!value && html`<${Loading} error=${error} />`}
     <canvas ref=${place} class=${value ? "" : "hidden"} role="img" aria-label=${F("First page of %s", object.name)}></canvas>

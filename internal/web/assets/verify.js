@@ -4,6 +4,7 @@ import { Icon, Notice, StepHeading, html, show, useEffect, useRef, useState } fr
 import { T, bytes } from "./i18n.js";
 import { Refused, hashFile, readKeys, verify } from "./proof.js";
 import { Chooser } from "./upload/chooser.js";
+import { startWorker } from "./workers.js";
 import "./shell.js";
 
 const small = 64 << 20; // bytes of a file that WebCrypto hashes at once
@@ -15,9 +16,24 @@ keys.catch(() => {}); // shown when a receipt is checked
 
 /** @typedef {{name: string, size: number, sum: string}} Hashed */
 
-/** Hashes a file. @param {File} file @returns {Promise<string>} */
+/** Hashes large files beside the page. Started with the page, which works offline afterwards. */
+const hasher = startWorker("hashing.js");
+let broken = false; // the browser has no workers of modules
+hasher.onerror = () => { broken = true; };
+
+/** @param {File} file @returns {Promise<string>} */
+function hashBeside(file) {
+  if (broken) return hashFile(file);
+  return new Promise((resolve, reject) => {
+    hasher.onmessage = ({ data }) => (data.failed ? reject(new Error("unreadable")) : resolve(data.sum));
+    hasher.onerror = () => { broken = true; resolve(hashFile(file)); };
+    hasher.postMessage({ file });
+  });
+}
+
+/** Hashes a file. One after the other. @param {File} file @returns {Promise<string>} */
 async function sumOf(file) {
-  if (file.size > small) return hashFile(file);
+  if (file.size > small) return hashBeside(file);
   return [...new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()))].map((b) => b.toString(16).padStart(2, "0")).join("");
 }
 
@@ -43,11 +59,11 @@ function Proved({ receipt, sums }) {
       <tbody>
         ${foreign.map((s) => html`<tr data-state="foreign"><td><span class="name">${s.name}</span> <span class="badge warn">${T("not in this receipt")}</span></td><td class="right">${bytes(s.size)}</td></tr>`)}
         ${receipt.objects.map((o) => html`<tr data-state=${have(o) ? "ok" : "open"}><td><span class="name">${o.name}</span>
-          <span class="badge">${have(o) ? T("unchanged") : T("not checked: choose the file, too")}</span>
+          <span class="badge">${have(o) ? T("unchanged") : T("not checked: choose this file as well")}</span>
           <code class="hash" title="SHA-256">SHA-256 ${o.sha256}</code></td><td class="right">${bytes(o.size)}</td></tr>`)}
       </tbody></table>`}
     <p>${T("This server recorded this delivery exactly as it is written here, and nothing was changed since.")}</p>
-    <p class="dim">${T("It does not prove who sat at the keyboard, or that what the files say is true. The times are those of this server.")}</p>
+    <p class="dim">${T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s.")}</p>
     <p class="dim"><code>${receipt.log} #${receipt.index} / ${receipt.size}</code></p>`;
 }
 
@@ -71,7 +87,7 @@ show(() => {
   };
   return html`<div class="narrow card" data-busy=${busy}>
     <h1>${T("Check a receipt")}</h1>
-    <p>${T("Here you check a receipt and the files that it lists. Nothing leaves your device.")}</p>
+    <p>${T("Check a receipt and the files it lists. Nothing leaves your device.")}</p>
     <${Chooser} onFiles=${add} busy=${busy} small=${result !== null} />
     ${result?.problem && html`<${Notice} kind="bad">${result.problem}<//>`}
     ${result?.refused && html`<div data-verdict="refused"><${StepHeading}>${T("The receipt was refused")}<//>
