@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/consign-dev/consign/internal/i18n"
 )
@@ -17,8 +18,8 @@ type entry struct {
 	pattern string
 	script  string // name of its module, without .js
 	title   func(p i18n.Printer) string
-	lead    func(p i18n.Printer) string // says what the page, or the link to it, is for
-	body    func() (g.Node, error)      // content rendered by the server; nil: none
+	lead    func(p i18n.Printer) string          // says what the page, or the link to it, is for
+	body    func(p i18n.Printer) (g.Node, error) // content rendered by the server; nil: none
 }
 
 // entries are the pages of contract 8 except /api/, which needs no script.
@@ -31,7 +32,9 @@ var entries = []entry{
 		lead:  func(p i18n.Printer) string { return p.T("Sign in with your email address and password.") }},
 	{pattern: "/signup", script: "signup",
 		title: func(p i18n.Printer) string { return p.T("Create an account") },
-		lead:  func(p i18n.Printer) string { return p.T("You need an email address that you can read.") }},
+		lead: func(p i18n.Printer) string {
+			return p.T("Use an address you can open: we’ll send a link to confirm it.")
+		}},
 	{pattern: "/confirm/{key}", script: "confirm",
 		title: func(p i18n.Printer) string { return p.T("Confirm your email address") },
 		lead: func(p i18n.Printer) string {
@@ -40,7 +43,7 @@ var entries = []entry{
 	{pattern: "/reset", script: "reset",
 		title: func(p i18n.Printer) string { return p.T("Forgot your password?") },
 		lead: func(p i18n.Printer) string {
-			return p.T("Here you ask for a message with a link that lets you choose a new password.")
+			return p.T("Get an email with a link to choose a new password.")
 		}},
 	{pattern: "/reset/{key}", script: "newpassword",
 		title: func(p i18n.Printer) string { return p.T("Choose a new password") },
@@ -54,43 +57,43 @@ var entries = []entry{
 		title: func(p i18n.Printer) string { return p.T("Join an organization") },
 		lead:  func(p i18n.Printer) string { return p.T("This link accepts an invitation to an organization.") }},
 	{pattern: "/m/{key}", script: "mailboxpage",
-		title: func(p i18n.Printer) string { return p.T("Leave files in a mailbox") },
+		title: func(p i18n.Printer) string { return p.T("Send files to a mailbox") },
 		lead: func(p i18n.Printer) string {
-			return p.T("This link leads to a mailbox: anybody can leave files in it for its owner.")
+			return p.T("Send files of any size through this link. You don’t need an account.")
 		}},
 	{pattern: "/g/{key}", script: "group",
-		title: func(p i18n.Printer) string { return p.T("Leave files with a group") },
+		title: func(p i18n.Printer) string { return p.T("Send files to a group") },
 		lead: func(p i18n.Printer) string {
-			return p.T("This link leads to a group of mailboxes: choose one of them and leave files in it.")
+			return p.T("Choose who your files are for. You don’t need an account.")
 		}},
 	{pattern: "/t/{key}", script: "transfer",
 		title: func(p i18n.Printer) string { return p.T("Files for you") },
-		lead:  func(p i18n.Printer) string { return p.T("This link leads to files that somebody has sent you.") }},
+		lead:  func(p i18n.Printer) string { return p.T("Someone sent you files through this link.") }},
 	{pattern: "/verify", script: "verify",
 		title: func(p i18n.Printer) string { return p.T("Check a receipt") },
 		lead: func(p i18n.Printer) string {
-			return p.T("Here you check a receipt and the files that it lists. Nothing leaves your device.")
+			return p.T("Check a receipt and the files it lists. Nothing leaves your device.")
 		}},
 	{pattern: "/inbox", script: "inbox",
 		title: func(p i18n.Printer) string { return p.T("Inbox") },
-		lead:  func(p i18n.Printer) string { return p.T("Here you find the files that others have sent you.") }},
+		lead:  func(p i18n.Printer) string { return p.T("Files that others have sent you.") }},
 	{pattern: "/send", script: "send",
 		title: func(p i18n.Printer) string { return p.T("Send files") },
-		lead:  func(p i18n.Printer) string { return p.T("Here you send files to others, or make a link to them.") }},
+		lead:  func(p i18n.Printer) string { return p.T("Send files to others, or make a link.") }},
 	{pattern: "/mailbox", script: "mailbox",
 		title: func(p i18n.Printer) string { return p.T("Your mailbox") },
 		lead: func(p i18n.Printer) string {
-			return p.T("Here you set up the mailbox in which others leave files for you.")
+			return p.T("Set up the mailbox where others send you files.")
 		}},
 	{pattern: "/account", script: "account",
 		title: func(p i18n.Printer) string { return p.T("Your account") },
 		lead: func(p i18n.Printer) string {
-			return p.T("Here you find your profile, your email addresses and your ways to sign in.")
+			return p.T("Your profile, your email addresses and ways to sign in.")
 		}},
 	{pattern: "/organization", script: "organization",
 		title: func(p i18n.Printer) string { return p.T("Your organization") },
 		lead: func(p i18n.Printer) string {
-			return p.T("Here you find your organization's profile and members.")
+			return p.T("Your organization’s profile and members.")
 		}},
 }
 
@@ -102,6 +105,17 @@ var missing = entry{
 	script:  frame,
 	title:   func(p i18n.Printer) string { return p.T("Page not found") },
 	lead:    func(p i18n.Printer) string { return p.T("There’s nothing at this address.") },
+	body:    lost,
+}
+
+// lost returns a drawing and the way to the start page. Its lines are those of assets/drawings.js.
+func lost(p i18n.Printer) (g.Node, error) {
+	lines := g.El("path", g.Attr("d", "M40 46 30 56a11 11 0 0 1-15-15l12-12a11 11 0 0 1 14-1M56 26l10-10a11 11 0 0 1 15 15L69 43a11 11 0 0 1-14 1"))
+	accent := g.El("path", h.Class("accent"), g.Attr("d", "M48 10v8m-10-4 4 6m6 42v-8m10 4-4-6"))
+	return h.Div(h.Class("blank lost"),
+		h.SVG(h.Class("drawing"), g.Attr("viewBox", "0 0 96 72"), h.Aria("hidden", "true"), lines, accent),
+		h.P(g.Text(p.T("The link may be mistyped or out of date."))),
+		h.A(h.Class("button"), h.Href("/"), g.Text(p.T("Go to the start page")))), nil
 }
 
 // view holds the data of the layout.
@@ -160,7 +174,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	if e.body == nil {
 		return v, nil
 	}
-	v.Body, err = e.body()
+	v.Body, err = e.body(t)
 	return v, err
 }
 

@@ -51,6 +51,7 @@ type member struct {
 // handleReference registers the page that shows the OpenAPI documents. The server renders it from the embedded documents
 // at the first request.
 func (p *Pages) handleReference() {
+	rendered := sync.OnceValues(renderReference)
 	e := entry{
 		pattern: "/api/",
 		script:  frame,
@@ -58,7 +59,7 @@ func (p *Pages) handleReference() {
 		lead: func(t i18n.Printer) string {
 			return t.T("This server has two APIs, each described by an OpenAPI document:")
 		},
-		body: sync.OnceValues(renderReference),
+		body: func(i18n.Printer) (g.Node, error) { return rendered() },
 	}
 	for _, pattern := range []string{"/api", "/api/"} {
 		p.handle(pattern, p.page(e))

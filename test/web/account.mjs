@@ -1,7 +1,7 @@
 // Accounts: from the first sign-up to the second factor, by page and mail.
 
 import fs from "node:fs";
-import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, settled, signedIn, test, totp, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, retype, settled, signedIn, test, totp, visitor } from "./kit.mjs";
 
 const password = "violet-anchor-92-meadow";
 
@@ -20,7 +20,7 @@ export async function accountTests() {
     const { link } = await mail("nora@example.com", "/confirm/");
     const q = await page(context, new URL(link).pathname); // another tab, which has the same session
     await q.getByRole("button", { name: "Confirm the address" }).click();
-    await q.getByText("The email address is confirmed.").waitFor();
+    await q.getByText("Your email address is confirmed.").waitFor();
     await p.waitForURL("**/inbox"); // by itself
     const box = `${base}/m/nora.new`; // from the name
     for (const r of [p, q]) await r.getByRole("link", { name: box }).waitFor();
@@ -126,7 +126,7 @@ export async function accountTests() {
     await p.fill("[name=email]", who.email);
     await p.fill("[name=password]", "not the password");
     await p.getByRole("button", { name: "Sign in", exact: true }).click();
-    await p.getByText("do not match").waitFor();
+    await p.getByText("don’t match").waitFor();
     await p.fill("[name=password]", who.password);
     await p.getByRole("button", { name: "Sign in", exact: true }).click();
     await p.waitForURL("**/account");
@@ -279,7 +279,7 @@ export async function accountTests() {
     await p.getByText("2 members").waitFor();
     await p.getByText("Gus").waitFor();
     await p.getByRole("link", { name: "Transfers" }).last().click();
-    await p.getByLabel("Maximum recipients").fill("50");
+    await retype(p.getByLabel("Maximum recipients"), "50");
     await p.getByRole("button", { name: "Save" }).click();
     await p.getByText("Saved").first().waitFor();
     await p.getByRole("link", { name: "Usage" }).click();

@@ -71,7 +71,7 @@ export async function devicesTests() {
       await p.locator("form [type=submit]").click();
       await p.waitForURL("**/inbox");
       await p.getByRole("tab", { name: "Sent" }).click();
-      await p.getByText("You have not sent anything yet.").waitFor();
+      await p.getByText("You haven’t sent anything yet.").waitFor();
       equal(asked.length, 1, `tokens asked for, ${years} years off`);
       await p.clock.fastForward("11:00"); // the lifetime of an access token and one minute
       await p.getByRole("tab", { name: "Received" }).click();
@@ -177,7 +177,7 @@ export async function devicesTests() {
     let p = await page(await visitor(), "/m/demo"), asked = 0;
     await p.route("**/content", (r) => { asked++; return over(r); });
     await p.setInputFiles("[data-test=files]", file("late.txt", 10).at);
-    await p.getByText("This upload can no longer be finished.").waitFor();
+    await p.getByText("This upload can’t be finished anymore.").waitFor();
     await p.waitForTimeout(1000);
     if (asked > 5) throw new Error(`${asked} requests`);
     p = await begin();
@@ -185,7 +185,7 @@ export async function devicesTests() {
     await p.fill("[name=anonEmail]", "sam@example.com");
     await p.route("**/confirm", over);
     await p.click(".details button[type=submit]");
-    await p.getByText("This upload can no longer be finished.").waitFor();
+    await p.getByText("This upload can’t be finished anymore.").waitFor();
     await p.getByRole("button", { name: "Start over" }).click();
     await p.setInputFiles("[data-test=files]", file("again.txt", 10).at);
     equal(await p.inputValue("[name=anonSender]"), "Sam Stranger", "what was typed");
@@ -225,6 +225,6 @@ export async function devicesTests() {
     await p.getByRole("tab", { name: "Sent" }).click();
     await p.getByText("The server could not be reached.").waitFor();
     await context.setOffline(false);
-    await p.getByText("You have not sent anything yet.").waitFor({ timeout: 10_000 });
+    await p.getByText("You haven’t sent anything yet.").waitFor({ timeout: 10_000 });
   });
 }

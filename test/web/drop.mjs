@@ -6,7 +6,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import os from "node:os";
 import path from "node:path";
-import { access, api, base, equal, file, page, person, signedIn, slow, test, visitor, work } from "./kit.mjs";
+import { access, api, base, equal, file, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at));
 const arrived = (p) => p.locator(".status").getByText("Uploaded, not delivered yet").waitFor();
@@ -99,7 +99,7 @@ export async function dropTests() {
     await api("PUT", "/transfer/v2/mailbox", { token: await access(carla), json: { vanityLink: "carla.small", maxFileSizeMb: 1 } });
     const q = await page(await visitor(), "/m/carla.small");
     await choose(q, [file("huge.bin", 1_200_000)]);
-    await q.waitForFunction(() => document.getElementById("announcements")?.textContent.includes("huge.bin: This file is larger than the mailbox takes."));
+    await q.waitForFunction(() => document.getElementById("announcements")?.textContent.includes("huge.bin: This file is too large for this mailbox."));
   });
 
   await test("drop: the estimate after an interruption is about right", async () => {
@@ -160,7 +160,8 @@ export async function dropTests() {
   await test("drop: a link that is sent says how it is protected", async () => {
     const p = await page(await signedIn(await person("Lina")), "/send");
     await p.getByText("As a link").click();
-    await p.getByText("Anybody who has the link can open the files, without a password.").waitFor();
+    await p.getByText("Anyone with the link can open the files, without a password.").waitFor();
+    await unfold(p);
     await p.getByLabel("Protection").selectOption("password");
     await p.getByText("Only people with the link and the password can open the files.").waitFor();
   });

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { access, api, browser, equal, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, browser, equal, forgive, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -111,8 +111,15 @@ export async function inboxTests() {
     await p.getByText("6 days left").waitFor();
     await p.locator(".thumbnail img").waitFor();
     equal(await p.locator(".thumbnail").count(), 1, "thumbnails");
-    await p.getByRole("button", { name: "Show plan.pdf" }).click();
+    const [reader] = await Promise.all([p.waitForEvent("worker"), p.getByRole("button", { name: "Show plan.pdf" }).click()]);
+    equal(reader.url().endsWith("/vendor/pdf.worker.js"), true, "the PDF is read in a worker");
     await p.locator("canvas:not(.hidden)").waitFor();
+    while (p.workers().length) await reader.waitForEvent("close"); // ends with the drawing
+    const others = await p.evaluate(() => [() => new Worker("/inbox"), () => window.trustedTypes.createPolicy("other", {})].map((start) => {
+      try { return start() && "allowed"; } catch (error) { return error.name; }
+    }));
+    equal(others, ["TypeError", "TypeError"], "other workers, other policies");
+    forgive(/trusted ?types?/i);
     await p.getByRole("button", { name: "Next" }).click();
     await p.getByText("line two").waitFor();
     await p.getByRole("button", { name: "Next" }).click();

@@ -1,7 +1,7 @@
 // Journeys of members and administrators that walk across several pages.
 
 import { execFileSync } from "node:child_process";
-import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test, unfold, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
 async function office(name) {
@@ -20,7 +20,8 @@ export async function journeyTests() {
     const { boss, member } = await office("rules");
     await api("PUT", "/transfer/v2/adminunit", { token: await access(boss), json: { availableTtl: [2, 4], defaultTtl: 4, protectionLevel: "recipientAuthentication" } });
     const p = await page(await signedIn(member), "/send");
-    await p.getByLabel("Available for").waitFor();
+    await p.getByText("Add a message").waitFor();
+    await unfold(p);
     equal(await p.getByLabel("Available for").locator("option").allInnerTexts(), ["2 days", "4 days"], "periods");
     equal(await p.getByLabel("Protection").locator("option").allInnerTexts(), ["A code sent to each recipient"], "protections");
     await picture(p, "rules", "A member sends with the periods and the protection that the organization allows.");
@@ -34,7 +35,7 @@ export async function journeyTests() {
     await p.getByText("Dieses Postfach nimmt derzeit keine Dateien an.").waitFor();
     await picture(p, "closed-mailbox", "A mailbox whose organization has the service switched off tells a visitor that it takes no files (German).");
     const english = await page(await visitor(), box);
-    await english.getByText("This mailbox takes no files at the moment.").waitFor();
+    await english.getByText("This mailbox doesn’t accept files right now.").waitFor();
     const q = await page(await signedIn(member), "/mailbox");
     await q.getByText("The service is switched off for your organization. Ask your administrator.").waitFor();
   });
@@ -121,7 +122,7 @@ export async function journeyTests() {
       await bystander.waitForURL(`${at}/inbox`); // signed in, at level 0
       const second = await open(context, at + new URL(link).pathname);
       await second.getByRole("button", { name: "Confirm the address" }).click();
-      await second.getByText("The email address is confirmed.").waitFor();
+      await second.getByText("Your email address is confirmed.").waitFor();
       await first.waitForURL(`${at}/inbox`);
       await first.getByText("Nothing has arrived yet.").waitFor();
       for (const p of [first, second, bystander]) equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");

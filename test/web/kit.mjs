@@ -56,8 +56,17 @@ export async function settled(p) {
   await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
 }
 
-/** Opens the folded inputs of subject and message. */
-export const unfold = (p) => p.locator("details.more").evaluate((details) => { details.open = true; });
+/** Opens the folded inputs of a form: message, options. */
+export const unfold = (p) => p.locator("details.more").evaluateAll((all) => { for (const details of all) details.open = true; });
+
+/**
+ * Replaces what is in a field, as a person does it. Playwright's fill() appends in Firefox to fields of the types email and number, because
+ * the driver loses their selection.
+ */
+export async function retype(field, text) {
+  await field.press("ControlOrMeta+A");
+  await field.pressSequentially(text);
+}
 
 let failed = 0;
 /** Runs one test. A failure is printed, and the next test runs. */

@@ -70,6 +70,7 @@ const owners = (w) => [
   }],
   ["send", "/send", async (p) => {
     await p.getByPlaceholder("name@example.com").fill("tom@bidders.example, uma@bidders.example ");
+    await unfold(p);
     await p.locator("textarea").fill("Closing date is the 11th.");
   }],
   ["mailbox", "/mailbox"],

@@ -2,13 +2,11 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, page, person, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, page, person, retype, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
   await unfold(p);
-  await p.fill("[name=anonSender]", "Sam Stranger");
-  await p.fill("[name=anonEmail]", "sam@example.com");
-  for (const [name, value] of Object.entries(more)) await p.fill(`[name="${name}"]`, value);
+  for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com", ...more })) await p.fill(`[name="${name}"]`, value);
 }
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
 
@@ -169,8 +167,8 @@ export async function mailboxPageTests() {
     const note = file("note.txt", 1);
     fs.writeFileSync(note.at, "plain words");
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);
-    await p.getByText("The mailbox does not take files of this type.").waitFor();
-    await p.locator(".state", { hasText: "This file is larger than the mailbox takes." }).waitFor();
+    await p.getByText("This mailbox doesn’t accept this file type.").waitFor();
+    await p.locator(".state", { hasText: "This file is too large for this mailbox." }).waitFor();
     equal(await p.locator("fieldset").first().locator("label").evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
     await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2", "field.contact": "x@example.com" });
     await p.click(".details button[type=submit]");
@@ -191,13 +189,13 @@ export async function mailboxPageTests() {
     await settings.getByRole("button", { name: "Save" }).click();
     await settings.getByText("Saved").first().waitFor();
     const p = await page(await visitor(), "/m/eve.verifies");
-    await p.getByText("Your email address is checked with a code").waitFor();
+    await p.getByText("You confirm your email address with a code").waitFor();
     const one = file("proved.bin", 5_000);
     await choose(p, [one]);
     await fill(p, { anonEmail: "mistyped@example.com", subject: "Proved" });
     await p.click(".details button[type=submit]");
-    await p.getByText("We send a code to mistyped@example.com.").waitFor();
-    await p.fill("[name=anonEmail]", "prover@example.com");
+    await p.getByText("We’ll send a code to mistyped@example.com.").waitFor();
+    await retype(p.locator("[name=anonEmail]"), "prover@example.com");
     await p.getByRole("button", { name: "Send me the code" }).click();
     await p.getByText("The code is on its way.").waitFor();
     const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("prover@example.com", "code")).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
@@ -278,7 +276,7 @@ export async function mailboxPageTests() {
 
   await test("unknown mailboxes, and a reservation that ended", async () => {
     const p = await page(await visitor(), "/m/no-such-box");
-    await p.getByRole("heading", { name: "There is no such mailbox" }).waitFor();
+    await p.getByRole("heading", { name: "This mailbox doesn’t exist" }).waitFor();
     const context = await visitor();
     const q = await page(context, "/m/demo");
     let auth = "", uid = "";
@@ -288,7 +286,7 @@ export async function mailboxPageTests() {
     await q.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
     await fetch(`${base}/transfer/v2/reservations/${uid}`, { method: "DELETE", headers: { Authorization: auth } });
     await line.free();
-    await q.getByText("This upload can no longer be finished.").waitFor({ timeout: 30_000 });
+    await q.getByText("This upload can’t be finished anymore.").waitFor({ timeout: 30_000 });
   });
 
   await test("the owner sees a transfer arrive and downloads it", async () => {

@@ -1,7 +1,7 @@
 // Transfers between people: sending, protection, links, downloads.
 
 import fs from "node:fs";
-import { access, api, demo, equal, file, mail, page, person, sha256, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, demo, equal, file, mail, page, person, sha256, signedIn, test, unfold, visitor } from "./kit.mjs";
 
 async function send(p, files, { to, subject, protection, secret }) {
   if (to) {
@@ -10,6 +10,7 @@ async function send(p, files, { to, subject, protection, secret }) {
   } else await p.getByText("As a link").click();
   await p.setInputFiles("[data-test=files]", files.map((f) => f.at));
   await p.getByLabel("Subject").fill(subject);
+  await unfold(p);
   if (protection) await p.getByLabel("Protection").selectOption(protection);
   if (secret) await p.getByLabel("Password for the recipients").fill(secret);
   await p.locator(".details button[type=submit]").click();
@@ -137,10 +138,10 @@ export async function transferTests() {
     await p.getByRole("searchbox").fill("number 7");
     await p.getByText("Nothing found so far.").waitFor();
     equal(asked, 10, "calls without being asked");
-    await p.getByRole("button", { name: "Search further" }).click();
+    await p.getByRole("button", { name: "Keep searching" }).click();
     await p.getByText("Number 7").waitFor();
     equal(await p.locator(".entry").count(), 1, "found");
-    equal(await p.getByRole("button", { name: "Search further" }).count(), 0, "ways further");
+    equal(await p.getByRole("button", { name: "Keep searching" }).count(), 0, "ways further");
   });
 
   await test("an unknown link", async () => {

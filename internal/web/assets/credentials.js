@@ -64,7 +64,7 @@ function SecondFactor({ now, email, onChange }) {
     return html`<${FactorSetUp} made=${made} email=${email} onDone=${done} onCancel=${() => setMade(null)} />`;
   }
   return html`
-    <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password alone then opens nothing.")}</p>
+    <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password then isn’t enough to get in.")}</p>
     <${SignInProblem} error=${start.error} />
     <div><${Button} kind="primary" busy=${start.busy} onClick=${() => start.run()}>${T("Set up")}<//></div>`;
 }
@@ -96,7 +96,7 @@ function FactorSetUp({ made, email, onDone, onCancel }) {
       <p>${T("Scan the code with an authenticator app, or type the key into it. Then enter the six digits that the app shows.")}</p>
       <div class="row"><code class="key">${made.key.replace(/(.{4})/g, "$1 ").trim()}</code><${Copy} text=${made.key} label=${T("Copy the key")} /></div>
       <${Form} onSend=${verify.run}>
-        <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+        <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
           class="code" error=${refused && T("This code is not right, or no longer valid.")} />
         ${!refused && html`<${Problem} error=${verify.error} />`}
         <div class="row">

@@ -1,6 +1,7 @@
 // The page of a link whose transfer has expired: what it was, from whom, and a button that asks for more time.
 
-import { Button, Field, Form, Icon, Notice, Problem, StepHeading, Unchecked, Waiting, html, useAction, useEffect, useState } from "./ui.js";
+import { Button, Field, Form, Notice, Problem, StepHeading, Unchecked, Waiting, html, useAction, useEffect, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
 import { call } from "./api.js";
 
@@ -20,8 +21,8 @@ export function Expired({ at, children }) {
   if (!value) return html`<${Waiting} />`;
   const who = value.sender.name || value.sender.email || T("Somebody");
   return html`<div class="narrow center">
-    <span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files have expired")}<//>
-    <p class="lead">${F("%s sent them on %s. They were available until %s.", who, exactly(value.createdAt), exactly(value.expiresAt))} <${Unchecked} sender=${value.sender} /></p>
+    <${Empty} drawing="gone" head=${html`<${StepHeading}>${T("These files have expired")}<//>`}
+      sentence=${html`${F("%s sent them on %s. They were available until %s.", who, exactly(value.createdAt), exactly(value.expiresAt))} <${Unchecked} sender=${value.sender} />`} />
     ${value.objectCount > 0 && html`<p class="dim">${N("%d file, %s", "%d files, %s", value.objectCount, bytes(value.totalBytes))}</p>`}
     ${value.asked ? html`<${Notice} kind="good">${T("The sender was asked to make the files available again. You get an email when that happens.")}<//>`
       : html`<${Form} onSend=${ask.run}>

@@ -18,7 +18,7 @@ show(() => {
 });
 
 function Unknown({ error }) {
-  if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;
+  if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("Something went wrong.")} error=${error} />`;
   return html`<div class="narrow center">
     <h1>${T("This group doesn’t exist")}</h1>
     <${Empty} drawing="link" sentence=${T("The link may be mistyped, or the group was removed. Ask the person who gave it to you.")}>
@@ -39,7 +39,7 @@ function Group({ group }) {
 }
 
 function Person({ mailbox: m }) {
-  const closed = m.available ? "" : m.unavailableReason === "absent" ? T("Absent") : T("Takes no files");
+  const closed = m.available ? "" : m.unavailableReason === "absent" ? T("Away") : T("Not accepting files");
   return html`<a href=${`/m/${m.vanityLink || m.uid}`} class="card">
     <${Avatar} src=${`${transfer}/public/mailbox/${m.uid}/avatar?height=80`} name=${nameOf(m)} />
     <span><b>${nameOf(m)}</b>${m.slogan && html`<span class="dim">${m.slogan}</span>`}

@@ -38,13 +38,13 @@ function Picture() {
 
 show(() => {
   const open = ({ name }) => location.assign(place(name));
-  const points = [["upload", T("Of any size"), T("An interrupted upload goes on where it stopped, even after the page was closed.")],
-    ["check", T("Exactly the same"), T("Every file keeps its SHA-256 sum, from the sender to the recipient.")],
-    ["lock", T("For the right person"), T("A password or a mailed code protects what is not for everybody.")]];
+  const points = [["upload", T("Of any size"), T("An interrupted upload picks up where it left off, even after you close the page.")],
+    ["check", T("Exactly the same"), T("Every file arrives exactly as it was sent, and a receipt proves it.")],
+    ["lock", T("For the right person"), T("Protect what’s private with a password or a code by email.")]];
   return html`<div class="hero">
     <div>
       <h1>${T("Hand over files of any size, exactly as they are.")}</h1>
-      <p class="lead">${T("Everybody who has the link of your mailbox can leave files for you. They only need a browser.")}</p>
+      <p class="lead">${T("Anyone with your link can send you files. All they need is a browser.")}</p>
       <div class="row">${signedIn() ? html`<a class="button primary" href="/inbox">${T("Transfers")}</a><a class="button" href="/send">${T("Send files")}</a>`
         : html`<a class="button primary" href="/signup">${T("Create an account")}</a><a class="button" href="/login">${T("Sign in")}</a>`}</div>
     </div>
@@ -52,7 +52,7 @@ show(() => {
   </div>
   <ul class="points" aria-label=${product}>${points.map(([icon, name, text]) => html`<li><${Icon} name=${icon} /><h2>${name}</h2><p>${text}</p></li>`)}</ul>
   <${Form} class="card visit" onSend=${open}>
-    <h2>${T("Leave files in a mailbox")}</h2>
+    <h2>${T("Send files to a mailbox")}</h2>
     <${Field} label=${T("Name of the mailbox, or its link")} name="name" required autocapitalize="none" spellcheck="false" autocomplete="off" />
     <${Button} type="submit">${T("Open")}<//>
   <//>`;

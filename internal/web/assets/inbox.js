@@ -90,7 +90,7 @@ function Inbox() {
       ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search} sent=${sent} further=${found.next} />`}
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
       ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>
-        ${search ? T("Search further") : T("Show more")}<//></p>`}
+        ${search ? T("Keep searching") : T("Show more")}<//></p>`}
       ${!sent && !search && found && found.transfers.length > 0 && html`<${Table} />`}
     </div>`;
 }
@@ -122,7 +122,7 @@ function Nothing({ search, sent, further }) {
   if (further) return html`<p class="empty">${T("Nothing found so far.")}</p>`;
   if (search) return html`<p class="empty">${T("Nothing matches.")}</p>`;
   if (!sent) return html`<${FirstMailbox} />`;
-  return html`<${Empty} drawing="letter" sentence=${T("You have not sent anything yet.")}><a class="button" href="/send">${T("Send files")}</a><//>`;
+  return html`<${Empty} drawing="letter" sentence=${T("You haven’t sent anything yet.")}><a class="button" href="/send">${T("Send files")}</a><//>`;
 }
 
 const personName = (p) => p?.name || p?.email || T("Somebody");

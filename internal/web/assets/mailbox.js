@@ -71,7 +71,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       </section>
       <${Rules} m=${m} set=${set} bind=${bind} tick=${tick} />
       <section class="card stack wide"><h2>${T("Questions for senders")}</h2>
-        <p class="hint">${T("Senders answer these fields when they leave files.")}</p>
+        <p class="hint">${T("Senders answer these when they send files.")}</p>
         <${FieldsEditor} value=${fields} error=${save.error} onValue=${(next) => { save.touch(); setFields(next); }} />
       </section>
       <div>
@@ -96,7 +96,7 @@ function Closed({ reason }) {
     volume: T("This month’s volume is used up."),
     storage: T("The storage is full. Remove transfers, or ask for more."),
   };
-  return html`<${Notice} kind="warn" title=${T("Your mailbox takes no files at the moment.")}>${sentences[reason] ?? ""}<//>`;
+  return html`<${Notice} kind="warn" title=${T("Your mailbox doesn’t accept files right now.")}>${sentences[reason] ?? ""}<//>`;
 }
 
 function Appearance({ m, profile, set, bind }) {

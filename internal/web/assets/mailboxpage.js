@@ -3,6 +3,7 @@
 import {
   Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, html, show, useAction, useEffect, useRef, useState,
 } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, N, T, bytes } from "./i18n.js";
 import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
 import { person, signedIn } from "./session.js";
@@ -28,12 +29,10 @@ const nameOf = (mailbox) => mailbox.name || mailbox.email;
 call("GET", at).then(({ body }) => show(() => html`<${Delivery} mailbox=${body} />`), (error) => show(() => html`<${Unknown} error=${error} />`));
 
 function Unknown({ error }) {
-  if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("This did not work.")} error=${error} />`;
-  return html`<div class="sheet center">
-    <span class="halo"><${Icon} name="search" /></span>
-    <h1>${T("There is no such mailbox")}</h1>
-    <p class="lead">${T("The link may be mistyped, or the mailbox was removed. Ask the person who gave it to you.")}</p>
-  </div>`;
+  if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("Something went wrong.")} error=${error} />`;
+  return html`<div class="sheet"><${Empty} drawing="search" head=${html`<h1>${T("This mailbox doesn’t exist")}</h1>`}
+    sentence=${T("The link may be mistyped, or the mailbox was removed. Ask the person who gave it to you.")}>
+    <a class="button" href="/">${T("Go to the start page")}</a><//></div>`;
 }
 
 /** Who receives the files: large before files are chosen, then small. */
@@ -54,31 +53,29 @@ function Limits({ mailbox }) {
   const files = mailbox.maxFiles < many && N("Up to %d file", "Up to %d files", mailbox.maxFiles);
   const sentence = [files, types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size)].filter(Boolean).join(" · ");
   return html`${sentence && html`<p class="limits">${sentence}</p>`}
-    ${mailbox.secure && html`<p class="limits"><${Icon} name="lock" /> ${T("The owner opens it with a code")}</p>`}
-    ${mailbox.verifySender && html`<p class="limits"><${Icon} name="mail" /> ${T("Your email address is checked with a code")}</p>`}`;
+    ${mailbox.secure && html`<p class="limits"><${Icon} name="lock" /> ${T("The recipient opens it with a code")}</p>`}
+    ${mailbox.verifySender && html`<p class="limits"><${Icon} name="mail" /> ${T("You confirm your email address with a code")}</p>`}`;
 }
 
 /** What a visitor may rely on. */
 const Promises = () => html`<ul class="promises">
   <li><${Icon} name="check" />${T("No account needed")}</li>
-  <li><${Icon} name="retry" />${T("Goes on after interruptions")}</li>
+  <li><${Icon} name="retry" />${T("Resumes after interruptions")}</li>
   <li><${Icon} name="shield" />${T("You get proof of delivery")}</li>
 </ul>`;
 
-/** Says why the mailbox takes no files at the moment. */
+/** Says why the mailbox takes no files at the moment, and how to reach the owner. */
 function Closed({ mailbox }) {
+  const write = mailbox.email && html`<a class="button" href=${`mailto:${encodeURIComponent(mailbox.email).replace("%40", "@")}`}><${Icon} name="mail" />${F("Write to %s", nameOf(mailbox))}</a>`;
   if (mailbox.unavailableReason === "absent") {
-    return html`<${Notice} kind="warn" title=${F("%s is absent and takes no files at the moment.", nameOf(mailbox))}>
-      ${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}<//>`;
+    return html`<${Empty} drawing="away" title=${F("%s is away and doesn’t accept files right now.", nameOf(mailbox))}
+      sentence=${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}>${write}<//>`;
   }
-  if (mailbox.unavailableReason === "volume") {
-    return html`<${Notice} kind="warn" title=${T("This mailbox is full for this month.")}>
-      ${T("It takes files again when the next month begins, or when the owner has been given more volume.")}<//>`;
-  }
-  const storage = mailbox.unavailableReason === "storage";
-  return html`<${Notice} kind="warn" title=${storage ? T("This mailbox is full.") : T("This mailbox takes no files at the moment.")}>
-    ${storage ? T("It takes files again when older ones have been removed. Ask the owner about it.")
-      : T("The owner may not use the service at the moment. Ask the owner about it.")}<//>`;
+  const [title, sentence] = {
+    volume: [T("This mailbox is full for this month."), T("It accepts files again next month, or when the owner gets more volume.")],
+    storage: [T("This mailbox is full."), T("It accepts files again when the owner has removed older ones.")],
+  }[mailbox.unavailableReason] ?? [T("This mailbox doesn’t accept files right now."), T("Please ask the owner for another way.")];
+  return html`<${Empty} drawing="full" title=${title} sentence=${sentence}>${write}<//>`;
 }
 
 function Delivery({ mailbox }) {
@@ -164,7 +161,7 @@ function Details({ mailbox, upload, chooser }) {
       <legend>${T("From you")}</legend>
       <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
       <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email" onChange=${(event) => setAddress(event.target.value)}
-        hint=${T("For the confirmation, and for a reminder if the last step is missing.")} ...${input("anonEmail")} />
+        hint=${T("For your confirmation, and a reminder in case you don’t finish.")} ...${input("anonEmail")} />
       <details class="more" open=${worded}>
         <summary>${T("Add a message")}</summary>
         <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} />
@@ -203,9 +200,9 @@ function Proof({ of, address }) {
   const wrong = of.check.error?.code === TransferCode.SENDER_CODE;
   return html`
     ${of.sent ? html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
-      <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code" class="code"
+      <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code" class="code"
         value=${of.code} onInput=${(event) => of.setCode(event.target.value)} error=${wrong && T("This code is not right, or no longer valid.")} />`
-    : html`<${Notice} kind="info">${F("This mailbox takes files from checked addresses only. We send a code to %s.", address)}<//>`}
+    : html`<${Notice} kind="info">${F("This mailbox only accepts files from confirmed addresses. We’ll send a code to %s.", address)}<//>`}
     ${!wrong && html`<${Problem} error=${of.check.error} />`}
     <${Problem} error=${of.ask.error} />
     <div><${Button} kind=${of.sent ? "quiet" : "primary"} busy=${of.ask.busy} onClick=${() => of.ask.run()}>

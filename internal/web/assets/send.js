@@ -78,44 +78,51 @@ function Send({ environment }) {
     <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
     <${Problem} error=${delivery.error} />
     <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
-      disabled=${!begun || !known || files?.over} hint=${!known ? T("Say who is to get the files.") : !begun ? T("Choose at least one file.") : ""} />
+      disabled=${!begun || !known || files?.over} hint=${!known ? T("Enter who the files are for.") : !begun ? T("Choose at least one file.") : ""} />
   <//>`;
 }
 
-/** The form: recipients, subject, message, lifetime, priority and protection. */
+/** The form: recipients and subject; folded the message, lifetime, priority and protection. */
 function Terms({ values, change, begun, environment, wrong }) {
   const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }), error: wrong[name] && T("Please check this.") });
   const priorities = [[1, T("Highest")], [2, T("High")], [3, T("Normal")], [4, T("Low")], [5, T("Lowest")]];
   const protections = { none: T("The link is enough"), password: T("Password"), recipientAuthentication: T("A code sent to each recipient") };
   const offered = strength.slice(strength.indexOf(environment.protectionLevel))
     .filter((level) => level !== "recipientAuthentication" || values.mode === "people");
+  const [shown] = useState({ message: Boolean(values.message), options: values.protection === "password" }); // at first
   return html`
     <${Mode} value=${values.mode} disabled=${begun} onValue=${(mode) => change({ mode })} />
     ${values.mode === "people" && html`<${Recipients} value=${values.recipients} onValue=${(recipients) => change({ recipients })} />`}
     <${Field} label=${T("Subject")} optional maxlength="120" ...${bind("subject")} />
-    <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
-    <div class="pair">
-      <${Field} label=${T("Available for")} as="select" onChange=${(e) => change({ ttl: Number(e.target.value) })}>
-        ${environment.availableTtl.map((days) => html`<option value=${String(days)} selected=${values.ttl === days}>
-          ${N("%d day", "%d days", days)}</option>`)}<//>
-      ${environment.priorityEnabled && html`<${Field} label=${T("Priority")} as="select" onChange=${(e) => change({ priority: Number(e.target.value) })}>
-        ${priorities.map(([n, name]) => html`<option value=${String(n)} selected=${values.priority === n}>${name}</option>`)}<//>`}
-    </div>
-    <${Field} label=${T("Protection")} as="select" hint=${guarded(values)} onChange=${(e) => change({ protection: e.target.value })}>
-      ${offered.map((level) => html`<option value=${level} selected=${values.protection === level}>${protections[level]}</option>`)}<//>
-    ${values.protection === "password" && html`<${Password} label=${T("Password for the recipients")} autocomplete="new-password"
-      hint=${T("Tell them by another way, not by email.")} value=${values.password} onInput=${(e) => change({ password: e.target.value })} />`}
-    ${values.mode === "people" && html`<${Check} label=${T("Tell me when it is opened")} checked=${values.deliveryNotification}
-      onChange=${(e) => change({ deliveryNotification: e.target.checked })} />`}`;
+    <details class="more" open=${shown.message || Boolean(wrong.message)}>
+      <summary>${T("Add a message")}</summary>
+      <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
+    </details>
+    <details class="more options" open=${shown.options || Boolean(wrong.password)}>
+      <summary><span>${T("Options")}</span> <span class="dim">${N("%d day", "%d days", values.ttl)} · ${protections[values.protection]}</span></summary>
+      <div class="pair">
+        <${Field} label=${T("Available for")} as="select" onChange=${(e) => change({ ttl: Number(e.target.value) })}>
+          ${environment.availableTtl.map((days) => html`<option value=${String(days)} selected=${values.ttl === days}>
+            ${N("%d day", "%d days", days)}</option>`)}<//>
+        ${environment.priorityEnabled && html`<${Field} label=${T("Priority")} as="select" onChange=${(e) => change({ priority: Number(e.target.value) })}>
+          ${priorities.map(([n, name]) => html`<option value=${String(n)} selected=${values.priority === n}>${name}</option>`)}<//>`}
+      </div>
+      <${Field} label=${T("Protection")} as="select" hint=${guarded(values)} onChange=${(e) => change({ protection: e.target.value })}>
+        ${offered.map((level) => html`<option value=${level} selected=${values.protection === level}>${protections[level]}</option>`)}<//>
+      ${values.protection === "password" && html`<${Password} label=${T("Password for the recipients")} autocomplete="new-password"
+        hint=${T("Share it some other way, not by email.")} value=${values.password} onInput=${(e) => change({ password: e.target.value })} />`}
+      ${values.mode === "people" && html`<${Check} label=${T("Tell me when it is opened")} checked=${values.deliveryNotification}
+        onChange=${(e) => change({ deliveryNotification: e.target.checked })} />`}
+    </details>`;
 }
 
 /** What opens the files of a link. Mails to people say it themselves. */
 const guarded = ({ mode, protection }) => (mode !== "link" ? "" : protection === "password" ? T("Only people with the link and the password can open the files.")
-  : T("Anybody who has the link can open the files, without a password."));
+  : T("Anyone with the link can open the files, without a password."));
 
 /** The choice between recipients and a link. */
 function Mode({ value, disabled, onValue }) {
-  const modes = [["people", T("To people"), T("Each gets a message with the link.")], ["link", T("As a link"), T("You pass it on yourself.")]];
+  const modes = [["people", T("To people"), T("Each gets an email with the link.")], ["link", T("As a link"), T("You share it yourself.")]];
   return html`<fieldset class="plain" disabled=${disabled}>
     <legend class="hidden">${T("How to send")}</legend>
     <div class="choices">${modes.map(([mode, name, hint]) => html`<label class=${value === mode ? "on" : ""}>

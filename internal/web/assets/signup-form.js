@@ -25,7 +25,7 @@ export function SignUp({ address = "", next = "", title, lead = null }) {
   const wrong = members(sign.error);
   const badAddress = wrong.address && sign.error.status === 400 && T("This is not an email address that can be used.");
   return html`${title}
-    ${lead ?? html`<p class="dim">${T("You need an email address that you can read.")}</p>`}
+    ${lead ?? html`<p class="dim">${T("Use an address you can open: we’ll send a link to confirm it.")}</p>`}
     <${Form} onSend=${sign.run}>
       <${Field} label=${T("Your name")} name="name" optional maxlength="120" autocomplete="name" />
       <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress} defaultValue=${address} />

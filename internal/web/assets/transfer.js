@@ -1,6 +1,7 @@
 // /t/{key}: unlocks a protected transfer, lists its files and downloads them.
 
 import { Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
 import { F, T, exactly, left } from "./i18n.js";
 import { Failure, asAnybody, call, transfer } from "./api.js";
 import { signedIn } from "./session.js";
@@ -60,14 +61,13 @@ show(() => {
 /** The link is unknown, or its transfer has ended: what to do next. */
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
-  return html`<${Expired} at=${at}><div class="narrow center"><span class="halo"><${Icon} name="clock" /></span><${StepHeading}>${T("These files are no longer here")}<//>
-    <p class="lead">${T("The transfer has expired or was revoked by its sender, or the link is incomplete. Ask the sender for the files again.")}</p>
+  return html`<${Expired} at=${at}><div class="narrow"><${Empty} drawing="gone" head=${html`<${StepHeading}>${T("These files are no longer here")}<//>`}
+    sentence=${T("They expired, the sender took them back, or the link is incomplete.")}>
+      <a class="button" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a><//>
     <ul class="next">
-      <li>${T("Did you copy the link? Its last characters may be missing. Open it from the message again.")}</li>
-      <li>${T("Reply to the message that brought you here: your answer goes to the sender.")}</li>
-    </ul>
-    <p class="row center"><a class="button primary" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a>
-      <a class="button" href="/">${T("Home page")}</a></p></div><//>`;
+      <li>${T("Did you copy the link? Its end may be missing. Open it from the email again.")}</li>
+      <li>${T("Reply to the email that brought you here. Your reply goes to the sender.")}</li>
+    </ul></div><//>`;
 }
 
 const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");
@@ -83,7 +83,7 @@ function Lock({ value, unlock }) {
 function ByPassword({ unlock }) {
   const open = useAction(({ password }) => unlock({ password }));
   const wrong = open.error?.status === 401;
-  return html`<p>${T("The sender has protected them with a password. You get it from the sender, not from us.")}</p>
+  return html`<p>${T("The sender protected them with a password. Ask the sender for it: we don’t know it.")}</p>
     <${Form} onSend=${open.run}>
       <${Password} label=${T("Password")} name="password" autocomplete="off" focus error=${wrong && T("This password is not right.")} />
       ${!wrong && html`<${Problem} error=${open.error} />`}
@@ -104,10 +104,10 @@ function ByCode({ unlock }) {
     }
   });
   const wrong = open.error?.status === 401;
-  return html`<p>${T("To make sure that it is you, we send a code to the address to which the files were sent.")}</p>
+  return html`<p>${T("To make sure it’s you, we’ll send a code to the address the files were sent to.")}</p>
     ${sent ? html`<${Form} onSend=${open.run}>
       ${sent === "now" && html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>`}
-      <${Field} label=${T("Code of 6 digits")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+      <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
         class="code" error=${wrong && T("This code is not right, or no longer valid.")} />
       ${!wrong && html`<${Problem} error=${open.error} />`}
       <${Button} type="submit" kind="primary" busy=${open.busy}>${T("Open")}<//>

@@ -46,7 +46,7 @@ export function announce(sentence) {
 }
 
 /** Returns the sentence to show for a thrown value. @param {unknown} error @returns {string} */
-export const sentence = (error) => (error instanceof Failure ? error.message : T("This did not work. Please try again later."));
+export const sentence = (error) => (error instanceof Failure ? error.message : T("Something went wrong. Please try again later."));
 
 /**
  * Work that a button or form starts.

@@ -47,7 +47,7 @@ export function Chooser({ onFiles, busy = false, small = false, plain = false, d
   const choose = () => (hasPicker ? take(fromPicker) : files.current?.click());
   return html`<div class=${`chooser${over ? " over" : ""}${small ? " small" : ""}`}>
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
-    <p class="big">${over ? T("Let go to add the files") : T("Drop files or folders here")}</p>`}
+    <p class="big">${over ? T("Drop to add the files") : T("Drop files or folders here")}</p>`}
     <div class="row center">
       <${Button} kind=${small ? "quiet small" : plain ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
         ${small ? T("Add files") : T("Choose files")}<//>

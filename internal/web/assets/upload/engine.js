@@ -102,9 +102,9 @@ export class Upload {
       if (item.attached || item.state === "failed") {
         n += Number(item.state !== "failed");
       } else if (item.size > this.limits.bytes) {
-        this.fail(item, T("This file is larger than the mailbox takes."));
+        this.fail(item, T("This file is too large for this mailbox."));
       } else if (++n > this.limits.files) {
-        this.fail(item, T("These are more files than the mailbox takes at once."));
+        this.fail(item, T("That’s more files than this mailbox accepts at once."));
       }
     }
   }
@@ -249,7 +249,7 @@ export class Upload {
         item.flying = 0;
         if (!going()) break;
         if (await readable(item)) await this.recover(item, error, tried, () => attempt++);
-        else this.fail(item, T("The file was changed, moved or deleted since it was chosen. Remove it here and choose it again."));
+        else this.fail(item, T("The file was changed, moved or deleted after you chose it. Remove it here and choose it again."));
       }
       this.changed(this);
     }
@@ -292,7 +292,7 @@ export class Upload {
       item.state = "paused";
       item.problem = error.message;
     } else {
-      this.fail(item, error instanceof Failure ? error.message : T("This did not work. Please try again later."));
+      this.fail(item, error instanceof Failure ? error.message : T("Something went wrong. Please try again later."));
       if (error.code === TransferCode.MIME_TYPE) item.attached = false; // the server has removed it
     }
   }
@@ -303,7 +303,7 @@ export class Upload {
       this.over = true;
     } else {
       if (!(error instanceof Failure)) console.error(error);
-      this.stopped = error instanceof Failure ? error.message : T("This did not work. Please try again later.");
+      this.stopped = error instanceof Failure ? error.message : T("Something went wrong. Please try again later.");
     }
     for (const item of this.items) item.request?.abort();
     this.changed(this);

@@ -93,7 +93,7 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
   const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
   if (known instanceof Error) {
     await removeRecord(state.key);
-    setProblem(T("An earlier upload from this browser has expired. Please begin again."));
+    setProblem(T("An earlier upload from this browser has expired. Please start again."));
     return;
   }
   setProblem(null);

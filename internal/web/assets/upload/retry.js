@@ -11,7 +11,7 @@ export const ended = (error) => error instanceof Failure && (error.status === 40
 export const passing = (error) => error instanceof Failure && (error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500);
 
 /** Returns the sentence for an error that is retried. @param {Failure} error */
-export const interruption = (error) => (error.status === 0 ? T("The connection is interrupted. The upload goes on by itself as soon as it is back.") : error.message);
+export const interruption = (error) => (error.status === 0 ? T("The connection is interrupted. The upload continues by itself when it’s back.") : error.message);
 
 /** Exponential back-off with jitter, at most 30 s but never less than Retry-After. */
 export class BackOff {

@@ -130,7 +130,7 @@ function stateOf(item) {
   switch (item.state) {
     case "retrying": return F("Interrupted at %s, trying again", bytes(sent));
     case "paused": return item.problem || F("Paused at %s of %s", bytes(sent), bytes(item.size));
-    case "missing": return F("Choose this file again to go on: %s of %s have arrived.", bytes(item.held), bytes(item.size));
+    case "missing": return F("Choose this file again to continue: %s of %s have arrived.", bytes(item.held), bytes(item.size));
     case "failed": return item.problem;
     default: return bytes(item.size);
   }

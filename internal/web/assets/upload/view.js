@@ -18,11 +18,11 @@ export function UploadNotices({ upload }) {
     ${phase === "found" && html`<${Unfinished} upload=${upload} />`}
     ${phase === "returned" && html`<${Returned} upload=${upload} />`}
     ${phase === "ready" && !files && !problem && location.hash === "#unfinished" && html`<${Notice} kind="info" title=${T("Your upload is not in this browser")}>
-      ${T("Open the link in the browser in which you chose the files. Or begin again here.")}<//>`}
+      ${T("Open this link in the browser where you chose the files, or start again here.")}<//>`}
     ${files?.broken && html`<${Notice} kind="warn">${files.broken}<//>`}
     ${files?.stopped && html`<${Notice} kind="bad">${files.stopped}<//>`}
-    ${files?.over && html`<${Notice} kind="bad" title=${T("This upload can no longer be finished.")}>
-      <p>${T("An upload is kept for 48 hours. Please choose the files again.")}</p>
+    ${files?.over && html`<${Notice} kind="bad" title=${T("This upload can’t be finished anymore.")}>
+      <p>${T("Unfinished uploads are kept for 48 hours. Please choose the files again.")}</p>
       <div><${Button} onClick=${upload.discard}>${T("Start over")}<//></div>
     <//>`}`;
 }
@@ -35,8 +35,8 @@ function Unfinished({ upload }) {
   const arrived = N("%d file, %s of %s have arrived.", "%d files, %s of %s have arrived.", t.files, bytes(t.sent), bytes(t.bytes));
   return html`<${Notice} kind="info" title=${T("You have an upload here that is not finished.")}>
     <p>${arrived} ${ask
-      ? T("The browser asks you once more whether this page may read the files.")
-      : T("Choose the same files again; what has arrived is not sent twice.")}</p>
+      ? T("Your browser will ask again whether this page may read the files.")
+      : T("Choose the same files again. What has arrived isn’t sent twice.")}</p>
     <div class="row">
       ${ask && html`<${Button} kind="primary" icon="play" onClick=${upload.reopenAll}>${T("Go on")}<//>`}
       <${Button} onClick=${upload.discard}>${T("Start over")}<//>
@@ -107,7 +107,7 @@ export function Deliver({ of, upload, label, disabled, hint }) {
   return html`
     ${Boolean(t?.failed) && html`<${Notice} kind="warn">
       ${N("%d file was refused and will not be delivered.", "%d files were refused and will not be delivered.", t?.failed ?? 0)}<//>`}
-    ${waits && t && t.open === 0 && html`<${Notice} kind="warn">${T("Some files are paused or missing. Go on with them, or remove them.")}<//>`}
+    ${waits && t && t.open === 0 && html`<${Notice} kind="warn">${T("Some files are paused or missing. Resume or remove them.")}<//>`}
     <div class="sum">
       ${upload && t && t.files > 0 && html`
         <progress max="1" value=${share} aria-label=${T("All files")}></progress>
@@ -120,7 +120,7 @@ export function Deliver({ of, upload, label, disabled, hint }) {
           ${of.wished ? T("Delivering…") : label}<//>
         ${of.wished && !of.busy && html`<${Button} kind="quiet" onClick=${of.unwish}>${T("Not yet")}<//>`}
       </div>
-      ${waits && t && t.open > 0 ? html`<p class="hint">${T("Delivered as soon as everything has arrived. Leave this page open.")} <${NotifyMe} /></p>`
+      ${waits && t && t.open > 0 ? html`<p class="hint">${T("Delivered as soon as everything has arrived. Keep this page open.")} <${NotifyMe} /></p>`
         : hint && html`<p class="hint">${hint}</p>`}
     </div>`;
 }
