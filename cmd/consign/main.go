@@ -83,7 +83,7 @@ func commands() []command {
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
 		{"verify", "verify a receipt and files offline; KEY is the key of the log that you trust, or a file with such keys; exit code 1: refused",
-			[]string{"--key KEY… [--witness KEY…] [--json] receipt.consign [FILE…]"}, verify},
+			[]string{"--key KEY… [--witness KEY…] [--tsa-cert FILE] [--json] receipt.consign [FILE…]"}, verify},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},

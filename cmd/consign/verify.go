@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -27,7 +29,8 @@ type verdict struct {
 	Size      int64                    `json:"size,omitempty"`
 	SignedBy  []string                 `json:"signedBy,omitempty"`
 	Witnesses []string                 `json:"witnesses,omitempty"`
-	TimeStamp bool                     `json:"timeStamp"` // there is one; openssl ts verifies it
+	TimeStamp bool                     `json:"timeStamp"`               // there is one
+	StampedAt *time.Time               `json:"timeStampedAt,omitempty"` // its time, verified with --tsa-cert
 	Statement []transfer.StatementLine `json:"statement,omitempty"`
 	Files     []fileVerdict            `json:"files"`
 	Missing   []string                 `json:"missing,omitempty"` // objects of the receipt for which no file was given
@@ -51,6 +54,7 @@ func verify(_ context.Context, env environment, args []string) error {
 	}
 	f.Func("key", "", collect(&keys))
 	f.Func("witness", "", collect(&witnesses))
+	tsaCert := f.String("tsa-cert", "", "")
 	asJSON := f.Bool("json", false, "")
 	paths, err := parse(f, args, 1, 1<<20)
 	if err != nil {
@@ -60,11 +64,15 @@ func verify(_ context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
+	roots, err := authorities(*tsaCert)
+	if err != nil {
+		return err
+	}
 	file, err := os.ReadFile(paths[0])
 	if err != nil {
 		return err
 	}
-	v, err := judge(file, paths[1:], policy)
+	v, err := judge(file, paths[1:], policy, roots)
 	if err != nil {
 		return err
 	}
@@ -110,13 +118,47 @@ func pinned(keys, witnesses []string) (proof.Policy, error) {
 	return policy, nil
 }
 
+// authorities reads the certificates of time stamp services that the caller trusts; nil without a file.
+func authorities(name string) (*x509.CertPool, error) {
+	if name == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, usageError(fmt.Sprintf("consign verify: --tsa-cert: %s has no certificate in PEM", name))
+	}
+	return roots, nil
+}
+
+// stamped returns the verified time of the time stamp; nil when no authority is trusted.
+func stamped(v proof.Verified, roots *x509.CertPool) (*time.Time, error) {
+	if roots == nil {
+		return nil, nil
+	}
+	if len(v.Extra) == 0 {
+		return nil, fmt.Errorf("%w: the receipt has none", proof.ErrStamp)
+	}
+	at, err := proof.CheckStamp(v.Extra, v.Text, roots)
+	if err != nil {
+		return nil, err
+	}
+	return &at, nil
+}
+
 // judge verifies a receipt and compares files with it.
-func judge(file []byte, paths []string, policy proof.Policy) (verdict, error) {
+func judge(file []byte, paths []string, policy proof.Policy, roots *x509.CertPool) (verdict, error) {
 	v := verdict{Files: []fileVerdict{}}
 	statement, p, err := proof.Split(file)
 	var checked proof.Verified
 	if err == nil {
 		checked, err = proof.Verify(p, proof.Entry(statement), policy)
+	}
+	if err == nil {
+		v.StampedAt, err = stamped(checked, roots)
 	}
 	var parsed transfer.Statement
 	if err == nil {
@@ -193,6 +235,12 @@ func (v verdict) print(w io.Writer) error {
 		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size, strings.Join(v.SignedBy, ", "))
 		for _, s := range v.Witnesses {
 			fmt.Fprintf(&b, "Witness: %s\n", s)
+		}
+		switch {
+		case v.StampedAt != nil:
+			fmt.Fprintf(&b, "Time stamp: the log had this state on %s, as a service that you trust says.\n", v.StampedAt.UTC().Format(time.RFC3339))
+		case v.TimeStamp:
+			b.WriteString("It has a time stamp, which was not checked: --tsa-cert FILE with the certificate of the service checks it.\n")
 		}
 		b.WriteString("It proves what the server recorded. It does not prove who sat at the keyboard; the times are those of the server's clock.\n")
 	}

@@ -94,7 +94,9 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}
 	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
 	store := transferpostgres.New(a.DB)
-	a.Proofs = a.transparencyLog(sealer)
+	if a.Proofs, err = a.transparencyLog(sealer); err != nil {
+		return err
+	}
 	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
 		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
 		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,

@@ -61,6 +61,10 @@ type Config struct {
 
 	PasswordMinimum int `env:"PASSWORD_MINIMUM" default:"12" min:"8" max:"64" doc:"Least number of characters in a new password. Shorter ones that people have stay valid."`
 
+	LogWitnesses []string      `group:"Receipts" env:"LOG_WITNESSES" doc:"Witnesses that cosign the log of receipts (C2SP tlog-witness), each as KEY URL, separated by commas: the key as name+hash+base64 and the address before /add-checkpoint."`
+	TSAURL       string        `env:"TSA_URL" doc:"Time stamp service (RFC 3161) that stamps the log of receipts. Nothing waits for it."`
+	TSAInterval  time.Duration `env:"TSA_INTERVAL" default:"1m" min:"1s" max:"24h" doc:"At least this long between two time stamps. Receipts get the next one."`
+
 	ProductName     string `group:"Names" env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
 	ProductURL      string `env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
 	ProviderName    string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`

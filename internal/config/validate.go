@@ -128,6 +128,7 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 		return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
 	})
 	k.service("REDIS_URL", c.RedisURL, "a URL like redis://host:6379/0", func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
+	k.service("TSA_URL", c.TSAURL, "a URL like https://tsa.example.com/", func(u *url.URL) bool { return hasScheme(u, "http", "https") && u.Host != "" })
 	k.service("SMTP_URL", c.SMTPURL, "a URL like smtp://user:password@host:587 or smtps://host", func(u *url.URL) bool {
 		return hasScheme(u, "smtp", "smtps") && u.Host != ""
 	})

@@ -42,8 +42,9 @@ type placed struct {
 	Index  int64
 }
 
-// Prove returns the proof of an entry. It leads to the first checkpoint that has the entry and a time stamp, else to the first that has
-// it and cosignatures, else to the first that has it: so the proof does not change later, except that it gains these.
+// Prove returns the proof of an entry. It leads to the first checkpoint that has the entry, a time stamp and cosignatures, else to the
+// first with a time stamp, else to the first with cosignatures, else to the first that has it: so the proof does not change later, except
+// that it gains these.
 // Errors: ErrPending.
 func (l *Log) Prove(ctx context.Context, entry []byte) (proof.Proof, error) {
 	const first = `(SELECT min(size) FROM log.checkpoints x WHERE x.log = e.log AND x.size > e.index`
@@ -51,7 +52,7 @@ func (l *Log) Prove(ctx context.Context, entry []byte) (proof.Proof, error) {
 		SELECT `+checkpointColumns+`, g.id, g.origin, e.index
 		FROM log.entries e JOIN log.logs g ON g.id = e.log
 		JOIN log.checkpoints c ON c.log = e.log AND c.size = coalesce(
-			`+first+` AND x.timestamp IS NOT NULL), `+first+` AND x.cosignatures IS NOT NULL), `+first+`))
+			`+first+` AND x.timestamp IS NOT NULL AND x.cosignatures IS NOT NULL), `+first+` AND x.timestamp IS NOT NULL), `+first+` AND x.cosignatures IS NOT NULL), `+first+`))
 		WHERE e.entry = $1`, entry)
 	if err != nil {
 		return proof.Proof{}, err

@@ -28,6 +28,7 @@ var errFollower = errors.New("another server appends to the log")
 
 // Run appends queued entries until ctx ends. Every server runs it; one of them appends.
 func (l *Log) Run(ctx context.Context) error {
+	defer l.attest(ctx)()
 	var complained time.Time
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -92,13 +93,19 @@ func (l *Log) Sequence(ctx context.Context) (more bool, err error) {
 
 // lead takes or renews the lease of the leader. A process that takes it, or finds another tree than it has left, compares the log with
 // its mark first.
-// Errors: errFollower, ErrFork.
+// Errors: errFollower, ErrFork, ErrContradicted.
 func (l *Log) lead(ctx context.Context) (row, error) {
 	r, err := database.One[row](ctx, l.db.Pool, "lead the log", errFollower, `
 		UPDATE log.logs SET leader = $1, leased_until = clock_timestamp() + $2::interval
 		WHERE closed_at IS NULL AND (leader IS NULL OR leader = $1 OR leased_until < clock_timestamp()) RETURNING `+rowColumns, l.me, leaseTime)
 	if err != nil {
 		return row{}, err
+	}
+	l.mu.Lock()
+	contradicted := l.contradicted
+	l.mu.Unlock()
+	if contradicted == r.ID {
+		return row{}, ErrContradicted
 	}
 	if l.last.ID != r.ID || l.last.Size != r.Size || !bytes.Equal(l.last.Root, r.Root) {
 		if err := l.checkMark(ctx, r); err != nil {
@@ -182,7 +189,7 @@ func (l *Log) publish(ctx context.Context, r row) error {
 	if err != nil {
 		return fmt.Errorf("sign checkpoint: %w", err)
 	}
-	return database.Changed(ctx, l.db.Pool, "publish checkpoint", errFollower, `
+	err = database.Changed(ctx, l.db.Pool, "publish checkpoint", errFollower, `
 		WITH led AS (
 			UPDATE log.logs SET published = $2 WHERE id = $1 AND leader = $3 AND leased_until > clock_timestamp() AND size = $2 AND root = $4 AND closed_at IS NULL
 			RETURNING id
@@ -190,4 +197,8 @@ func (l *Log) publish(ctx context.Context, r row) error {
 		INSERT INTO log.checkpoints (log, size, note, signed_at) SELECT id, $2, $5, $6 FROM led
 		ON CONFLICT ON CONSTRAINT checkpoints_pkey DO UPDATE SET note = excluded.note, signed_at = excluded.signed_at`,
 		r.ID, r.Size, l.me, r.Root, string(signed), l.now())
+	if err == nil {
+		l.announce()
+	}
+	return err
 }

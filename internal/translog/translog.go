@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -40,6 +41,10 @@ type Options struct {
 	Listener *database.Listener
 	Now      func() time.Time
 	Log      *slog.Logger
+
+	Witnesses  []*Witness
+	TSA        string        // address of a time stamp service (RFC 3161); may be empty
+	StampEvery time.Duration // at least, between two time stamps
 }
 
 // Log is the transparency log. It is safe for concurrent use.
@@ -54,9 +59,17 @@ type Log struct {
 	me   uuid.UUID     // this process as leader
 	wake chan struct{} // entries are queued
 
-	mu      sync.Mutex
-	refused error // why the log does not sign
-	last    row   // the log as this leader has left it
+	witnesses  []*Witness
+	tsa        string
+	stampEvery time.Duration
+	client     *http.Client
+	published  []chan struct{} // of the loops that have checkpoints attested
+	stamped    time.Time       // when the last time stamp was had
+
+	mu           sync.Mutex
+	refused      error // why the log does not sign
+	contradicted int32 // the log that a witness has seen in another state
+	last         row   // the log as this leader has left it
 }
 
 // New returns a Log. Run appends; the other methods work without it.
@@ -64,6 +77,8 @@ func New(o Options) *Log {
 	l := &Log{
 		db: o.DB, box: o.Sealer.Box("log key"), origin: o.Origin, marks: o.Marks,
 		now: o.Now, log: o.Log, me: uuid.New(), wake: make(chan struct{}, 1),
+		witnesses: o.Witnesses, tsa: o.TSA, stampEvery: o.StampEvery,
+		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	if o.Listener != nil {
 		o.Listener.Handle(channel, func(string) { l.Wake() }, nil)
