@@ -120,9 +120,9 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 			OrganizationReservations: c.StrangerOrganizationReservations, OrganizationNetworkReservations: c.StrangerOrganizationNetworkReservations,
 		},
 		Links:         transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
-		ForwardVolume: c.ForwardVolume,
-		Recipients:    transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
-		Now:           a.now, Log: a.log,
+		ForwardVolume: c.ForwardVolume, DirectDownloads: c.S3DirectDownloads,
+		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
+		Now:        a.now, Log: a.log,
 	})
 	return nil
 }

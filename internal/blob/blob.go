@@ -89,6 +89,13 @@ type Writer interface {
 // Reader reads a finished object. The disk store returns an *os.File, which net/http sends with sendfile.
 type Reader = io.ReadSeekCloser
 
+// Linked is a Reader of a store that can serve the object itself.
+type Linked interface {
+	// Link returns a URL at which anybody can read the object for some time. The answer has the given headers Content-Disposition and
+	// Content-Type.
+	Link(ctx context.Context, lifetime time.Duration, disposition, contentType string) (string, error)
+}
+
 // Info describes one object for the orphan sweep and fsck.
 type Info struct {
 	Key      Key

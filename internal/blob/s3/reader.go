@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -13,6 +15,8 @@ import (
 
 // maxBreaks is how many consecutive interruptions without a byte a download survives.
 const maxBreaks = 3
+
+var _ blob.Linked = (*reader)(nil)
 
 // reader reads a finished object. Its first Read requests everything from the present position.
 type reader struct {
@@ -104,6 +108,18 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		r.at = offset
 	}
 	return offset, nil
+}
+
+// Link implements blob.Linked with a presigned URL.
+func (r *reader) Link(ctx context.Context, lifetime time.Duration, disposition, contentType string) (string, error) {
+	params := url.Values{
+		"response-content-disposition": {disposition}, "response-content-type": {contentType}, "response-cache-control": {"no-store"},
+	}
+	u, err := r.store.core.PresignedGetObject(ctx, r.store.bucket, r.store.objectName(r.key), lifetime, params)
+	if err != nil {
+		return "", failed("link", r.key, err)
+	}
+	return u.String(), nil
 }
 
 // Close implements io.Closer.

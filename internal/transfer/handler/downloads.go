@@ -106,6 +106,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 			http.SetCookie(w, h.newDownloadCookie(value))
 		}
 	}
+	if redirected, err := h.redirect(w, r, d, c, extent); redirected || err != nil {
+		return err
+	}
 	ctx, cancel := h.service.Watch(r.Context(), d)
 	defer cancel()
 	defer httpapi.CutWhenDone(ctx, w)()
@@ -118,6 +121,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	// Without a modification time, http.ServeContent compares If-Range with the ETag only.
 	http.ServeContent(body, r, "", time.Time{}, d.Content)
 	return nil
+}
+
+// redirect sends the client to the storage, if the storage may serve the download. Requests of scripts are not redirected, because
+// the Content-Security-Policy of pages allows them this origin only.
+func (h *Handler) redirect(w http.ResponseWriter, r *http.Request, d service.Download, c representation, e service.Extent) (bool, error) {
+	if r.Method != http.MethodGet || e.Bytes != c.size || r.Header.Get("Range") != "" || r.Header.Get("Sec-Fetch-Mode") != "" {
+		return false, nil
+	}
+	to, err := h.service.DirectLink(r.Context(), d, attachment(c.name))
+	if err != nil || to == "" {
+		return false, err
+	}
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusFound)
+	return true, nil
 }
 
 // notModified reports whether If-None-Match contains etag or *, so that the answer is 304.

@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
@@ -201,6 +203,20 @@ func (s *Service) countDownload(ctx context.Context, d start, e Extent) error {
 		return transfer.ErrDownloadLimit
 	}
 	return d.count(ctx)
+}
+
+// directLifetime is how long a link to the storage can be used: a redirect is followed at once.
+const directLifetime = time.Minute
+
+// DirectLink returns a URL at which the storage serves a whole download, "" when this server has to serve it: the setting is off, the
+// storage cannot, the download is limited, or it began with a one-time key. What the storage serves is not cut when the session or the
+// transfer ends, and is recorded as begun, not as complete.
+func (s *Service) DirectLink(ctx context.Context, d Download, disposition string) (string, error) {
+	linked, ok := d.Content.(blob.Linked)
+	if !ok || !s.directDownloads || d.start.key != nil || d.start.auth.Preview || d.start.limited() {
+		return "", nil
+	}
+	return linked.Link(ctx, directLifetime, disposition, d.MIMEType)
 }
 
 // recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.

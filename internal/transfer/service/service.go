@@ -82,6 +82,7 @@ type Options struct {
 	Recipients          transfer.RecipientLimits
 	Links               LinkRules
 	ForwardVolume       bool // the bytes of a forward count as volume of who forwards
+	DirectDownloads     bool // the storage serves downloads itself where it can
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -115,6 +116,7 @@ type Service struct {
 	recipients          transfer.RecipientLimits
 	links               LinkRules
 	forwardVolume       bool
+	directDownloads     bool
 
 	now func() time.Time
 	log *slog.Logger
@@ -132,7 +134,7 @@ func New(o Options) *Service {
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
 		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
-		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume,
+		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,
 		now: o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}

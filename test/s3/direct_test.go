@@ -1,0 +1,69 @@
+//go:build s3
+
+package s3
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/testkit"
+)
+
+// TestDirectDownloads: with the setting, the bucket serves whole files to programs. Everything else, and everything without the
+// setting, comes from the server.
+func TestDirectDownloads(t *testing.T) {
+	t.Parallel()
+	bucket := testkit.Env("CONSIGN_STORAGE_URL", storage(t))
+	s := testkit.New(t, bucket, testkit.Env("CONSIGN_S3_DIRECT_DOWNLOADS", "on"))
+	ann := mailboxOf(s)
+	u := reserve(t, s, "ann-box", random(300_000))
+	u.put(0, len(u.data)).Want(http.StatusOK)
+	path := s.Transfer + "/transfers/" + u.sam.Post(u.reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
+	o := ann.Get(path).Want(http.StatusOK).Value("objects").([]any)[0].(map[string]any)
+	file := path + "/objects/" + o["uid"].(string) + "/content"
+	downloads := func() float64 {
+		return ann.Get(path).Want(http.StatusOK).Value("objects").([]any)[0].(map[string]any)["downloads"].(float64)
+	}
+
+	to := ann.Get(file).Want(http.StatusFound).Header.Get("Location")
+	if downloads() != 1 {
+		t.Errorf("%v downloads, want 1", downloads())
+	}
+	got, err := http.Get(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode != http.StatusOK || !bytes.Equal(body, u.data) {
+		t.Fatalf("the bucket answers %d with %d bytes, %v", got.StatusCode, len(body), err)
+	}
+	if d := got.Header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="a.bin"`) || got.Header.Get("Content-Type") != o["mimeType"] {
+		t.Errorf("the bucket serves it as %q %q", d, got.Header.Get("Content-Type"))
+	}
+	if forged, err := http.Get(strings.Replace(to, "a.bin", "b.exe", 1)); err != nil || forged.StatusCode != http.StatusForbidden {
+		t.Errorf("with another name the bucket answers %v, %v", forged, err)
+	}
+	if !strings.Contains(to, "X-Amz-Expires=60&") {
+		t.Errorf("the link is not for 60 seconds: %s", to)
+	}
+
+	for name, p := range map[string]*testkit.Person{
+		"range": ann.With("Range", "bytes=5-9"), "script": ann.With("Sec-Fetch-Mode", "cors"),
+	} {
+		if r := p.Get(file); r.Status != http.StatusOK && r.Status != http.StatusPartialContent {
+			t.Errorf("%s: %d, want the bytes from the server", name, r.Status)
+		}
+	}
+	ann.Head(file).Want(http.StatusOK)
+	ann.Get(file + "?preview=true").Want(http.StatusOK)
+	ann.Get(path + "/archive").Want(http.StatusOK)
+	key := ann.Post(s.Transfer+"/auth/otk", map[string]any{"transferUid": path[strings.LastIndex(path, "/")+1:], "objectUid": o["uid"]}).Want(http.StatusOK).String("key")
+	s.Stranger().Get(file + "?otk=" + key).Want(http.StatusOK)
+
+	off := testkit.New(t, testkit.Beside(s), bucket, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+	ann.At(off).Get(file).Want(http.StatusOK)
+}
