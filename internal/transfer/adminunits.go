@@ -10,7 +10,7 @@ import (
 // DefaultAdminunit returns the settings of an organization that has stored none (contract 4.2). The TTLs are days.
 func DefaultAdminunit(availableTTL []int32, defaultTTL int32) Adminunit {
 	return Adminunit{
-		AvailableTTL: availableTTL, DefaultTTL: defaultTTL, PriorityEnabled: true, ProtectionLevel: ProtectNone,
+		AvailableTTL: availableTTL, DefaultTTL: defaultTTL, PriorityEnabled: true, PinningEnabled: true, ProtectionLevel: ProtectNone,
 		MaxFiles: 10_000, MaxFileSizeMB: 50_000, MaxRecipients: 100,
 	}
 }

@@ -92,6 +92,10 @@ var (
 
 	// ErrDownloadLimit: an object of the download was downloaded as often as the sender allows.
 	ErrDownloadLimit = fault.New(403086, "this was downloaded as often as its sender allows")
+	// ErrPinning: the transfer cannot be kept from expiring.
+	ErrPinning = fault.New(403088)
+	// ErrRecipientOnly: only a recipient has notes about a transfer.
+	ErrRecipientOnly = fault.New(403087, "read, pinned and notes are for recipients of a transfer")
 
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound

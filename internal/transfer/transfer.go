@@ -52,6 +52,18 @@ const (
 // Ended reports whether the content is erased.
 func (s State) Ended() bool { return s == Expired || s == Revoked }
 
+// Filter selects transfers of a list.
+type Filter string
+
+// The filters of a list. New ones are received, open and not read.
+const (
+	FilterNone    Filter = ""
+	FilterNew     Filter = "new"
+	FilterOpen    Filter = "open"    // neither expired nor revoked
+	FilterExpired Filter = "expired" // or revoked
+	FilterPinned  Filter = "pinned"
+)
+
 // Destination is how a recipient is addressed.
 type Destination string
 
@@ -68,6 +80,7 @@ type Adminunit struct {
 	AvailableTTL    []int32
 	DefaultTTL      int32
 	PriorityEnabled bool
+	PinningEnabled  bool // owners of mailboxes may keep transfers from expiring
 	ProtectionLevel Protection
 	MaxFiles        int32
 	MaxFileSizeMB   int64
@@ -106,6 +119,7 @@ type Transfer struct {
 	ExpiresAt   time.Time
 	AccessedAt  time.Time // zero: not yet
 	Forwarding  bool      // recipients may forward it
+	Pinned      bool      // the owner of the mailbox keeps it from expiring
 
 	Limits
 

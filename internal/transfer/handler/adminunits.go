@@ -12,6 +12,7 @@ type adminunitResponse struct {
 	AvailableTTL    []int32 `json:"availableTtl"`
 	DefaultTTL      int32   `json:"defaultTtl"`
 	PriorityEnabled bool    `json:"priorityEnabled"`
+	PinningEnabled  bool    `json:"pinningEnabled"`
 	ProtectionLevel string  `json:"protectionLevel"`
 	MaxFiles        int32   `json:"maxFiles"`
 	MaxFileSizeMB   int64   `json:"maxFileSizeMb"`
@@ -20,7 +21,7 @@ type adminunitResponse struct {
 
 func adminunitFrom(u transfer.Adminunit) adminunitResponse {
 	return adminunitResponse{
-		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, ProtectionLevel: string(u.ProtectionLevel),
+		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, PinningEnabled: u.PinningEnabled, ProtectionLevel: string(u.ProtectionLevel),
 		MaxFiles: u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
 	}
 }
@@ -38,6 +39,7 @@ type adminunitRequest struct {
 	AvailableTTL    []int32 `json:"availableTtl"`
 	DefaultTTL      *int32  `json:"defaultTtl"`
 	PriorityEnabled *bool   `json:"priorityEnabled"`
+	PinningEnabled  *bool   `json:"pinningEnabled"`
 	ProtectionLevel *string `json:"protectionLevel"`
 	MaxFiles        *int32  `json:"maxFiles"`
 	MaxFileSizeMB   *int64  `json:"maxFileSizeMb"`
@@ -49,6 +51,7 @@ func (in adminunitRequest) domain(defaults transfer.Adminunit) transfer.Adminuni
 	u := defaults
 	set(&u.DefaultTTL, in.DefaultTTL)
 	set(&u.PriorityEnabled, in.PriorityEnabled)
+	set(&u.PinningEnabled, in.PinningEnabled)
 	set(&u.MaxFiles, in.MaxFiles)
 	set(&u.MaxFileSizeMB, in.MaxFileSizeMB)
 	set(&u.MaxRecipients, in.MaxRecipients)

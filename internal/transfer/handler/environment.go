@@ -13,6 +13,7 @@ type environmentResponse struct {
 	AvailableTTL    []int32 `json:"availableTtl"`
 	DefaultTTL      int32   `json:"defaultTtl"`
 	PriorityEnabled bool    `json:"priorityEnabled"`
+	PinningEnabled  bool    `json:"pinningEnabled"`
 	ProtectionLevel string  `json:"protectionLevel"`
 }
 
@@ -31,7 +32,7 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	body := environmentResponse{
 		ServerVersion: e.ServerVersion, AvailableTTL: e.Adminunit.AvailableTTL, DefaultTTL: e.Adminunit.DefaultTTL,
-		PriorityEnabled: e.Adminunit.PriorityEnabled, ProtectionLevel: string(e.Adminunit.ProtectionLevel),
+		PriorityEnabled: e.Adminunit.PriorityEnabled, PinningEnabled: e.Adminunit.PinningEnabled, ProtectionLevel: string(e.Adminunit.ProtectionLevel),
 	}
 	last := h.environment.Load()
 	if last == nil || !last.body.equal(body) {
@@ -48,5 +49,5 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 
 func (b environmentResponse) equal(o environmentResponse) bool {
 	return b.ServerVersion == o.ServerVersion && slices.Equal(b.AvailableTTL, o.AvailableTTL) && b.DefaultTTL == o.DefaultTTL &&
-		b.PriorityEnabled == o.PriorityEnabled && b.ProtectionLevel == o.ProtectionLevel
+		b.PriorityEnabled == o.PriorityEnabled && b.PinningEnabled == o.PinningEnabled && b.ProtectionLevel == o.ProtectionLevel
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// transferChangeRequest is what the sender can change of a delivered transfer. Other members are ignored.
+// transferChangeRequest is what the sender, and at the end what a recipient can change of a delivered transfer. Other members are ignored.
 type transferChangeRequest struct {
 	Subject              *string       `json:"subject"`
 	TTL                  *int64        `json:"ttl"`
@@ -23,6 +23,11 @@ type transferChangeRequest struct {
 	RemindBefore         *int64        `json:"remindBefore"`
 	Forwarding           *bool         `json:"forwarding"`
 	limitChange
+
+	// Of a recipient.
+	Read   *bool   `json:"read"`
+	Pinned *bool   `json:"pinned"`
+	Notes  *string `json:"notes"`
 }
 
 // limitChange is a change of the limits of downloads.
@@ -49,7 +54,7 @@ func (in limitChange) domain(removed []string) service.LimitChange {
 }
 
 func (in transferChangeRequest) domain() service.TransferChange {
-	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Metadata: service.Metadata{
+	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Received: service.ReceivedChange{Read: in.Read, Pinned: in.Pinned, Notes: in.Notes}, Metadata: service.Metadata{
 		BasicMetadata: service.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
 		DeliveryNotification: in.DeliveryNotification,
 	}}
@@ -78,6 +83,7 @@ func (h *Handler) patchTransfer(w http.ResponseWriter, r *http.Request) error {
 		allowed := true
 		change.Forwarding = &allowed
 	}
+	change.Received.Remove(removed)
 	for _, member := range removed {
 		change.Remove(member)
 	}

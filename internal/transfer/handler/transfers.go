@@ -82,6 +82,11 @@ type transferResponse struct {
 	limitsResponse
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
 
+	// For a recipient.
+	Read   *bool  `json:"read,omitempty"`
+	Pinned *bool  `json:"pinned,omitempty"`
+	Notes  string `json:"notes,omitempty"`
+
 	// For the sender.
 	DeliveryNotification *bool `json:"deliveryNotification,omitempty"`
 	RemindBefore         int32 `json:"remindBefore,omitempty"`
@@ -104,6 +109,9 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	}
 	if t.Managed {
 		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore
+	}
+	if t.Reached {
+		b.Read, b.Pinned, b.Notes = &t.Read, &t.Pinned, t.Notes
 	}
 	for i, d := range t.Recipients {
 		b.Recipients[i] = receiverFrom(d, t.Managed)
@@ -165,6 +173,19 @@ func transferQuery(r *http.Request) (service.TransferQuery, error) {
 				problems.Add("location", "must be received, sent, or both with a comma")
 			}
 		}
+	}
+	switch values.Get("order") {
+	case "", "newest":
+	case "oldest":
+		q.Oldest = true
+	default:
+		problems.Add("order", "must be newest or oldest")
+	}
+	switch f := transfer.Filter(values.Get("filter")); f {
+	case transfer.FilterNone, transfer.FilterNew, transfer.FilterOpen, transfer.FilterExpired, transfer.FilterPinned:
+		q.Filter = f
+	default:
+		problems.Add("filter", "must be new, open, expired or pinned")
 	}
 	if values.Has("limit") {
 		n, err := strconv.Atoi(values.Get("limit"))

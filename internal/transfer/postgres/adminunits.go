@@ -16,13 +16,14 @@ const AdminunitChannel = "adminunits"
 func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.Adminunit, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store adminunit", `
 		INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files,
-			max_file_size_mb, max_recipients, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+			max_file_size_mb, max_recipients, updated_at, pinning_enabled)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		ON CONFLICT ON CONSTRAINT adminunits_pkey DO UPDATE SET
 			available_ttl = excluded.available_ttl, default_ttl = excluded.default_ttl, priority_enabled = excluded.priority_enabled,
 			protection_level = excluded.protection_level, max_files = excluded.max_files, max_file_size_mb = excluded.max_file_size_mb,
-			max_recipients = excluded.max_recipients, updated_at = excluded.updated_at`,
-		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now)
+			max_recipients = excluded.max_recipients, updated_at = excluded.updated_at,
+			pinning_enabled = excluded.pinning_enabled`,
+		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now, u.PinningEnabled)
 	if err != nil {
 		return err
 	}
@@ -31,6 +32,7 @@ func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.
 
 // adminunitColumns are a transfer.Adminunit; DefaultTTL is 0 where the organization has none.
 const adminunitColumns = `a.available_ttl, coalesce(a.default_ttl, 0) AS default_ttl, coalesce(a.priority_enabled, false) AS priority_enabled,
+	coalesce(a.pinning_enabled, false) AS pinning_enabled,
 	coalesce(a.protection_level, '') AS protection_level, coalesce(a.max_files, 0) AS max_files,
 	coalesce(a.max_file_size_mb, 0) AS max_file_size_mb, coalesce(a.max_recipients, 0) AS max_recipients`
 

@@ -86,9 +86,10 @@ func (s *Store) DeliveriesTo(ctx context.Context, t id.Transfer, p id.Person) ([
 		`SELECT uid FROM transfer.deliveries WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p)
 }
 
-// HideDeliveries hides a locked transfer's deliveries to a person from that person.
+// HideDeliveries hides a locked transfer's deliveries to a person from that person, and erases the person's notes.
 func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, now time.Time) error {
-	_, err := database.Exec(ctx, s.q, "hide delivery", `UPDATE transfer.deliveries SET hidden_at = $3 WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now)
+	_, err := database.Exec(ctx, s.q, "hide delivery", `
+		UPDATE transfer.deliveries SET hidden_at = $3, notes = NULL WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, now)
 	return err
 }
 
@@ -137,7 +138,7 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 		), t AS (
 			SELECT t.uid FROM transfer.transfers t WHERE t.uid IN (SELECT uid FROM found) ORDER BY t.uid FOR UPDATE
 		), hidden AS (
-			UPDATE transfer.deliveries d SET hidden_at = $3 FROM t WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
+			UPDATE transfer.deliveries d SET hidden_at = $3, notes = NULL FROM t WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
 		)
 		SELECT uid FROM found`, p, limit, now)
 }

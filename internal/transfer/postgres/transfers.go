@@ -17,7 +17,8 @@ const (
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
 	coalesce(t.remind_before, 0) AS remind_before, ` + limitColumns + `, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
-	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding`
+	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding,
+	t.pinned_expiry IS NOT NULL AS pinned`
 )
 
 // limitColumns are a transfer.Limits.
@@ -31,7 +32,9 @@ type SeenTransfer struct {
 	Verified     bool        // the person holds the address of the delivery, as recipientAuthentication requires
 	Notify       bool        // the sender wants a notification of the first access
 	SenderLocale string
-	LeftOut      int // bytes of message and fields that a page leaves out; Contents returns them
+	Read         bool   // the person has opened it, or marked it as read; false as the sender alone
+	Notes        string // of the person
+	LeftOut      int    // bytes of message and fields that a page leaves out; Contents returns them
 }
 
 // Locked reports whether the protection keeps the person from the content, also from what an ended transfer still has of it.
@@ -42,21 +45,27 @@ func (t SeenTransfer) Locked() bool { return locked(t.AsSender, t.Protection, t.
 const verified = `(t.protection <> 'recipientAuthentication' OR t.type = 'mailbox'
 	OR EXISTS (SELECT FROM directory.addresses a WHERE a.person = $1 AND a.address = lower(d.email) AND a.verified))`
 
+// read is true when the person of delivery d has opened the transfer or marked it as read. The index deliveries_unread has the same
+// expression.
+const read = `coalesce(d.read, d.accessed_at IS NOT NULL)`
+
 // seenDelivery joins a transfer t to the delivery d that makes person $1 one of its recipients.
 const seenDelivery = `LEFT JOIN LATERAL (
-		SELECT d.uid, d.accessed_at, ` + verified + ` AS verified
+		SELECT d.uid, d.accessed_at, ` + read + ` AS read, d.notes, ` + verified + ` AS verified
 		FROM transfer.deliveries d WHERE d.transfer = t.uid AND d.person = $1 AND d.hidden_at IS NULL
-		ORDER BY 3 DESC, d.position LIMIT 1
+		ORDER BY 5 DESC, d.position LIMIT 1
 	) d ON true`
 
 const (
 	// seenColumns are a SeenTransfer, with seenDelivery joined.
 	seenColumns = transferColumns + seenAs + `, 0 AS left_out`
 	seenAs      = `, coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
-	coalesce(d.verified, false) AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale`
+	coalesce(d.verified, false) AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale,
+	coalesce(d.read, false) AS read, coalesce(d.notes, '') AS notes`
 
 	// noticeColumns are the columns of a SeenTransfer that a notification needs, without those about the person.
-	noticeColumns = `false AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale, 0 AS left_out`
+	noticeColumns = `false AS verified, t.delivery_notification AS notify, coalesce(t.sender_locale, '') AS sender_locale, 0 AS left_out,
+	false AS read, '' AS notes`
 
 	// pageColumns leave out message and fields of more than two kilobytes together: each of the two hundred transfers of a page
 	// may have a megabyte.
@@ -109,11 +118,13 @@ type Position struct {
 	UID id.Transfer // among those of the same time
 }
 
-// Page selects a part of a person's transfers, newest first.
+// Page selects a part of a person's transfers, newest first unless Oldest.
 type Page struct {
 	Received, Sent bool
-	Search         string   // empty: all
-	Candidates     int      // how many of those received, and of those sent, a search examines at most
+	Oldest         bool   // oldest first
+	Search         string // empty: all
+	Filter         transfer.Filter
+	Candidates     int      // how many of those received, and of those sent, a search or filter examines at most
 	After          Position // the page begins after this position
 	Limit          int
 }
@@ -123,10 +134,15 @@ type Page struct {
 type listing struct {
 	args  []any
 	after string // placeholders of the position; empty: the first page
+	page  Page
+	order string // of the rows
 }
 
 func newListing(p id.Person, page Page, sc Scope) *listing {
-	l := &listing{args: []any{p, sc.Host, page.Limit + 1}}
+	l := &listing{args: []any{p, sc.Host, page.Limit + 1}, page: page, order: " ORDER BY created_at DESC, uid DESC"}
+	if page.Oldest {
+		l.order = " ORDER BY created_at, uid"
+	}
 	if page.After != (Position{}) {
 		l.after = l.arg(page.After.At) + `::timestamptz, ` + l.arg(page.After.UID) + `::uuid`
 	}
@@ -139,12 +155,12 @@ func (l *listing) arg(v any) string {
 	return "$" + strconv.Itoa(len(l.args))
 }
 
-// received and sent are the rows of the two halves of a page, whose order is newest. Each walks its index and stops at a LIMIT, so
+// received and sent are the rows of the two halves of a page, in its order. Each walks its index and stops at a LIMIT, so
 // that the time does not grow with the number of transfers. A later page is another statement than the first: in a generic plan, a
 // condition that a parameter can switch off does not bound the index scan.
 func (l *listing) received(join string) string {
 	return `SELECT DISTINCT d.created_at, d.transfer AS uid FROM transfer.deliveries d` + join + `
-		WHERE d.person = $1 AND d.hidden_at IS NULL` + l.later("d.created_at, d.transfer") + home
+		WHERE d.person = $1 AND d.hidden_at IS NULL` + l.unread() + l.later("d.created_at, d.transfer") + home
 }
 
 func (l *listing) sent(join string) string {
@@ -156,29 +172,46 @@ func (l *listing) later(position string) string {
 	if l.after == "" {
 		return ""
 	}
-	return ` AND (` + position + `) < (` + l.after + `)`
+	comparison := `) < (`
+	if l.page.Oldest {
+		comparison = `) > (`
+	}
+	return ` AND (` + position + comparison + l.after + `)`
+}
+
+// unread restricts a filter of new transfers to those of the index deliveries_unread.
+func (l *listing) unread() string {
+	if l.page.Filter != transfer.FilterNew {
+		return ""
+	}
+	return ` AND NOT ` + read
 }
 
 const (
-	newest = ` ORDER BY created_at DESC, uid DESC`
 	// home is true when host $2 is the home of person $1. It is evaluated once.
 	home = ` AND ($2 = '*' OR EXISTS (SELECT FROM directory.persons p WHERE p.person = $1 AND p.host = $2))`
 )
 
 // half is a half of a page without a search.
-func half(all string) string {
-	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + newest + ` LIMIT $3) c)`
+func (l *listing) half(all string) string {
+	return `(SELECT created_at, uid, true AS found, false AS last FROM (` + all + l.order + ` LIMIT $3) c)`
 }
 
 // Transfers returns a page of a person's transfers, without objects and long contents, and the position of the next page; the
 // position is zero on the last page. A page of a search may be empty. The list is empty when the person's home is another host
 // than the scope's.
 func (s *Store) Transfers(ctx context.Context, p id.Person, page Page, sc Scope) ([]SeenTransfer, Position, error) {
-	if page.Search != "" {
+	if page.Filter == transfer.FilterNew || page.Filter == transfer.FilterPinned {
+		if !page.Received {
+			return nil, Position{}, nil
+		}
+		page.Sent = false
+	}
+	if page.Search != "" || page.Filter != transfer.FilterNone {
 		return s.search(ctx, p, page, sc)
 	}
 	l := newListing(p, page, sc)
-	return s.page(ctx, "list transfers", page, l, "", half(l.received("")), half(l.sent("")))
+	return s.page(ctx, "list transfers", page, l, "", l.half(l.received("")), l.half(l.sent("")))
 }
 
 // candidate is a transfer that a page may show.

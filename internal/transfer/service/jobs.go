@@ -19,6 +19,7 @@ const (
 	RemindUnfinishedJob   = "transfer-remind-unfinished"
 	RemindJob             = "transfer-remind"
 	PurgeJob              = "transfer-purge"
+	ReleasePinsJob        = "transfer-release-pins"
 )
 
 func (s *Service) registerJobs() {
@@ -28,6 +29,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(RemindUnfinishedJob, time.Hour, s.RemindUnfinished)
 	s.jobs.Every(RemindJob, time.Hour, s.RemindDue)
 	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
+	s.jobs.Every(ReleasePinsJob, time.Hour, s.ReleasePins)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
 	s.registerIdentityHooks()
 }

@@ -23,6 +23,7 @@ type TransferChange struct {
 	ExpiresAt    *time.Time
 	RemindBefore *int64 // days; 0: no reminder
 	Forwarding   *bool  // recipients may forward it
+	Received     ReceivedChange
 	LimitChange
 }
 
@@ -53,6 +54,13 @@ func (in LimitChange) merge(l transfer.Limits) (transfer.Limits, error) {
 	return l, problems.Err()
 }
 
+// ofSender reports whether a member of the sender is given.
+func (in TransferChange) ofSender() bool {
+	return in.Subject != nil || in.TTL != nil || in.noTTL || in.Protection != nil || in.noProtection || in.Password != nil || in.noPassword ||
+		in.DeliveryNotification != nil || in.ExpiresAt != nil || in.RemindBefore != nil || in.Forwarding != nil ||
+		in.LimitChange != (LimitChange{})
+}
+
 // mayChange checks that the caller sent a transfer that has not ended for good.
 // Errors: transfer.ErrSenderOnly, transfer.ErrEnded.
 func (s *Service) mayChange(t postgres.SeenTransfer) error {
@@ -65,9 +73,10 @@ func (s *Service) mayChange(t postgres.SeenTransfer) error {
 	return nil
 }
 
-// PatchTransfer changes a delivered transfer for its sender, also in the grace after its expiry (contract 4.22).
+// PatchTransfer changes a delivered transfer for its sender, also in the grace after its expiry, and what a recipient notes about it
+// (contract 4.22).
 // Errors: transfer.ErrNotFound, transfer.ErrSenderOnly, transfer.ErrEnded, fault.ErrInvalid, transfer.ErrTTL, transfer.ErrProtection,
-// transfer.ErrServiceDisabled, transfer.ErrRoleMissing, those of content.Service.ChargeMetadata.
+// transfer.ErrServiceDisabled, transfer.ErrRoleMissing, those of content.Service.ChargeMetadata and of patchReceived.
 func (s *Service) PatchTransfer(ctx context.Context, caller token.Caller, uid id.Transfer, in TransferChange) error {
 	if in.Password != nil { // check before hashing, which is expensive
 		seen, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
@@ -86,31 +95,41 @@ func (s *Service) PatchTransfer(ctx context.Context, caller token.Caller, uid id
 		if err != nil {
 			return err
 		}
-		if err := s.mayChange(t); err != nil {
-			return err
-		}
-		owner, err := tx.Owner(ctx, caller.Person, s.scope(caller))
-		if err != nil {
-			return err
-		}
-		deliveries, err := tx.DeliveriesOfTransfers(ctx, []id.Transfer{uid})
-		if err != nil {
-			return err
-		}
-		terms, changed, err := s.mergeTransfer(t, owner, deliveries[uid], in)
-		if err != nil || len(changed) == 0 {
-			return err
-		}
-		if err := tx.UpdateTransfer(ctx, uid, terms); err != nil {
-			return err
-		}
-		if s.extended(t, terms.ExpiresAt) {
-			if err := s.mailExtended(ctx, tx, uid); err != nil {
+		if in.Received.given() {
+			if err := s.patchReceived(ctx, tx, caller, t, in.Received); err != nil || !in.ofSender() {
 				return err
 			}
 		}
-		return s.changed(ctx, tx, caller, t, terms, changed, parties(t, deliveries[uid]))
+		return s.patchSent(ctx, tx, caller, t, in)
 	})
+}
+
+// patchSent changes a locked transfer for its sender.
+func (s *Service) patchSent(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, in TransferChange) error {
+	if err := s.mayChange(t); err != nil {
+		return err
+	}
+	owner, err := tx.Owner(ctx, caller.Person, s.scope(caller))
+	if err != nil {
+		return err
+	}
+	deliveries, err := tx.DeliveriesOfTransfers(ctx, []id.Transfer{t.UID})
+	if err != nil {
+		return err
+	}
+	terms, changed, err := s.mergeTransfer(t, owner, deliveries[t.UID], in)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	if err := tx.UpdateTransfer(ctx, t.UID, terms); err != nil {
+		return err
+	}
+	if s.extended(t, terms.ExpiresAt) {
+		if err := s.mailExtended(ctx, tx, t.UID); err != nil {
+			return err
+		}
+	}
+	return s.changed(ctx, tx, caller, t, terms, changed, parties(t, deliveries[t.UID]))
 }
 
 // changed charges a new subject, and records which members of a transfer have changed.

@@ -30,6 +30,9 @@ type SeenTransfer struct {
 	Brief   bool              // the objects are left out
 	Managed bool              // the caller is the sender, who sees and may change more
 	Notify  bool              // the sender wants a notification of the first access
+	Reached bool              // the caller is a recipient
+	Read    bool              // by the caller, as a recipient
+	Notes   string            // of the caller
 
 	withheld bool // it has expired for a recipient: content and names are hidden, as if erased
 }
@@ -37,6 +40,8 @@ type SeenTransfer struct {
 // TransferQuery selects a part of the caller's transfers.
 type TransferQuery struct {
 	Received, Sent bool
+	Oldest         bool // oldest first
+	Filter         transfer.Filter
 	Search         string
 	Cursor         string // of the previous answer; empty: newest first
 	Limit          int    // 1 to transfer.MaxPage
@@ -61,7 +66,7 @@ var errSearch = fault.ErrUnavailable.With("the search took too long; try again, 
 // in batches.
 // Errors: fault.ErrInvalid, fault.ErrUnavailable when a search takes longer than two seconds.
 func (s *Service) Transfers(ctx context.Context, caller token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
-	page := postgres.Page{Received: q.Received, Sent: q.Sent, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
+	page := postgres.Page{Received: q.Received, Sent: q.Sent, Oldest: q.Oldest, Filter: q.Filter, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var problems fault.Problems
 	checkLine(&problems, "search", q.Search, text.MaxName)
 	if q.Cursor != "" {
@@ -85,7 +90,7 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller, q Transfer
 
 // listed reads a page. A search has searchPatience.
 func (s *Service) listed(ctx context.Context, caller token.Caller, page postgres.Page) ([]postgres.SeenTransfer, postgres.Position, error) {
-	if page.Search == "" {
+	if page.Search == "" && page.Filter == transfer.FilterNone {
 		return s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, searchPatience, errSearch)
@@ -179,7 +184,8 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 // asSeen returns a transfer as its party sees it now, without recipients and objects. From its expiry on, its sender sees until when it
 // can be extended, and recipients see no content (contract 4.22).
 func (s *Service) asSeen(r postgres.SeenTransfer, maxObjects int32) SeenTransfer {
-	t := SeenTransfer{Transfer: r.Transfer, Locked: r.Locked(), Brief: r.ObjectCount > maxObjects, Managed: r.AsSender, Notify: r.Notify}
+	t := SeenTransfer{Transfer: r.Transfer, Locked: r.Locked(), Brief: r.ObjectCount > maxObjects, Managed: r.AsSender, Notify: r.Notify,
+		Reached: !r.Delivery.IsZero(), Read: r.Read, Notes: r.Notes}
 	if r.State.Ended() || s.now().Before(r.ExpiresAt) {
 		return t
 	}

@@ -17,7 +17,7 @@ function Rules({ value }) {
   const save = useSaving(async (input) => {
     const days = input.availableTtl.split(/[\s,;]+/).filter(Boolean).map(Number);
     const numbers = Object.fromEntries(["defaultTtl", "maxFiles", "maxFileSizeMb", "maxRecipients"].map((name) => [name, Number(input[name])]));
-    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on" };
+    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on", pinningEnabled: input.pinningEnabled === "on" };
     await own("PUT", `${transfer}/adminunit`, { json });
   });
   const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
@@ -34,6 +34,7 @@ function Rules({ value }) {
         ${number("maxFiles", T("Maximum files"))}${number("maxFileSizeMb", T("Maximum file size, in MB"))}${number("maxRecipients", T("Maximum recipients"))}
       </div>
       <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" defaultChecked=${value.priorityEnabled} />
+      <${Check} label=${T("Owners of mailboxes may keep transfers for longer")} name="pinningEnabled" defaultChecked=${value.pinningEnabled} />
       <${Save} of=${save} />
     <//>
   </section>`;

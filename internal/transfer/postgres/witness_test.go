@@ -1,0 +1,211 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// witness is a Querier that runs EXPLAIN on each statement.
+type witness struct {
+	database.Querier
+	t *testing.T
+
+	// Of the last statement: the tables that it would read from end to end, and its window functions.
+	scans   []string
+	generic []string // the same, in a plan for all arguments
+	windows int
+	removed []string // filters that remove more than they keep
+}
+
+// Query implements database.Querier.
+func (w *witness) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	w.explain(ctx, sql, args)
+	return w.Querier.Query(ctx, sql, args...)
+}
+
+// QueryRow implements database.Querier.
+func (w *witness) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	w.explain(ctx, sql, args)
+	return w.Querier.QueryRow(ctx, sql, args...)
+}
+
+// Exec implements database.Querier.
+func (w *witness) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	w.explain(ctx, sql, args)
+	return w.Querier.Exec(ctx, sql, args...)
+}
+
+// SendBatch implements database.Querier. It explains the last statement.
+func (w *witness) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	last := b.QueuedQueries[len(b.QueuedQueries)-1]
+	w.explain(ctx, last.SQL, last.Arguments)
+	return w.Querier.SendBatch(ctx, b)
+}
+
+// explain plans the statement for its arguments and runs it, without a lasting effect; then it plans the statement for all arguments.
+func (w *witness) explain(ctx context.Context, sql string, args []any) {
+	w.t.Helper()
+	ctx = database.Unhurried(ctx)
+	raw := w.plan(ctx, func(run func(sql string, args ...any) []byte) []byte {
+		return run(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) `+sql, args...)
+	})
+	custom := parsed(w.t, raw)
+	w.scans, w.windows, w.removed = custom.scanned(nil), strings.Count(string(raw), `"WindowAgg"`), custom.wasted(nil)
+	nulls := ""
+	if len(args) > 0 {
+		nulls = "(NULL" + strings.Repeat(", NULL", len(args)-1) + ")"
+	}
+	generic := parsed(w.t, w.plan(ctx, func(run func(sql string, args ...any) []byte) []byte {
+		run(`SET LOCAL plan_cache_mode = force_generic_plan`)
+		run(`PREPARE generic AS ` + sql)
+		defer run(`DEALLOCATE generic`)
+		return run(`EXPLAIN (FORMAT JSON) EXECUTE generic` + nulls)
+	}))
+	w.generic = generic.scanned(nil)
+}
+
+// plan calls fn in a transaction that it rolls back. run returns the first value of a statement's result.
+func (w *witness) plan(ctx context.Context, fn func(run func(sql string, args ...any) []byte) []byte) (raw []byte) {
+	w.t.Helper()
+	tx, err := w.Querier.(interface {
+		Begin(ctx context.Context) (pgx.Tx, error)
+	}).Begin(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	return fn(func(sql string, args ...any) (first []byte) {
+		rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		for err == nil && rows.Next() {
+			err = rows.Scan(&first)
+		}
+		if err == nil {
+			err = rows.Err()
+		}
+		if err != nil {
+			w.t.Fatalf("%v: %s", err, sql)
+		}
+		return first
+	})
+}
+
+func parsed(t *testing.T, raw []byte) node {
+	t.Helper()
+	var plan []struct{ Plan node }
+	if err := json.Unmarshal(raw, &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan[0].Plan
+}
+
+// node is a step of a plan as EXPLAIN prints it.
+type node struct {
+	Type      string  `json:"Node Type"`
+	Table     string  `json:"Relation Name"`
+	Index     string  `json:"Index Name"`
+	Condition string  `json:"Index Cond"`
+	Rows      float64 `json:"Actual Rows"`            // of each loop
+	Loops     float64 `json:"Actual Loops"`           // 0: never executed
+	Filtered  float64 `json:"Rows Removed by Filter"` // of each loop
+	Joined    float64 `json:"Rows Removed by Join Filter"`
+	Plans     []node
+}
+
+// fewRows is how many rows a filter may remove in any case.
+const fewRows = 10
+
+// wasted appends the steps whose filter removes more rows than it keeps.
+func (n node) wasted(steps []string) []string {
+	if removed := (n.Filtered + n.Joined) * n.Loops; removed > fewRows && removed > n.Rows*n.Loops {
+		steps = append(steps, fmt.Sprintf("%s %s: %.0f of %.0f", n.Type, n.Table, removed, removed+n.Rows*n.Loops))
+	}
+	for _, below := range n.Plans {
+		steps = below.wasted(steps)
+	}
+	return steps
+}
+
+// scanned appends the tables that are read in full, also by a full index scan. The index of the free organization has one row.
+func (n node) scanned(tables []string) []string {
+	if n.Type == "Seq Scan" || strings.HasPrefix(n.Type, "Index") && n.Condition == "" && n.Index != "organizations_free_key" {
+		tables = append(tables, n.Table)
+	}
+	for _, below := range n.Plans {
+		tables = below.scanned(tables)
+	}
+	return tables
+}
+
+// crowd makes so many persons, half of them members of an organization, each with a mailbox that somebody has reserved for a file, and
+// with a transfer of a file to the next one.
+const crowd = `
+	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at)
+	VALUES (gen_random_uuid(), true, 'en_US', 'UTC', now(), now()), (gen_random_uuid(), false, 'en_US', 'UTC', now(), now());
+	INSERT INTO identity.hosts (host, organization, active, created_at)
+	SELECT CASE WHEN free THEN 'free.test' ELSE 'firm.test' END, uid, true, now() FROM identity.organizations;
+	INSERT INTO identity.limits (organization) SELECT uid FROM identity.organizations;
+	UPDATE identity.limits SET service_enabled = true, mime_type_filter = true, new_transfer_receivers_limit = 1, new_transfer_limit = 1,
+		new_transfer_drain_rate = 1;
+	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
+	SELECT gen_random_uuid(), n::text, 'en_US', 'UTC', now() FROM generate_series(1, 3000) n;
+	INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at)
+	SELECT uid, 'p' || name || '@example.com', true, now(), now() FROM identity.persons;
+	INSERT INTO identity.memberships (person, organization, roles, created_at)
+	SELECT p.uid, o.uid, '{}', now() FROM identity.persons p, identity.organizations o WHERE NOT o.free AND p.name::int % 2 = 0;
+	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at)
+	SELECT gen_random_uuid(), false, 'en_US', 'UTC', now(), now() FROM generate_series(1, 1500);
+	INSERT INTO identity.hosts (host, organization, active, created_at)
+	SELECT uid || '.test', uid, true, now() FROM identity.organizations ON CONFLICT DO NOTHING;
+	INSERT INTO identity.limits (organization) SELECT uid FROM identity.organizations ON CONFLICT DO NOTHING;
+	INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
+	SELECT uid, '{7}', 7, true, 'none', 1, 1, 1, now() FROM identity.organizations;
+	INSERT INTO transfer.stored_volumes (organization, bytes) SELECT uid, 1 FROM identity.organizations;
+	INSERT INTO transfer.volumes (subject, month, kind, held)
+	SELECT uid, date_trunc('month', now()), 'person', 1 FROM identity.persons UNION ALL
+	SELECT uid, date_trunc('month', now()), 'organization', 1 FROM identity.organizations;
+	INSERT INTO transfer.mailboxes (person, created_at, updated_at) SELECT uid, now(), now() FROM identity.persons;
+	INSERT INTO transfer.vanity_links (host_organization, link, mailbox)
+	SELECT o.uid, 'box' || p.name, p.uid FROM identity.persons p LEFT JOIN identity.memberships m ON m.person = p.uid
+	JOIN identity.organizations o ON o.free = (m.person IS NULL) AND (o.free OR o.uid = m.organization);
+	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
+	FROM identity.persons p, identity.organizations o WHERE o.free;
+	INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
+	SELECT r.uid, r.owner, m.organization, r.limits_organization, p.name, r.expires_at FROM transfer.reservations r
+	JOIN identity.persons p ON p.uid = r.owner LEFT JOIN identity.memberships m ON m.person = r.owner AND p.name::int % 50 = 0;
+	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at, expires_at
+	FROM transfer.reservations;
+	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
+		search, object_count, total_bytes, created_at, expires_at)
+	SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 'report ' || uid, 1, 1, created_at, expires_at
+	FROM transfer.reservations WHERE state = 'confirmed';
+	INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
+	SELECT gen_random_uuid(), t.uid, 1, 'to', r.uid, 'p' || r.name || '@example.com', sha256(('key' || p.name)::bytea), t.created_at
+	FROM transfer.transfers t JOIN identity.persons p ON p.uid = t.sender JOIN identity.persons r ON r.name::int = p.name::int % 3000 + 1;
+	INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, created_at)
+	SELECT gen_random_uuid(), uid, 'a', 'a', 1, now() FROM transfer.reservations;
+	ANALYZE;`
+
+// crowded is a database with a crowd in it.
+func crowded(t *testing.T) *database.DB {
+	t.Helper()
+	db, err := database.New(t.Context(), pgtest.URL(t), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	if _, err := db.Pool.Exec(t.Context(), crowd); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
