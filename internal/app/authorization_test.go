@@ -68,7 +68,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}", "DELETE /transfer/v2/transfers/{uid}",
 		"GET /transfer/v2/transfers/{uid}/receipt",
 		"POST /transfer/v2/transfers/{uid}/recipients", "DELETE /transfer/v2/transfers/{uid}/recipients/{deliveryUid}",
-		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind", "POST /transfer/v2/transfers/{uid}/forward",
+		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind", "GET /transfer/v2/transfers/{uid}/activity", "POST /transfer/v2/transfers/{uid}/forward",
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 	},

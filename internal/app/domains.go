@@ -109,6 +109,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs,
 		Version:             a.options.Version,
+		AuditAge:            c.AuditRetention,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, ExpiryGrace: c.ExpiryGrace, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,

@@ -157,6 +157,12 @@ type Delivery struct {
 	RemindedAt   time.Time // when the sender last had the recipient reminded; zero: never
 }
 
+// ObjectName is the name of an object; empty once its transfer has ended.
+type ObjectName struct {
+	UID  id.Object
+	Name string
+}
+
 // Key identifies a public mailbox or group in a URL, by uid or by vanity link. Exactly one of the two is set.
 type Key struct {
 	UID  string // UUID in lower case

@@ -117,4 +117,23 @@ export async function livingTests() {
     await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download plan.txt" }).click()]);
     await p.locator(".badge.revoked").waitFor();
   });
+
+  await test("living: a sender sees in two taps who downloaded what", async () => {
+    const sender = await person("Sira");
+    const email = `rob${Date.now()}@example.com`;
+    await send(sender, email, { subject: "Watched plans" });
+    const { link } = await mail(email, "/t/");
+    const q = await page(await visitor(), new URL(link).pathname);
+    await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download plan.txt" }).click()]);
+    const p = await page(await signedIn(sender, phone), "/inbox");
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByRole("button", { name: /Watched plans/ }).click();
+    await p.getByRole("button", { name: "Activity", exact: true }).click();
+    const line = p.getByRole("list", { name: "Activity" });
+    await line.getByText(`${email} downloaded plan.txt`).waitFor();
+    await line.getByText(`${email} opened the transfer`).waitFor();
+    equal(await line.getByText("not complete").count(), 0, "incomplete downloads");
+    const wide = await p.evaluate(() => document.documentElement.scrollWidth);
+    if (wide > 360) throw new Error(`the page is ${wide} pixels wide`);
+  });
 }

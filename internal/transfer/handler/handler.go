@@ -152,6 +152,7 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: one + "/recipients", Auth: access, Handler: h.addRecipients},
 		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: access, Handler: h.deleteRecipient},
 		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: access, Handler: h.resendTransfer},
+		{Method: "GET", Pattern: one + "/activity", Auth: access, Handler: h.getActivity},
 		{Method: "POST", Pattern: one + "/remind", Auth: access, Handler: h.remindRecipients},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},

@@ -184,13 +184,13 @@ type FirstAccess struct {
 
 // RecordAccess records that a delivery was opened. first is false, and the result zero, when any recipient has opened the transfer
 // before. The transfer is locked before the delivery.
-func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) (a FirstAccess, first bool, err error) {
+func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, from netip.Addr, now time.Time) (a FirstAccess, first bool, err error) {
 	a, err = database.One[FirstAccess](ctx, s.q, "record access", nil, `
 		WITH opened AS (
 			SELECT t.uid FROM transfer.transfers t WHERE t.uid = (SELECT transfer FROM transfer.deliveries WHERE uid = $1 AND accessed_at IS NULL)
 			FOR NO KEY UPDATE
 		), d AS (
-			UPDATE transfer.deliveries d SET accessed_at = $2 FROM opened WHERE d.uid = $1 AND d.transfer = opened.uid AND d.accessed_at IS NULL
+			UPDATE transfer.deliveries d SET accessed_at = $2, accessed_from = $3 FROM opened WHERE d.uid = $1 AND d.transfer = opened.uid AND d.accessed_at IS NULL
 			RETURNING d.uid, d.transfer, d.person, d.name, d.email, d.destination_type
 		), t AS (
 			UPDATE transfer.transfers t SET state = 'accessed', accessed_at = $2 FROM d
@@ -201,7 +201,7 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, now time.Time) 
 			coalesce(p.email, t.sender_email, '') AS sender_email, coalesce(p.time_zone, '') AS sender_zone,
 			coalesce(p.host, '') AS sender_host, coalesce(CASE WHEN p.email IS NULL THEN t.sender_locale ELSE p.locale END, '') AS sender_lang
 		FROM t JOIN d ON d.transfer = t.uid
-		LEFT JOIN directory.persons p ON p.person = t.sender AND t.sender_managed`, d, now)
+		LEFT JOIN directory.persons p ON p.person = t.sender AND t.sender_managed`, d, now, address(from))
 	return a, !a.UID.IsZero(), err
 }
 

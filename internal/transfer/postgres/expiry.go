@@ -170,6 +170,8 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 			SELECT uid, reservation FROM `+bounded+`
 		), gone AS (
 			DELETE FROM transfer.transfers x USING t WHERE x.uid = t.uid
+		), uses AS (
+			DELETE FROM transfer.downloads x USING t WHERE x.transfer = t.uid
 		), e AS (
 			DELETE FROM transfer.erasures e USING t WHERE e.transfer = t.uid
 		), o AS (

@@ -222,7 +222,7 @@ func (s *Service) DirectLink(ctx context.Context, d Download, disposition string
 // recordAccess records that a delivery was opened. It tells the sender about the transfer's first access.
 func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.Delivery) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		a, first, err := tx.RecordAccess(ctx, d, s.now())
+		a, first, err := tx.RecordAccess(ctx, d, caller.Client.Address, s.now())
 		if err != nil || !first {
 			return err
 		}

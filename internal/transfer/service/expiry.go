@@ -126,7 +126,7 @@ func (s *Service) unfinishedMail(u postgres.Unfinished) mail.Message {
 // volumeAge is how long the upload volume of a month is kept. Limits ask for the current one only.
 const volumeAge = 400 * day
 
-// Purge deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, and released
+// Purge forgets addresses of recipients that are older than the audit log. It deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, and released
 // links after their quarantine.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
@@ -136,5 +136,8 @@ func (s *Service) Purge(ctx context.Context) error {
 	volumes := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteVolumes(ctx, now.Add(-volumeAge), expireBatch)
 	})
-	return errors.Join(err, volumes, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
+	addresses := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		return tx.ForgetAddresses(ctx, now.Add(-s.auditAge), expireBatch)
+	})
+	return errors.Join(err, volumes, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

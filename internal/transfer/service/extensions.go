@@ -82,7 +82,9 @@ func (s *Service) AskExtension(ctx context.Context, caller token.Caller, key, me
 		if err := tx.MarkAsked(ctx, t.Recipient.UID, now); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.extension.ask", Object: t.UID.String(), Target: sender.Person}); err != nil {
+		if err := s.record(ctx, tx, caller, audit.Entry{
+			Action: "transfer.extension.ask", Object: t.UID.String(), Target: sender.Person, Details: map[string]string{deliveryDetail: t.Recipient.UID.String()},
+		}); err != nil {
 			return err
 		}
 		return s.tell(ctx, tx, events.TransferExtensionAsked, t.UID, []id.Person{sender.Person})

@@ -69,6 +69,7 @@ type Options struct {
 	Proofs      *translog.Log    // proves receipts
 
 	Version             string
+	AuditAge            time.Duration // how long activities are shown, and addresses of recipients kept
 	Defaults            transfer.Defaults
 	ReservationLifetime time.Duration
 	ExpiryWarning       time.Duration // notice before a transfer expires
@@ -103,6 +104,7 @@ type Service struct {
 	proofs      *translog.Log
 
 	version             string
+	auditAge            time.Duration
 	defaults            transfer.Defaults
 	reservationLifetime time.Duration
 	expiryWarning       time.Duration
@@ -132,7 +134,7 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
-		version: o.Version, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
+		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,
 		now: o.Now, log: o.Log,

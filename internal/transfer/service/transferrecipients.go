@@ -169,7 +169,9 @@ func (s *Service) RemoveRecipient(ctx context.Context, caller token.Caller, uid 
 		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: recipient.UUID}); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.recipients.remove", Object: uid.String(), Target: gone.Person}); err != nil {
+		if err := s.record(ctx, tx, caller, audit.Entry{
+			Action: "transfer.recipients.remove", Object: uid.String(), Target: gone.Person, Details: map[string]string{deliveryDetail: recipient.String()},
+		}); err != nil {
 			return err
 		}
 		if err := s.chargeDelivered(ctx, tx, t.Reservation, -len(gone.Name)-len(gone.Email)); err != nil {
@@ -222,7 +224,7 @@ func (s *Service) Resend(ctx context.Context, caller token.Caller, uid id.Transf
 		if err := s.mailTo(ctx, tx, t, again, map[id.Delivery]string{recipient: key}); err != nil {
 			return err
 		}
-		details := map[string]string{"newLink": strconv.FormatBool(newLink)}
+		details := map[string]string{"newLink": strconv.FormatBool(newLink), deliveryDetail: recipient.String()}
 		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.resend", Object: uid.String(), Target: t.deliveries[i].Person, Details: details}); err != nil {
 			return err
 		}

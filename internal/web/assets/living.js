@@ -3,6 +3,7 @@
 import { Ask, Button, Check, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { F, N, T, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
+import { Activity } from "./activity.js";
 import { Password } from "./signin.js";
 import { Recipients } from "./recipients.js";
 
@@ -19,10 +20,11 @@ export const isExtendable = (t) => t.state === "expired" && Boolean(t.extendable
 export function Living({ transfer: t, onChange }) {
   const [part, setPart] = useState("");
   const expired = isExtendable(t);
-  if (t.state === "revoked" || (t.state === "expired" && !expired)) return null;
+  const over = t.state === "revoked" || (t.state === "expired" && !expired);
   /** @type {[string, string, any][]} */
-  const parts = [["extend", T("Extend"), Extend]];
-  if (!expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect], ["limits", T("Limits"), Limit]);
+  const parts = [["activity", T("Activity"), Activity]];
+  if (!over) parts.unshift(["extend", T("Extend"), Extend]);
+  if (!over && !expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect], ["limits", T("Limits"), Limit]);
   const Part = parts.find(([name]) => name === part)?.[2];
   return html`
     ${expired && html`<${Notice} kind="warn">${F("Expired. You can extend it until %s; then its files are deleted.", exactly(t.extendableUntil))}<//>`}
