@@ -54,10 +54,11 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	if err != nil {
 		return err
 	}
-	if err := a.buildTransfer(ctx, sealer, limiter, hasher); err != nil {
+	documents := pdf.New(pdf.Options{}) // shared by both domains, too
+	if err := a.buildTransfer(ctx, sealer, limiter, hasher, documents); err != nil {
 		return err
 	}
-	if err := a.buildIdentity(sealer, catalog, identityStore, hasher); err != nil {
+	if err := a.buildIdentity(sealer, catalog, identityStore, hasher, documents); err != nil {
 		return err
 	}
 	if err := a.mount(sealer, catalog, limiter); err != nil {
@@ -82,7 +83,7 @@ func (a *App) watchDirectory(store *identitypostgres.Store) {
 	}
 }
 
-func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher) error {
+func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher, documents *pdf.Renderer) error {
 	blobs, err := a.blobStore(ctx)
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	}})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents,
 		Version:             a.options.Version,
 		AuditAge:            c.AuditRetention,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
@@ -128,7 +129,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	return nil
 }
 
-func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher) error {
+func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher, documents *pdf.Renderer) error {
 	c := a.config
 	clients, err := oidc.Load(c.OIDCClients)
 	if err != nil {
@@ -144,7 +145,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	}
 	a.Identity = identityservice.New(identityservice.Options{
 		External: external, Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
-		Agreements: agreement.New(catalog), Documents: pdf.New(pdf.Options{}),
+		Agreements: agreement.New(catalog), Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,
 		Hooks: a.Transfer, // enqueues transfer's jobs in the transaction of the change
 		Settings: identityservice.Settings{

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
@@ -37,6 +39,14 @@ type Document struct {
 	Closing          []Block // before the signatures
 	Signatures       []Signature
 	Annexes          []Section // after the signatures, without numbers, each on a new page
+
+	Attachments []Attachment
+}
+
+// Attachment is a file within the PDF file.
+type Attachment struct {
+	Name, Description string
+	Content           []byte
 }
 
 // Party is a party to the agreement. Its first line, the name, is bold.
@@ -113,6 +123,42 @@ func New(o Options) *Renderer {
 func (r *Renderer) Missing(text string) []rune {
 	_, missing := newTypesetter(embedded(), "").shape(text, body)
 	return missing
+}
+
+// Legible returns a function that replaces the characters of a text which cannot be printed by their numbers: "⟨U+0645 U+062D⟩". It is not
+// safe for concurrent use.
+func (r *Renderer) Legible(locale string) func(string) string {
+	t := newTypesetter(embedded(), locale)
+	return func(text string) string {
+		text = strings.ToValidUTF8(text, "\ufffd")
+		if _, missing := t.shape(text, body); len(missing) == 0 {
+			if _, missing = t.shape(text, strong); len(missing) == 0 {
+				return text
+			}
+		}
+		var b strings.Builder
+		open := false
+		for _, r := range norm.NFC.String(text) {
+			_, missing := t.shape(string(r), body)
+			switch {
+			case len(missing) == 0 && open:
+				b.WriteString("⟩")
+			case len(missing) > 0 && open:
+				b.WriteString(" ")
+			case len(missing) > 0:
+				b.WriteString("⟨")
+			}
+			if open = len(missing) > 0; open {
+				fmt.Fprintf(&b, "%U", r)
+			} else {
+				b.WriteRune(r)
+			}
+		}
+		if open {
+			b.WriteString("⟩")
+		}
+		return b.String()
+	}
 }
 
 // Render returns the PDF file of doc.

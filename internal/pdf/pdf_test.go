@@ -320,3 +320,25 @@ func BenchmarkRender(b *testing.B) {
 		})
 	}
 }
+
+// TestLegible: what no font prints is spelled by its numbers, and the result can be printed.
+func TestLegible(t *testing.T) {
+	t.Parallel()
+	r := pdf.New(pdf.Options{})
+	for text, want := range map[string]string{
+		"größe 図面.pdf":   "größe 図面.pdf",
+		"a مح b😀":        "a ⟨U+0645 U+062D⟩ b⟨U+1F600⟩",
+		"x\x00\xff":      "x⟨U+0000⟩\ufffd",
+		"e\u0301 \u200b": "e\u0301 \u200b",
+		"":               "",
+	} {
+		got := r.Legible("de_DE")(text)
+		if got != want {
+			t.Errorf("%q becomes %q instead of %q", text, got, want)
+		}
+		_, err := r.Render(t.Context(), pdf.Document{Title: "T", Date: time.Unix(0, 0), Preamble: []pdf.Block{{Text: got}}, Parties: []pdf.Party{{Role: "R", Lines: []string{got}}}})
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -29,6 +29,11 @@ func write(doc Document, pages []page) (file []byte, err error) {
 	f.SetCreationDate(doc.Date.UTC())
 	f.SetModificationDate(doc.Date.UTC())
 	addFonts(f, pages)
+	var attached []fpdf.Attachment
+	for _, a := range doc.Attachments {
+		attached = append(attached, fpdf.Attachment{Filename: a.Name, Description: a.Description, Content: a.Content})
+	}
+	f.SetAttachments(attached)
 	for _, p := range pages {
 		f.AddPage()
 		for _, m := range p.marks {

@@ -24,6 +24,9 @@ export async function receiptTests() {
     await p.locator(".details button[type=submit]").click();
     await p.waitForSelector(".receipt", { timeout: 30_000 });
     const receipt = await saveReceipt(p);
+    const [pdf] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Receipt as PDF" }).click()]);
+    equal(pdf.suggestedFilename(), "receipt.pdf", "name of the document");
+    equal(fs.readFileSync(await pdf.path(), "latin1").slice(0, 5), "%PDF-", "begin of the document");
 
     const context = await visitor();
     const q = await page(context, "/verify");

@@ -3,6 +3,7 @@ package handler
 import (
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -18,7 +19,9 @@ var statements = []string{
 }
 
 // receiptTypes are what a receipt can be had as.
-var receiptTypes = []string{proof.MediaType}
+var receiptTypes = []string{proof.MediaType, typePDF}
+
+const typePDF = "application/pdf"
 
 // getReceipt handles GET /transfers/{uid}/receipt.
 func (h *Handler) getReceipt(w http.ResponseWriter, r *http.Request) error {
@@ -70,7 +73,28 @@ func (h *Handler) receipt(w http.ResponseWriter, r *http.Request, find func(kind
 	if err != nil {
 		return err
 	}
+	if kind, _ := httpapi.Negotiate(r, receiptTypes...); kind == typePDF {
+		return h.receiptPDF(w, r, f)
+	}
 	w.Header().Set("Content-Type", proof.MediaType)
 	w.Header().Set("Content-Disposition", `attachment; filename="`+proof.FileName+`"`)
 	return h.service.WriteReceipt(r.Context(), w, f)
+}
+
+// receiptPDF answers with the receipt as a document for people, in the language of the request.
+func (h *Handler) receiptPDF(w http.ResponseWriter, r *http.Request, f service.ReceiptFile) error {
+	file, err := h.service.ReceiptPDF(r.Context(), f, h.catalog.Printer(h.catalog.Match(r.Header.Get("Accept-Language"))))
+	if err != nil {
+		return err
+	}
+	header := w.Header()
+	header.Set("Content-Type", typePDF)
+	header.Set("Content-Length", strconv.Itoa(len(file)))
+	header.Set("Content-Disposition", `attachment; filename="receipt.pdf"`)
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	_, err = w.Write(file)
+	return err
 }

@@ -1,10 +1,15 @@
 package handler_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -295,4 +300,55 @@ func TestReceiptInConfirmation(t *testing.T) {
 	if m = s.Mail.Wait(t, "sam@example.com", "Your files have reached", 1); len(m.Files) != 0 || strings.Contains(m.Text, "receipt") {
 		t.Errorf("attached %q\n%s", m.Files, m.Text)
 	}
+}
+
+// TestReceiptAsPDF: the document names what was delivered in the reader's language, whatever its script, and carries the file that proves it.
+func TestReceiptAsPDF(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "fieldsSchema": object{"type": "object", "title": "Case", "required": []string{}, "properties": object{"case": object{"type": "string", "title": "Case number"}}}}).Want(http.StatusOK)
+	s.Clock.Advance(time.Second) // past the microcache
+	d := reserve(s)
+	d.Patch(d.path, object{"subject": "مرحبا 図面 😀 ünï", "fields": object{"case": "4711"}}).Want(http.StatusOK)
+	d.Post(d.path+"/objects", object{"clientId": "one", "name": "größe 図面 تقرير.pdf", "intendedSize": 5}).Want(http.StatusCreated)
+	d.Put(d.path+"/objects/one/content", []byte("hello")).Want(http.StatusOK)
+	uid := d.confirm()
+	file := receiptFile(t, d.Person, d.path+"/receipt")
+	for _, locale := range []string{"de-DE", "ja", "zh-TW", "en"} {
+		got := d.With("Accept", "application/pdf").With("Accept-Language", locale).Get(d.path + "/receipt").Want(http.StatusOK)
+		if kind := got.Header.Get("Content-Type"); kind != "application/pdf" || !strings.HasPrefix(string(got.Body), "%PDF-") {
+			t.Fatalf("%s: %s", locale, kind)
+		}
+		if !slices.ContainsFunc(pdfStreams(t, got.Body), func(b []byte) bool { return bytes.Equal(b, file) }) {
+			t.Errorf("%s: the receipt is not attached", locale)
+		}
+		if at := os.Getenv("RECEIPT_PDF"); at != "" {
+			_ = os.WriteFile(at+locale+".pdf", got.Body, 0o600)
+		}
+	}
+	preferred := ann.With("Accept", "application/pdf;q=0.5, application/vnd.consign.receipt").Get(s.Transfer + "/transfers/" + uid + "/receipt").Want(http.StatusOK)
+	if kind := preferred.Header.Get("Content-Type"); kind != proof.MediaType {
+		t.Errorf("the less preferred form %s", kind)
+	}
+	poll.Until(t, "the erasure of a revoked transfer can be printed, too", func() bool {
+		ann.Delete(s.Transfer + "/transfers/" + uid)
+		return ann.With("Accept", "application/pdf").Get(s.Transfer+"/transfers/"+uid+"/receipt?of=revoked").Status == http.StatusOK
+	})
+	ann.With("Accept", "application/pdf").Get(s.Transfer + "/transfers/" + uid + "/receipt").Want(http.StatusOK) // without answers
+}
+
+// pdfStreams returns the compressed streams of a PDF file.
+func pdfStreams(t *testing.T, file []byte) (streams [][]byte) {
+	t.Helper()
+	for _, part := range bytes.Split(file, []byte("stream\n"))[1:] {
+		r, err := zlib.NewReader(bytes.NewReader(part))
+		if err != nil {
+			continue // the end of one
+		}
+		b, err := io.ReadAll(r)
+		if err == nil {
+			streams = append(streams, b)
+		}
+	}
+	return streams
 }

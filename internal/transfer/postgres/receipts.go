@@ -50,6 +50,15 @@ func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader 
 		WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`, t, kind, database.Null(reader))
 }
 
+// Answered returns a transfer with its answers; the zero one when it is erased.
+func (s *Store) Answered(ctx context.Context, t id.Transfer) (transfer.Transfer, error) {
+	list, err := database.All[transfer.Transfer](ctx, s.q, "find transfer", `SELECT `+transferColumns+` FROM transfer.transfers t WHERE t.uid = $1`, t)
+	if err != nil || len(list) == 0 {
+		return transfer.Transfer{}, err
+	}
+	return list[0], nil
+}
+
 // ReceiptPart returns a part of a long receipt, nil after the last one.
 func (s *Store) ReceiptPart(ctx context.Context, t id.Transfer, part int) ([]byte, error) {
 	return database.Scalar[[]byte](ctx, s.q, "read part of receipt", nil, `SELECT body FROM transfer.receipt_parts WHERE transfer = $1 AND part = $2`, t, part)

@@ -173,15 +173,17 @@ func (s *Service) WriteReceipt(ctx context.Context, w io.Writer, f ReceiptFile) 
 	return write(append([]byte("\n"), f.proof.Format()...))
 }
 
-// errLongReceipt means that a receipt is longer than mail.MaxAttachment.
-var errLongReceipt = errors.New("the receipt is too long for a mail")
+var errLongReceipt = errors.New("the receipt is too long to be attached")
 
-// shortBuffer is a buffer of mail.MaxAttachment bytes.
-type shortBuffer struct{ bytes.Buffer }
+// shortBuffer is a buffer of at most limit bytes.
+type shortBuffer struct {
+	bytes.Buffer
+	limit int
+}
 
 // Write implements io.Writer.
 func (b *shortBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > mail.MaxAttachment {
+	if b.Len()+len(p) > b.limit {
 		return 0, errLongReceipt
 	}
 	return b.Buffer.Write(p)
@@ -195,7 +197,7 @@ func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.At
 		return nil, nil //nolint:nilerr // a reference of another kind
 	}
 	f, err := s.receipt(ctx, uid, transfer.StatedDelivered, id.Person{})
-	var b shortBuffer
+	b := shortBuffer{limit: mail.MaxAttachment}
 	if err == nil {
 		err = s.WriteReceipt(ctx, &b, f)
 	}

@@ -45,6 +45,7 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/password"
+	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
@@ -67,6 +68,7 @@ type Options struct {
 	Hosts       *hosts.Directory
 	Hasher      *password.Hasher // hashes and compares the passwords of transfers
 	Proofs      *translog.Log    // proves receipts
+	Documents   *pdf.Renderer    // prints them
 
 	Version             string
 	AuditAge            time.Duration // how long activities are shown, and addresses of recipients kept
@@ -102,6 +104,7 @@ type Service struct {
 	hosts       *hosts.Directory
 	hasher      *password.Hasher
 	proofs      *translog.Log
+	documents   *pdf.Renderer
 
 	version             string
 	auditAge            time.Duration
@@ -133,7 +136,7 @@ const day = 24 * time.Hour
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
-		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs,
+		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents,
 		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,
