@@ -13,7 +13,9 @@ import { Empty } from "./drawings.js";
 import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
 import { SignedReceipt } from "./signedreceipt.js";
+import { Chosen, Narrow } from "./inbox-tools.js";
 import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
+import { Received } from "./received.js";
 import "./shell.js";
 
 const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
@@ -23,9 +25,9 @@ showOwn(Inbox);
 
 /**
  * The list of transfers. `load` loads the page after a cursor. Without a cursor, it reloads from the start as many transfers as are shown.
- * @param {string} where received or sent @param {string} search
+ * @param {string} where received or sent @param {string} search @param {string} filter @param {string} order
  */
-function useTransfers(where, search) {
+function useTransfers(where, search, filter, order) {
   const [found, setFound] = useState(/** @type {{transfers: any[], next?: string} | null} */ (null));
   const asked = useRef(0);
   const seen = useRef(0);
@@ -34,7 +36,7 @@ function useTransfers(where, search) {
     const turn = ++asked.current;
     let left = cursor ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
     for (let call = 0; call < searchCalls && left > 0; call++) {
-      const query = new URLSearchParams({ location: where, limit: String(left), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
+      const query = new URLSearchParams({ location: where, limit: String(left), order, ...(filter ? { filter } : {}), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
       const { body } = await own("GET", `${transfer}/transfers?${query}`);
       if (turn !== asked.current) return; // a newer request has started
       const continues = cursor;
@@ -52,11 +54,14 @@ function Inbox() {
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState("");
   const [news, setNews] = useState(0);
-  const { found, setFound, load } = useTransfers(where, search);
+  const [filter, setFilter] = useState("");
+  const [order, setOrder] = useState("newest");
+  const [chosen, setChosen] = useState(/** @type {string[] | null} */ (null));
+  const { found, setFound, load } = useTransfers(where, search, filter, order);
   useEffect(() => {
     const wait = setTimeout(() => load.run(), search ? 300 : 0);
     return () => clearTimeout(wait);
-  }, [where, search, news]);
+  }, [where, search, filter, order, news]);
   useEffect(() => {
     const again = () => setNews((n) => n + 1);
     addEventListener("online", again);
@@ -69,12 +74,20 @@ function Inbox() {
   const turn = (name) => {
     setFound(null);
     setOpen("");
+    setChosen(null);
+    setFilter("");
     setWhere(name);
   };
+  const narrow = (set) => (value) => {
+    setFound(null);
+    setChosen(null);
+    set(value);
+  };
+  const toggle = (uid) => setChosen((before) => (before ?? []).includes(uid) ? (before ?? []).filter((u) => u !== uid) : [...before ?? [], uid]);
   const change = (uid, next) => setFound((before) => before && ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
   const sent = where === "sent";
   const row = (t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${sent} open=${open === t.uid}
-    onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
+    picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
   return html`
     <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />${T("Send files")}</a></div>
     <${ExtendAsked} />
@@ -84,14 +97,18 @@ function Inbox() {
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
         <input type="search" placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
     </div>
+    <${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)} onOrder=${narrow(setOrder)}
+      onChoose=${() => setChosen(chosen ? null : [])} />
+    ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))} onDone=${() => setChosen(null)}
+      onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid, sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
     <${Problem} error=${load.error} />
     <div id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
       ${!found && !load.error && html`<${Waiting} />`}
-      ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search} sent=${sent} further=${found.next} />`}
+      ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search || filter} sent=${sent} further=${found.next} />`}
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
       ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>
-        ${search ? T("Keep searching") : T("Show more")}<//></p>`}
-      ${!sent && !search && found && found.transfers.length > 0 && html`<${Table} />`}
+        ${search || filter ? T("Keep searching") : T("Show more")}<//></p>`}
+      ${!sent && !search && !filter && found && found.transfers.length > 0 && html`<${Table} />`}
     </div>`;
 }
 
@@ -128,35 +145,51 @@ function Nothing({ search, sent, further }) {
 const personName = (p) => p?.name || p?.email || T("Somebody");
 
 /** Names of the states of a transfer. @returns {Record<string, string>} */
-const states = () => ({ new: T("New"), delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
+const states = () => ({ delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
 
 const isOver = (t) => t.state === "expired" || t.state === "revoked";
 
 /** The subjects that this page has shown, by uid: the server erases that of a revoked transfer. @type {Map<string, string | undefined>} */
 const known = new Map();
 
-function Entry({ transfer: t, sent, open, onOpen, onChange }) {
+/** Reports whether a received transfer waits to be read. @param {any} t @param {boolean} sent */
+const isNew = (t, sent) => !sent && t.read === false && !isOver(t);
+
+function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   const who = sent ? list(t.recipients.map(personName)) || T("Link") : personName(t.sender);
   const panel = `t-${t.uid}`;
-  const marks = [open && "open", isOver(t) && "over", !sent && t.state === "delivered" && "new"].filter(Boolean).join(" ");
+  const marks = [open && "open", isOver(t) && "over", onPick && "picking", isNew(t, sent) && "new"].filter(Boolean).join(" ");
   known.set(t.uid, t.subject || known.get(t.uid));
   const subject = t.locked ? html`<${Icon} name="lock" /> ${T("Protected")}` : known.get(t.uid) || T("No subject");
   const size = t.objectCount ? N("%d file, %s", "%d files, %s", t.objectCount, bytes(t.totalBytes ?? 0)) : "";
   return html`<li class=${`entry ${marks}`}>
+    ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">${F("Select the transfer of %s", who)}</span></label>`}
     <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
       <span class="what"><span class="name">${!sent && html`<${Unchecked} sender=${t.sender} /> `}${who}</span><span class="dim">${subject}</span></span>
       <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
-      <span class=${`badge ${t.state}`}>${states()[!sent && t.state === "delivered" ? "new" : t.state]}</span>
+      <span class=${`badge ${t.state}`}>${badge(t, sent)}</span>
     </button>
     ${open && html`<div id=${panel} class="panel"><${Detail} summary=${t} sent=${sent} onChange=${onChange} /></div>`}
   </li>`;
 }
 
+/** What the badge of a row says. @param {any} t @param {boolean} sent */
+function badge(t, sent) {
+  if (isNew(t, sent)) return T("New");
+  if (t.pinned) return T("Kept");
+  return !sent && t.state === "delivered" ? T("Opened") : states()[t.state];
+}
+
 function Detail({ summary, sent, onChange }) {
   const [full, setFull] = useState(summary.objects ? summary : null);
   const [asking, setAsking] = useState(false);
-  const load = useAction(async () => setFull((await own("GET", `${transfer}/transfers/${summary.uid}`)).body));
+  const load = useAction(async () => {
+    const unread = !sent && summary.read === false;
+    const { body } = await own(unread ? "PATCH" : "GET", `${transfer}/transfers/${summary.uid}`, unread ? { json: { read: true } } : undefined);
+    setFull(body);
+    if (unread) onChange({ ...summary, read: true });
+  });
   useEffect(() => { load.run(); }, [summary.state]);
   const remove = useAction(async () => {
     await own("DELETE", `${transfer}/transfers/${summary.uid}`);
@@ -179,7 +212,7 @@ function Detail({ summary, sent, onChange }) {
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
     <${Facts} transfer=${t} over=${over} listed=${managed} />
-    ${sent && html`<${Living} transfer=${t} onChange=${changed} />`}
+    ${sent ? html`<${Living} transfer=${t} onChange=${changed} />` : html`<${Received} transfer=${t} over=${over} onChange=${changed} />`}
     <${Problem} error=${load.error ?? remove.error} />
     ${(!over || !sent) && html`<div class="row end">
       ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}
@@ -196,6 +229,6 @@ function Facts({ transfer: t, over, listed }) {
     ${to && html`<dt>${T("To")}</dt><dd>${to}</dd>`}
     <dt>${T("Delivered")}</dt><dd>${exactly(t.createdAt)}</dd>
     ${t.accessedAt && html`<dt>${T("Opened")}</dt><dd>${exactly(t.accessedAt)}</dd>`}
-    <dt>${over ? T("Expired") : T("Available until")}</dt><dd>${exactly(t.expiresAt)}</dd>
+    <dt>${over ? T("Expired") : T("Available until")}</dt><dd>${t.pinned && !over ? T("You keep it") : exactly(t.expiresAt)}</dd>
   </dl>`;
 }

@@ -62,8 +62,8 @@ function Protect({ transfer: t, onChange, onDone }) {
 
 /** Limits of downloads. */
 function Limit({ transfer: t, onChange, onDone }) {
-  const save = useAction(async ({ each, all, once }) => {
-    const json = { maxDownloads: Number(each), maxTotalDownloads: Number(all), deleteAfterDownload: once === "on" };
+  const save = useAction(async ({ each, all, once, forwarding }) => {
+    const json = { maxDownloads: Number(each), maxTotalDownloads: Number(all), deleteAfterDownload: once === "on", forwarding: forwarding === "on" };
     onChange((await own("PATCH", pathOf(t), { json })).body);
     onDone();
   });
@@ -71,6 +71,7 @@ function Limit({ transfer: t, onChange, onDone }) {
     <${Field} label=${T("Downloads by each recipient")} hint=${T("Of each file. Downloads that were made count.")} optional type="number" min="1" max="1000000" name="each" defaultValue=${t.maxDownloads} />
     <${Field} label=${T("Downloads by all recipients together")} optional type="number" min="1" max="1000000" name="all" defaultValue=${t.maxTotalDownloads} />
     <${Check} label=${T("Delete the files when a recipient has downloaded all of them")} name="once" defaultChecked=${t.deleteAfterDownload} />
+    <${Check} label=${T("Recipients may forward the files")} hint=${T("Not while downloads are limited.")} name="forwarding" defaultChecked=${t.forwarding} />
     <${Problem} error=${save.error} />
     <${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//>
   <//>`;

@@ -1,0 +1,73 @@
+// What recipients do with what they received: forward, notes, pins, read state, filters, several at once.
+
+import { access, api, equal, page, person, signedIn, test } from "./kit.mjs";
+
+const transfer = "/transfer/v2";
+const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
+
+/** Sends a file to a person. Returns the transfer. */
+async function send(who, to, subject) {
+  const { body, token } = await api("POST", `${transfer}/reservations`, { token: await access(who), json: { subject, recipients: [{ email: to.email, destinationType: "to" }] } });
+  const at = `${transfer}/reservations/${body.uid}`;
+  await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: `${subject}.txt`, intendedSize: 4 } });
+  await api("PUT", `${at}/objects/a/content`, { token, bytes: Buffer.from("plan"), type: "application/octet-stream" });
+  return (await api("POST", `${at}/confirm`, { token })).body;
+}
+
+export async function receivedTests() {
+  await test("received: forwarded in two taps on a phone, with notes, and marked as unread", async () => {
+    const [ann, bea, cleo] = [await person("Ann"), await person("Bea"), await person("Cleo")];
+    await send(ann, bea, "Bridge");
+    const p = await page(await signedIn(bea, phone), "/inbox");
+    equal(await p.locator(".badge").first().innerText(), "New", "state of what arrived");
+    await p.getByRole("button", { name: /Bridge/ }).click();
+    await p.getByRole("button", { name: "Forward", exact: true }).click();
+    await p.getByRole("textbox", { name: /Recipients|To/ }).first().fill(`${cleo.email} `);
+    await p.getByLabel(/^Message/).fill("For you as well.");
+    const width = await p.evaluate(() => document.documentElement.scrollWidth);
+    if (width > 360) throw new Error(`the page is ${width} wide`);
+    await p.locator(".card").getByRole("button", { name: "Forward" }).click();
+    await p.getByText(`Forwarded to ${cleo.email}`).first().waitFor();
+    const token = await access(cleo);
+    const { body } = await api("GET", `${transfer}/transfers?filter=new`, { token });
+    equal(body.transfers.map((t) => [t.subject, t.message, t.sender.email]), [["Bridge", "For you as well.", bea.email]], "what was forwarded");
+    await p.getByRole("button", { name: "Notes" }).click();
+    await p.getByLabel(/^Your notes/).fill("Ask Carl about the span.");
+    await p.getByRole("button", { name: "Save" }).click();
+    await p.locator(".notes").getByText("Ask Carl about the span.").waitFor();
+    equal(await p.locator(".badge").first().innerText(), "Opened", "state after reading");
+    const q = await page(await signedIn(bea), "/inbox"); // another session
+    equal(await q.locator(".badge").first().innerText(), "Opened", "state in another session");
+    await p.getByRole("button", { name: "Mark as unread" }).click();
+    await q.locator(".entry.new").waitFor();
+    await q.getByRole("searchbox").fill("carl about");
+    await q.getByRole("button", { name: /Bridge/ }).waitFor();
+  });
+
+  await test("received: filters, order, and several transfers deleted at once", async () => {
+    const [dora, emil] = [await person("Dora"), await person("Emil")];
+    for (const subject of ["One", "Two", "Three"]) await send(dora, emil, subject);
+    const p = await page(await signedIn(emil), "/inbox");
+    const subjects = async () => p.locator(".entry > .head .what .dim").allInnerTexts();
+    await p.locator(".entry").nth(2).waitFor();
+    equal(await subjects(), ["Three", "Two", "One"], "newest first");
+    await p.getByLabel("Order").selectOption("oldest");
+    await p.waitForFunction(() => document.querySelector(".entry .what .dim")?.textContent === "One");
+    await p.getByRole("button", { name: /Two/ }).click();
+    await p.getByRole("button", { name: "Mark as unread" }).waitFor();
+    await p.getByLabel("Show", { exact: true }).selectOption("new");
+    await p.waitForFunction(() => document.querySelectorAll(".entry").length === 2);
+    equal(await subjects(), ["One", "Three"], "not read");
+    await p.getByLabel("Show", { exact: true }).selectOption("");
+    await p.locator(".entry").nth(2).waitFor();
+    await p.getByRole("button", { name: "Select" }).click();
+    for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
+    await p.getByText("2 selected").waitFor();
+    await p.locator(".chosen").getByRole("button", { name: "Delete" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await p.waitForFunction(() => document.querySelectorAll(".entry").length === 1);
+    equal(await subjects(), ["Two"], "what is left");
+    await p.getByLabel("Show", { exact: true }).selectOption("expired");
+    await p.getByText("Nothing matches.").waitFor();
+  });
+}
