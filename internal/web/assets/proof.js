@@ -97,7 +97,7 @@ const unescape = (value) => value.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code) 
 
 /**
  * What a receipt says.
- * @typedef {{log: string, index: number, size: number, event: boolean, lines: {name: string, value: string}[],
+ * @typedef {{log: string, index: number, size: number, stamped: boolean, event: boolean, lines: {name: string, value: string}[],
  *   objects: {name: string, size: number, sha256: string}[]}} Statement
  */
 
@@ -117,13 +117,14 @@ export async function verify(file, keys) {
   const middle = proof.indexOf("\n\n");
   const [magic, ...lines] = proof.slice(0, middle).split("\n");
   check(middle > 0 && magic === "c2sp.org/tlog-proof@v1", "it has no proof");
-  if (lines[0]?.startsWith("extra ")) decode(/** @type {string} */ (lines.shift()).slice(6));
+  const stamped = Boolean(lines[0]?.startsWith("extra "));
+  if (stamped) decode(/** @type {string} */ (lines.shift()).slice(6));
   const [, number] = /^index (\S+)$/.exec(lines.shift() ?? "") ?? [];
   const index = decimal(number ?? "");
   const signed = await checkpoint(proof.slice(middle + 2), keys);
   const entry = await digest(utf8.encode(statement));
   await included(await digest(join([0], entry)), index, signed.size, lines.map(decode), signed.root);
-  return { log: signed.origin, index, size: signed.size, ...read(statement) };
+  return { log: signed.origin, index, size: signed.size, stamped, ...read(statement) };
 }
 
 /** Reads a statement. @param {string} statement */
