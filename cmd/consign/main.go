@@ -79,6 +79,8 @@ func commands() []command {
 		{"invitation", "create an invitation for everybody who has its key; administrators of the organization invite by address" + orgHelp,
 			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
 		{"mailbox", "create and show the mailbox of a person" + personHelp, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
+		{"transfer", "show, extend and revoke a transfer; DAYS count from now",
+			[]string{"show UID", "extend UID DAYS", "revoke UID"}, transferCommand},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},

@@ -47,7 +47,7 @@ func operator(t *testing.T, environ []string) (do func(args ...string) string) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"}, {"serve", "now"}, {"serve", "--fast"},
-		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"}, {"mailbox", "show", "a", "b"}, {"version", "1"}} {
+		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"}, {"mailbox", "show", "a", "b"}, {"transfer", "show", "x"}, {"transfer", "extend", "00000000-0000-7000-8000-000000000001", "0"}, {"version", "1"}} {
 		_, _, err := consign(t.Context(), external(t, "postgres://127.0.0.1:1/none?connect_timeout=1"), args...)
 		if usage := usageError(""); !errors.As(err, &usage) {
 			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)

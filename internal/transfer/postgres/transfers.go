@@ -105,11 +105,21 @@ func (s *Store) transferOf(ctx context.Context, uid id.Transfer, p id.Person, sc
 		p, sc.Host, uid)
 }
 
-// LockTransfer is LockTransferOf for work that is not a party's: the sender's, without the sender's access.
+// AnyTransfer returns a transfer for work that is not a party's, as its sender sees it if one manages it.
+// Errors: transfer.ErrNotFound.
+func (s *Store) AnyTransfer(ctx context.Context, uid id.Transfer) (SeenTransfer, error) {
+	return s.anyTransfer(ctx, uid, "")
+}
+
+// LockTransfer is AnyTransfer with a row lock on the transfer until the transaction ends.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockTransfer(ctx context.Context, uid id.Transfer) (SeenTransfer, error) {
-	return database.One[SeenTransfer](ctx, s.q, "lock transfer", transfer.ErrNotFound, `
-		SELECT `+transferColumns+`, `+noticeColumns+`, t.sender_managed AS as_sender, NULL::uuid AS delivery FROM transfer.transfers t WHERE t.uid = $1 FOR UPDATE`, uid)
+	return s.anyTransfer(ctx, uid, " FOR UPDATE OF t")
+}
+
+func (s *Store) anyTransfer(ctx context.Context, uid id.Transfer, lock string) (SeenTransfer, error) {
+	return database.One[SeenTransfer](ctx, s.q, "find transfer", transfer.ErrNotFound, `
+		SELECT `+transferColumns+`, `+noticeColumns+`, t.sender_managed AS as_sender, NULL::uuid AS delivery FROM transfer.transfers t WHERE t.uid = $1`+lock, uid)
 }
 
 // Position is the cursor of keyset pagination in a list of transfers, newest first. The zero one is before the newest.

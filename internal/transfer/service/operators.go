@@ -3,13 +3,18 @@ package service
 import (
 	"context"
 	"iter"
+	"time"
 
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// The methods of this file serve `consign mailbox …`, `consign person export` and GET /profile/export.
+// The methods of this file serve `consign mailbox …`, `consign transfer …`, `consign person export` and GET /profile/export.
 
 // SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
 // rules are those for the owner.
@@ -44,6 +49,93 @@ func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
 		name = m.Person.String()
 	}
 	return s.hosts.URL(m.Owner.Host, "/m/"+name)
+}
+
+// MaxOperatorDays is the longest life of a transfer that an operator can choose.
+const MaxOperatorDays = 3650
+
+// ShowTransfer returns a transfer with its recipients.
+// Errors: transfer.ErrNotFound.
+func (s *Service) ShowTransfer(ctx context.Context, uid id.Transfer) (transfer.Transfer, error) {
+	t, err := s.store.AnyTransfer(ctx, uid)
+	if err != nil {
+		return transfer.Transfer{}, err
+	}
+	if !t.State.Ended() && !s.now().Before(t.ExpiresAt) {
+		t.State = transfer.Expired
+		if until := s.extendableUntil(t); s.now().Before(until) {
+			t.ExtendableUntil = until
+		}
+	}
+	deliveries, err := s.store.DeliveriesOfTransfers(ctx, []id.Transfer{uid})
+	t.Recipients = deliveries[uid]
+	return t.Transfer, err
+}
+
+// extendableUntil returns until when a transfer that has not ended can be extended. Only those of a sender have a grace.
+func (s *Service) extendableUntil(t postgres.SeenTransfer) time.Time {
+	if !t.AsSender {
+		return t.ExpiresAt
+	}
+	return t.ExpiresAt.Add(s.expiryGrace)
+}
+
+// ExtendByOperator makes a transfer available for some days from now, whatever the adminunit's lives are. by names the operator.
+// Errors: transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid when it expires later already.
+func (s *Service) ExtendByOperator(ctx context.Context, uid id.Transfer, days int, by string) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		t, err := tx.LockTransfer(ctx, uid)
+		if err != nil {
+			return err
+		}
+		expires := s.now().Add(time.Duration(days) * day)
+		switch {
+		case t.State.Ended() || !s.now().Before(s.extendableUntil(t)):
+			return transfer.ErrEnded
+		case !expires.After(t.ExpiresAt):
+			return fault.ErrInvalid.With("the transfer expires later already")
+		}
+		deliveries, err := tx.DeliveriesOfTransfers(ctx, []id.Transfer{uid})
+		if err != nil {
+			return err
+		}
+		terms := postgres.TransferTerms{
+			Subject: t.Subject, Protection: t.Protection, DeliveryNotification: t.Notify, ExpiresAt: expires, Limits: t.Limits,
+			RemindBefore: t.RemindBefore, Forwarding: t.Forwarding, Rescheduled: true,
+		}
+		terms.RemindAt = s.remindAt(terms)
+		if err := tx.UpdateTransfer(ctx, uid, terms); err != nil {
+			return err
+		}
+		if s.extended(t, expires) {
+			if err := s.mailExtended(ctx, tx, uid); err != nil {
+				return err
+			}
+		}
+		details := map[string]string{"members": "expiresAt", "expiresAt": expires.UTC().Format(time.RFC3339), operatorDetail: by}
+		if err := s.record(ctx, tx, token.Caller{}, audit.Entry{Action: "transfer.update", Object: uid.String(), Target: t.Sender.Person, Details: details}); err != nil {
+			return err
+		}
+		return s.tell(ctx, tx, events.TransferUpdated, uid, parties(t, deliveries[uid]))
+	})
+}
+
+// operatorDetail names the operator in an audit entry.
+const operatorDetail = "operator"
+
+// RevokeByOperator ends a transfer and erases its content. by names the operator.
+// Errors: transfer.ErrNotFound, transfer.ErrEnded.
+func (s *Service) RevokeByOperator(ctx context.Context, uid id.Transfer, by string) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		t, err := tx.LockTransfer(ctx, uid)
+		if err != nil {
+			return err
+		}
+		if t.State.Ended() {
+			return transfer.ErrEnded
+		}
+		return s.revoke(ctx, tx, token.Caller{}, t, map[string]string{operatorDetail: by})
+	})
 }
 
 // PersonTransfers streams all transfers that a person sent and received, newest first, as the person sees them. It reads

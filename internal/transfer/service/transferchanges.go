@@ -206,13 +206,20 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 		RemindBefore: remindBefore, Forwarding: t.Forwarding, Limits: limits,
 		Reprotected: r.Protection != t.Protection || r.PasswordHash != "", Rescheduled: !expires.Equal(t.ExpiresAt),
 	}
-	if at := expires.Add(-time.Duration(remindBefore) * day); remindBefore > 0 && at.After(s.now()) {
-		terms.RemindAt = at
-	}
+	terms.RemindAt = s.remindAt(terms)
 	if in.Forwarding != nil {
 		terms.Forwarding = *in.Forwarding
 	}
 	return terms, differing(t, terms), nil
+}
+
+// remindAt returns when recipients are reminded; zero: not any more.
+func (s *Service) remindAt(terms postgres.TransferTerms) time.Time {
+	at := terms.ExpiresAt.Add(-time.Duration(terms.RemindBefore) * day)
+	if terms.RemindBefore == 0 || !at.After(s.now()) {
+		return time.Time{}
+	}
+	return at
 }
 
 // differing returns the names of the members that change.

@@ -337,7 +337,9 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.revoke", Object: t.UID.String(), Details: details}); err != nil {
+	if err := s.record(ctx, tx, caller, audit.Entry{
+		Action: "transfer.revoke", Object: t.UID.String(), Target: t.Sender.Person, Details: details,
+	}); err != nil {
 		return err
 	}
 	return s.tell(ctx, tx, events.TransferRevoked, t.UID, parties(t, deliveries[t.UID]))
