@@ -21,6 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/i18n"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/metrics"
@@ -63,6 +64,7 @@ type App struct {
 	Jobs     *jobs.Runner
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
+	pictures *imaging.Processor
 	Content  *content.Service // bytes of transfer's objects
 	Proofs   *translog.Log    // the transparency log
 	API      *httpserver.Server

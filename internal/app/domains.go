@@ -106,9 +106,10 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		},
 		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
 	}})
+	a.pictures = imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents, Imaging: a.pictures,
 		Version:             a.options.Version,
 		AuditAge:            c.AuditRetention,
 		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
@@ -144,7 +145,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
 	a.Identity = identityservice.New(identityservice.Options{
-		External: external, Imaging: imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels}), LookupTXT: lookupTXT,
+		External: external, Imaging: a.pictures, LookupTXT: lookupTXT,
 		Agreements: agreement.New(catalog), Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,
 		Hooks: a.Transfer, // enqueues transfer's jobs in the transaction of the change
@@ -190,7 +191,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	})
 	transferAPI := transferhandler.New(transferhandler.Options{
 		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
-		Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime,
+		Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime, PictureBytes: c.AvatarMaxBytes,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})

@@ -88,6 +88,8 @@ type exportedMailbox struct {
 	MaxFiles       int32           `json:"maxFiles,omitempty"`
 	MaxFileSizeMB  int64           `json:"maxFileSizeMb,omitempty"`
 	VerifySender   bool            `json:"verifySender"`
+	PrefillLocked  bool            `json:"prefillLocked"`
+	Picture        []byte          `json:"picture,omitempty"` // JPEG in base64
 }
 
 type exportedTransfer struct {
@@ -164,7 +166,13 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 			Name: mailbox.Name, Email: mailbox.Email, VanityLink: mailbox.VanityLink, Slogan: mailbox.Slogan, Absent: mailbox.Absent,
 			AbsenceMessage: mailbox.AbsenceMessage, Secure: mailbox.Secure, FieldsSchema: mailbox.FieldsSchema, UISchema: mailbox.UISchema,
 			MIMETypeFilter: mailbox.MIMETypeFilter, MaxFiles: mailbox.MaxFiles, MaxFileSizeMB: mailbox.MaxFileSizeMB, VerifySender: mailbox.VerifySender,
+			PrefillLocked: mailbox.PrefillLocked,
 		}
+		picture, err := a.Transfer.PersonPicture(ctx, record.UID)
+		if err != nil && !errors.Is(err, transfer.ErrNotFound) {
+			return err
+		}
+		out.Mailbox.Picture = picture.Image
 	case !errors.Is(err, transfer.ErrNotFound):
 		return err
 	}

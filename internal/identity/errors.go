@@ -1,8 +1,6 @@
 package identity
 
 import (
-	"time"
-
 	"github.com/consign-dev/consign/internal/fault"
 )
 
@@ -149,9 +147,6 @@ var (
 
 	// ErrEmailTooOften: a second verification or confirmation within a minute. The specification fixes this code.
 	ErrEmailTooOften = fault.New(429002, "one request per minute is allowed", "retry later")
-
-	// ErrPictureNotTaken: the directory of temporary pictures (TMPDIR) is full, read-only or missing.
-	ErrPictureNotTaken = fault.ErrUnavailable.With("the server has no room for pictures at the moment; retry later").WithRetryAfter(30 * time.Second)
 )
 
 // WrongHost is ErrWrongHost with the person's home host.

@@ -1,4 +1,4 @@
-// Package imaging makes the four avatars of an uploaded picture: square JPEG files without metadata. It limits the format,
+// Package imaging makes the four avatars of an uploaded picture, square JPEG files without metadata, or one backdrop. It limits the format,
 // pixels and memory of a picture, and the number of pictures decoded in parallel. It knows neither the owner of the picture,
 // nor HTTP, nor where avatars are stored.
 //
@@ -89,25 +89,53 @@ func New(o Options) *Processor {
 // caller limits the length of source. A file as source needs no memory while it waits for the semaphore.
 //
 // Errors: *Refusal for a picture that is rejected (see its Reason), the error of ctx, and errors of source.
-func (p *Processor) Avatar(ctx context.Context, source io.ReadSeeker) ([]Avatar, error) {
+func (p *Processor) Avatar(ctx context.Context, source io.ReadSeeker) (avatars []Avatar, err error) {
+	err = p.process(ctx, source, square, func(base *image.NRGBA) error {
+		avatars, err = encode(base)
+		return err
+	})
+	return avatars, err
+}
+
+// backdropSide is the longest side of a backdrop in pixels, backdropQuality that of its JPEG file.
+const backdropSide, backdropQuality = 1600, 80
+
+// Backdrop reads the picture in source from its beginning and returns it as one JPEG file without metadata. Neither side is
+// longer than backdropSide, nor than three times the other one.
+//
+// Errors: as Avatar.
+func (p *Processor) Backdrop(ctx context.Context, source io.ReadSeeker) ([]byte, error) {
+	var file bytes.Buffer
+	err := p.process(ctx, source, whole, func(base *image.NRGBA) error {
+		fitted := imaging.Fit(base, backdropSide, backdropSide, imaging.Lanczos)
+		if err := imaging.Encode(&file, fitted, imaging.JPEG, imaging.JPEGQuality(backdropQuality)); err != nil {
+			return fmt.Errorf("encode backdrop: %w", err)
+		}
+		return nil
+	})
+	return file.Bytes(), err
+}
+
+// process calls use with the picture as a reduced, upright and opaque copy that cut makes of it.
+func (p *Processor) process(ctx context.Context, source io.ReadSeeker, cut cutter, use func(base *image.NRGBA) error) error {
 	in := &input{ctx: ctx, source: source}
 	h, err := p.inspect(in)
 	if err != nil {
-		return nil, in.explain("inspect picture", err)
+		return in.explain("inspect picture", err)
 	}
 	release, err := p.acquire(ctx, h.cost)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer release()
 	if h.cost >= freeThreshold {
 		defer debug.FreeOSMemory() // runs before release, so that the next picture can use the memory
 	}
-	base, err := load(in, h)
+	base, err := load(in, h, cut)
 	if err != nil {
-		return nil, in.explain("decode picture", err)
+		return in.explain("decode picture", err)
 	}
-	return encode(base)
+	return use(base)
 }
 
 // inspect judges the header of the picture; nothing of the picture's size is allocated.
@@ -143,8 +171,8 @@ func (p *Processor) acquire(ctx context.Context, cost int64) (release func(), er
 	}, nil
 }
 
-// load decodes the picture and reduces it to an upright, opaque square. It keeps no reference to the decoded picture.
-func load(in *input, h header) (base *image.NRGBA, err error) {
+// load decodes the picture and returns its upright, opaque cut. It keeps no reference to the decoded picture.
+func load(in *input, h header, cut cutter) (base *image.NRGBA, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			base, err = nil, ErrDamaged.because(fmt.Errorf("decoder panicked: %v", p), "")
@@ -164,10 +192,10 @@ func load(in *input, h header) (base *image.NRGBA, err error) {
 	if canvas.Empty() || canvas.Dx() > h.width || canvas.Dy() > h.height {
 		return nil, ErrDamaged.because(fmt.Errorf("header said %d × %d, decoder %v", h.width, h.height, canvas), "")
 	}
-	return upright(square(picture, canvas), h.orientation), nil
+	return upright(cut(picture, canvas), h.orientation), nil
 }
 
-// upright applies an EXIF orientation (Exif 2.32, tag 0x0112) to a square.
+// upright applies an EXIF orientation (Exif 2.32, tag 0x0112).
 func upright(m *image.NRGBA, orientation int) *image.NRGBA {
 	switch orientation {
 	case 2:
@@ -204,7 +232,7 @@ func encode(base *image.NRGBA) ([]Avatar, error) {
 // input is the source as the decoders see it. Reading ends with the context. Errors of the source are stored, because
 // decoders report them like a truncated picture.
 type input struct {
-	ctx    context.Context // of one call of Avatar
+	ctx    context.Context // of one call of Avatar or Backdrop
 	source io.ReadSeeker
 	failed error
 }

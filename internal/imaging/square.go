@@ -9,19 +9,32 @@ import (
 // avatar, so that the resizing filter has enough samples.
 const minSide = 1000
 
-// square crops the largest square from the middle of canvas, puts it on white, and reduces it by an integer factor by
-// averaging. Parts of canvas outside picture are white. The side of the result is less than 2 × minSide.
+// cutter returns a reduced part of a picture. canvas may be larger than the picture.
+type cutter func(picture image.Image, canvas image.Rectangle) *image.NRGBA
+
+// square cuts the largest square from the middle of canvas. Its side is less than 2 × minSide.
 func square(picture image.Image, canvas image.Rectangle) *image.NRGBA {
 	side := min(canvas.Dx(), canvas.Dy())
-	factor := max(1, side/minSide)
-	n := side / factor
-	left := canvas.Min.X + (canvas.Dx()-n*factor)/2
-	top := canvas.Min.Y + (canvas.Dy()-n*factor)/2
+	return reduce(picture, canvas, side, side, max(1, side/minSide))
+}
 
-	out := image.NewNRGBA(image.Rect(0, 0, n, n))
+// whole cuts the largest part from the middle of canvas whose sides differ threefold at most. They are less than 2 × minSide.
+func whole(picture image.Image, canvas image.Rectangle) *image.NRGBA {
+	width, height := min(canvas.Dx(), 3*canvas.Dy()), min(canvas.Dy(), 3*canvas.Dx())
+	return reduce(picture, canvas, width, height, max(1, max(width, height)/minSide))
+}
+
+// reduce puts a part of canvas, in its middle, on white, and reduces it by an integer factor by averaging. Parts of canvas outside
+// picture are white.
+func reduce(picture image.Image, canvas image.Rectangle, width, height, factor int) *image.NRGBA {
+	n, lines := width/factor, height/factor
+	left := canvas.Min.X + (canvas.Dx()-n*factor)/2
+	top := canvas.Min.Y + (canvas.Dy()-lines*factor)/2
+
+	out := image.NewNRGBA(image.Rect(0, 0, n, lines))
 	row := newRow(picture, left, n*factor)
 	sums := make([]uint32, 3*n)
-	for y := range n {
+	for y := range lines {
 		clear(sums)
 		for i := range factor {
 			row.read(top + y*factor + i)

@@ -14,18 +14,20 @@ import (
 // script describes the module of a page with everything that it imports, directly or indirectly.
 type script struct {
 	modules   []string // imported modules in the order of their first import
-	sentences []string // msgids of all modules
+	sentences []string // msgids of all modules, and of those that they import later
 }
 
 // module describes one embedded ES module: its own imports and sentences.
 type module struct {
 	imports   []string
+	later     []string // imported when they are needed
 	sentences []string // msgids
 }
 
 // readModules reads all embedded modules, including assets/vendor.
 func readModules(a assets) (map[string]module, error) {
 	imported := regexp.MustCompile(`(?m)\bfrom ?"(\.\.?/[^"]+)"|^import "(\.\.?/[^"]+)"`)
+	later := regexp.MustCompile(`\bimport\("(\./[^"]+)"\)`)
 	// The calls T("…"), F("…", …) and N("…", "…", …). The test of package i18n finds them by the same rule.
 	translated := regexp.MustCompile(`\b[TFN]\(("(?:[^"\\]|\\.)*")`)
 	modules := map[string]module{}
@@ -44,6 +46,9 @@ func readModules(a assets) (map[string]module, error) {
 		}
 		for _, found := range imported.FindAllSubmatch(source, -1) {
 			m.imports = append(m.imports, path.Join(path.Dir(name), string(found[1])+string(found[2])))
+		}
+		for _, found := range later.FindAllSubmatch(source, -1) {
+			m.later = append(m.later, path.Join(path.Dir(name), string(found[1])))
 		}
 		modules[name] = m
 	}
@@ -75,6 +80,9 @@ func scriptOf(modules map[string]module, name string) (script, error) {
 			return fmt.Errorf("there is no script %s", name)
 		}
 		s.sentences = append(s.sentences, m.sentences...)
+		for _, other := range m.later {
+			s.sentences = append(s.sentences, modules[other].sentences...)
+		}
 		for _, other := range m.imports {
 			if slices.Contains(s.modules, other) {
 				continue

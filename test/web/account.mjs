@@ -87,6 +87,7 @@ export async function accountTests() {
 
   await test("keyboard shortcuts: listed, never while typing, and switched off", async () => {
     const p = await page(await signedIn(demo), "/account");
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).waitFor(); // the script is there
     await p.keyboard.press("?");
     const list = p.getByRole("dialog", { name: "Keyboard shortcuts" });
     await list.getByText("Your mailbox").waitFor();
@@ -97,6 +98,7 @@ export async function accountTests() {
     equal([await list.count(), new URL(p.url()).pathname], [0, "/account"], "while typing");
     await p.goto(`${base}/inbox`);
     await settled(p);
+    await p.getByRole("button", { name: "Keyboard shortcuts" }).waitFor();
     await p.keyboard.press("/");
     equal(await p.evaluate(() => document.activeElement?.getAttribute("type")), "search", "focus");
     await p.evaluate(() => /** @type {any} */ (document.activeElement).blur());

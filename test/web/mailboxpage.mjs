@@ -214,6 +214,48 @@ export async function mailboxPageTests() {
     equal(await link.getByText("address not checked").count(), 0, "marks behind the link");
   });
 
+  await test("the owner locks what a link fills in, and shows a picture behind the page", async () => {
+    const ivy = await person("Ivy"), token = await access(ivy);
+    const fieldsSchema = { type: "object", title: "Details", required: [], properties: { order: { type: "string", title: "Order" }, kind: { type: "string", title: "Kind", enum: ["offer", "bill"] } } };
+    await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "ivy.locks", fieldsSchema } });
+    const settings = await page(await signedIn(ivy), "/mailbox");
+    await settings.getByLabel("Lock what a link fills in").check();
+    await settings.getByRole("button", { name: "Save" }).click();
+    await settings.locator(".saved").waitFor();
+    const white = await settings.evaluate(() => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 800, height: 500 }), context = canvas.getContext("2d");
+      context.fillStyle = "#fff";
+      context.fillRect(0, 0, 800, 500);
+      return canvas.toDataURL("image/png").split(",")[1];
+    });
+    await settings.setInputFiles("[data-test=backdrop]", { name: "view.png", mimeType: "image/png", buffer: Buffer.from(white, "base64") });
+    await settings.getByRole("button", { name: "Remove the picture" }).waitFor();
+
+    const p = await page(await visitor(), "/m/ivy.locks?subject=Order%204711&field.order=4711&field.kind=bill");
+    await p.locator("body.pictured").waitFor();
+    const dark = await p.evaluate(() => getComputedStyle(document.body, "::before").backgroundImage);
+    equal(/rgba\(0, 0, 0, 0\.64\).*\/transfer\/v2\/public\/mailbox\/ivy\.locks\/picture/.test(dark), true, "picture below a dark strip");
+    await choose(p, [file("order.txt", 12)]);
+    equal(await p.getByLabel("Subject").evaluate((e) => [e.value, e.readOnly]), ["Order 4711", true], "subject");
+    equal(await p.locator('[name="field.order"]').evaluate((e) => [e.value, e.readOnly]), ["4711", true], "answer");
+    equal(await p.locator('[name="field.kind"]').evaluate((e) => [e.value, e.disabled]), ["bill", true], "choice");
+    await fill(p);
+    await p.click(".details button[type=submit]");
+    await receipt(p);
+    const { body } = await api("GET", "/transfer/v2/transfers?location=received", { token });
+    equal([body.transfers[0].subject, body.transfers[0].fields], ["Order 4711", { kind: "bill", order: "4711" }], "delivered");
+
+    await settings.getByRole("button", { name: "Remove the picture" }).click();
+    await settings.getByRole("button", { name: "Remove the picture" }).waitFor({ state: "detached" });
+    await settings.getByLabel("Lock what a link fills in").uncheck();
+    await settings.getByRole("button", { name: "Save" }).click();
+    await settings.locator(".saved").waitFor();
+    const q = await page(await visitor(), "/m/ivy.locks?field.order=4711");
+    await choose(q, [file("order.txt", 12)]);
+    equal(await q.locator('[name="field.order"]').evaluate((e) => [e.value, e.readOnly]), ["4711", false], "an open answer");
+    equal(await q.locator("body.pictured").count(), 0, "pictures after the removal");
+  });
+
   await test("absence is shown before files are chosen", async () => {
     const bob = await person("Bob");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(bob), json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });

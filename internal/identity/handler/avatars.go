@@ -1,14 +1,7 @@
 package handler
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"mime"
 	"net/http"
-	"os"
-	"slices"
 	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -17,9 +10,6 @@ import (
 )
 
 const typeJPEG = "image/jpeg"
-
-// pictureTypes returns the media types that an uploaded picture may have.
-func pictureTypes() []string { return []string{typeJPEG, "image/png", "image/gif"} }
 
 // getOrganizationAvatar handles GET /organizations/{uid}/avatar.
 func (h *Handler) getOrganizationAvatar(w http.ResponseWriter, r *http.Request) error {
@@ -57,7 +47,7 @@ func (h *Handler) putOrganizationAvatar(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	picture, done, err := receivePicture(r)
+	picture, done, err := httpapi.ReceivePicture(r)
 	if err != nil {
 		return err
 	}
@@ -108,36 +98,4 @@ func avatarHeight(r *http.Request) (int, error) {
 		problems.Add("height", "is not a number of pixels")
 	}
 	return max(1, int(height)), problems.Err()
-}
-
-// receivePicture writes an uploaded picture to a temporary file. A picture that waits for the semaphore of package
-// imaging therefore uses no memory. done deletes the file.
-// Errors: fault.ErrUnsupported, fault.ErrTooLarge,
-// identity.ErrPictureNotTaken.
-func receivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err error) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || !slices.Contains(pictureTypes(), kind) {
-		return nil, nil, fault.ErrUnsupported.With("Content-Type: send the picture as image/jpeg, image/png or image/gif")
-	}
-	f, err := os.CreateTemp("", "consign-picture-*")
-	if err != nil {
-		return nil, nil, identity.ErrPictureNotTaken.Because(err)
-	}
-	done = func() {
-		f.Close()
-		_ = os.Remove(f.Name())
-	}
-	if _, err := io.Copy(f, r.Body); err != nil {
-		done()
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).Because(err)
-		}
-		var file *fs.PathError // an error of the file; reading the body never returns one
-		if errors.As(err, &file) {
-			return nil, nil, identity.ErrPictureNotTaken.Because(err)
-		}
-		return nil, nil, err
-	}
-	return f, done, nil
 }

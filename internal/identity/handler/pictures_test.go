@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
@@ -26,7 +26,7 @@ func refusePictures(t *testing.T, w world, dir, cause string) {
 		t.Setenv("TMPDIR", dir)
 		for _, path := range []string{w.s.Identity + "/profile/avatar", w.acme.path + "/avatar"} {
 			before := strings.Count(w.s.Log(), cause)
-			got := w.ann.With("Content-Type", "image/png").Put(path, file).WantError(identity.ErrPictureNotTaken)
+			got := w.ann.With("Content-Type", "image/png").Put(path, file).WantError(httpapi.ErrPictureNotTaken)
 			if got.Header.Get("Retry-After") != "30" {
 				t.Errorf("%s: Retry-After %q", path, got.Header.Get("Retry-After"))
 			}

@@ -69,7 +69,7 @@ func (h *Handler) getProfileAvatar(w http.ResponseWriter, r *http.Request) error
 
 // putProfileAvatar handles PUT /profile/avatar.
 func (h *Handler) putProfileAvatar(w http.ResponseWriter, r *http.Request) error {
-	picture, done, err := receivePicture(r)
+	picture, done, err := httpapi.ReceivePicture(r)
 	if err != nil {
 		return err
 	}

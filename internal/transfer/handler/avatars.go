@@ -23,10 +23,7 @@ func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", typeJPEG)
-	w.Header().Set("ETag", a.ETag)
-	w.Header().Set("Cache-Control", "public, max-age=600")
-	return httpapi.Document(w, r, a.Image)
+	return servePicture(w, r, a, "public, max-age=600")
 }
 
 const typeSVG = "image/svg+xml"

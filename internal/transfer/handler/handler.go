@@ -28,6 +28,7 @@ type Options struct {
 	Buckets        *httpapi.Buckets
 	BasePath       string          // of the transfer API, for Location headers
 	Secure         bool            // cookies are Secure
+	PictureBytes   int             // size limit of an uploaded picture
 	ResumeLifetime time.Duration   // how long a download started with a one-time key may continue
 	UploadBucket   ratelimit.Limit // attach, content PUT and HEAD, per reservation
 	DownloadBucket ratelimit.Limit // per session or delivery
@@ -35,15 +36,16 @@ type Options struct {
 
 // Handler serves the transfer API.
 type Handler struct {
-	service  *service.Service
-	hosts    *hosts.Directory
-	catalog  *i18n.Catalog
-	buckets  *httpapi.Buckets
-	base     string
-	secure   bool
-	resume   time.Duration
-	upload   httpapi.Bucketing
-	download httpapi.Bucketing
+	service      *service.Service
+	hosts        *hosts.Directory
+	catalog      *i18n.Catalog
+	buckets      *httpapi.Buckets
+	base         string
+	secure       bool
+	pictureBytes int
+	resume       time.Duration
+	upload       httpapi.Bucketing
+	download     httpapi.Bucketing
 
 	environment atomic.Pointer[encodedEnvironment] // the last answer, nil at first
 }
@@ -51,7 +53,7 @@ type Handler struct {
 // New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
-		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure, resume: o.ResumeLifetime,
+		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure, pictureBytes: o.PictureBytes, resume: o.ResumeLifetime,
 		upload: httpapi.PerSession("upload", o.UploadBucket), download: httpapi.PerSession("download", o.DownloadBucket),
 	}
 }
@@ -84,11 +86,14 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "HEAD", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
 		{Method: "POST", Pattern: public, Auth: stranger, Handler: h.reserveMailbox},
 		{Method: "GET", Pattern: public + "/avatar", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
+		{Method: "GET", Pattern: public + "/picture", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxPicture},
 		{Method: "GET", Pattern: public + "/qr", Auth: anyone, Produces: []string{typeSVG}, Handler: h.getMailboxQRCode},
 		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Auth: anyone, Handler: h.getPublicGroup},
 		{Method: "GET", Pattern: "/mailbox", Auth: access, Handler: h.getMailbox},
 		{Method: "PUT", Pattern: "/mailbox", Auth: access, Handler: h.putMailbox},
 		{Method: "DELETE", Pattern: "/mailbox", Auth: access, Handler: h.deleteMailbox},
+		{Method: "PUT", Pattern: "/mailbox/picture", Auth: access, Body: httpapi.Body(h.pictureBytes), Produces: []string{typeJPEG}, Handler: h.putMailboxPicture},
+		{Method: "DELETE", Pattern: "/mailbox/picture", Auth: access, Handler: h.deleteMailboxPicture},
 		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access, Produces: []string{httpapi.TypeCSV}, Handler: h.tableOfTransfers},
 		{Method: "GET", Pattern: "/mailbox/reservations", Auth: access, Handler: h.listOpenReservations},
 		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: access, Handler: h.cancelOpenReservation},

@@ -32,6 +32,8 @@ type mailboxResponse struct {
 	Available                 bool            `json:"available"`
 	UnavailableReason         string          `json:"unavailableReason,omitempty"`
 	VerifySender              bool            `json:"verifySender"`
+	PrefillLocked             bool            `json:"prefillLocked"`
+	HasPicture                bool            `json:"hasPicture"`
 }
 
 // mailboxFrom returns the public view of a mailbox.
@@ -42,7 +44,7 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
 		VolumeLimitExceeded: m.Owner.VolumeExceeded(), Available: reason == "", UnavailableReason: string(reason),
-		VerifySender: m.VerifySender,
+		VerifySender: m.VerifySender, PrefillLocked: m.PrefillLocked, HasPicture: m.HasPicture,
 	}
 	if b.MIMETypeFilterEnabled {
 		b.MIMETypeFilterDescription = strings.Join(m.MIMETypeFilter, ", ")
@@ -91,13 +93,14 @@ type mailboxRequest struct {
 	MaxFiles       *int64          `json:"maxFiles"`
 	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
 	VerifySender   bool            `json:"verifySender"`
+	PrefillLocked  bool            `json:"prefillLocked"`
 }
 
 func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
-		VerifySender: in.VerifySender,
+		VerifySender: in.VerifySender, PrefillLocked: in.PrefillLocked,
 	}
 	var problems fault.Problems
 	if in.MaxFiles != nil {

@@ -94,9 +94,11 @@ func (s *Service) putMailbox(ctx context.Context, caller token.Caller, m transfe
 		if _, err := tx.Owner(ctx, m.Person, sc); err != nil { // deleted, or moved to another host, since the first check
 			return err
 		}
-		if created, err = tx.UpsertMailbox(ctx, m, sc.Now); err != nil {
+		stored, err := tx.UpsertMailbox(ctx, m, sc.Now)
+		if err != nil {
 			return err
 		}
+		created, m.HasPicture = stored.Created, stored.HasPicture
 		if err := tx.SetVanityLink(ctx, m.Person, s.linkScope(sc.HostOrganization), m.VanityLink); err != nil {
 			return err
 		}

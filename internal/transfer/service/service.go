@@ -41,6 +41,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/microcache"
@@ -69,6 +70,7 @@ type Options struct {
 	Hasher      *password.Hasher // hashes and compares the passwords of transfers
 	Proofs      *translog.Log    // proves receipts
 	Documents   *pdf.Renderer    // prints them
+	Imaging     *imaging.Processor
 
 	Version             string
 	AuditAge            time.Duration // how long activities are shown, and addresses of recipients kept
@@ -105,6 +107,7 @@ type Service struct {
 	hasher      *password.Hasher
 	proofs      *translog.Log
 	documents   *pdf.Renderer
+	imaging     *imaging.Processor
 
 	version             string
 	auditAge            time.Duration
@@ -136,7 +139,7 @@ const day = 24 * time.Hour
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
-		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents,
+		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, imaging: o.Imaging,
 		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,

@@ -67,7 +67,7 @@ const limitsOf = (t) => [
 function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet, onOpen }) {
   const kind = previews ? kindOf(o) : undefined;
   return html`<li class=${`item ${chosen ? "chosen" : ""}`}>
-    ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind] ?? "file"} />`}
+    ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind ?? ""] ?? "file"} />`}
     <div class="what">
       <div class="name">${o.name} <span class="dim size">${bytes(o.contentLength)}</span></div>
       ${o.sha256 && html`<details class="sha"><summary>SHA-256</summary><code>${o.sha256}</code></details>`}

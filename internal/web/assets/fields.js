@@ -37,24 +37,25 @@ const inputTypes = { email: "email", date: "date", time: "time", updown: "number
 /**
  * Inputs for all fields. `form`: the id of their form when it is not the parent element.
  * @param {{schema: any, ui: any, values: Record<string, string>, onValue: (name: string, value: string) => void,
- *   wrong?: Record<string, string>, form?: string}} props
+ *   wrong?: Record<string, string>, form?: string, fixed?: Record<string, string>}} props `fixed`: values that are shown locked
  */
-export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefined }) {
+export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefined, fixed = {} }) {
   return fieldsOf(schema, ui).map((field) => {
     const { name, widget, rule } = field;
+    const locked = Boolean(fixed[name]) && fixed[name] === values[name] && !wrong[name]; // a refused value can be changed
     const shared = {
-      key: name, name: `field.${name}`, label: field.title, hint: field.description, required: field.required, optional: !field.required,
+      key: name, name: `field.${name}`, label: field.title, hint: locked ? T("Filled in by the link") : field.description, required: field.required, optional: !field.required,
       error: wrong[name], value: values[name] ?? "", form,
     };
     const onInput = (event) => onValue(name, event.target.value);
     if (widget === "select") {
-      return html`<${Field} ...${shared} as="select" onChange=${onInput}>
+      return html`<${Field} ...${shared} as="select" disabled=${locked && choices(field).some(({ value }) => value === values[name])} onChange=${onInput}>
         <option value="">${field.placeholder || T("Please choose")}</option>
         ${choices(field).map(({ value, label }) => html`<option value=${value} selected=${values[name] === value}>${label}</option>`)}
       <//>`;
     }
     const type = inputTypes[widget] ?? "text";
-    return html`<${Field} ...${shared} type=${type} placeholder=${field.placeholder || undefined} onInput=${onInput}
+    return html`<${Field} ...${shared} type=${type} readonly=${locked} placeholder=${field.placeholder || undefined} onInput=${onInput}
       minlength=${rule.minLength} maxlength=${rule.maxLength} pattern=${rule.pattern}
       min=${field.options.min ?? rule.minimum} max=${field.options.max ?? rule.maximum} step=${widget === "updown" ? field.options.step ?? 1 : undefined} />`;
   });

@@ -7,6 +7,7 @@ import { F, N, T, bytes, when } from "./i18n.js";
 import { identity, own, transfer } from "./api.js";
 import { families, familiesOf, filterOf, inWords } from "./filetypes.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
+import { Backdrop } from "./backdrop.js";
 import { MailboxLink } from "./mailboxlink.js";
 import { readMailbox } from "./newmailbox.js";
 import "./shell.js";
@@ -24,7 +25,7 @@ const split = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
 /** Returns a mailbox as values of the form. */
 const asForm = (mailbox, profile) => ({
-  secure: false, verifySender: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
+  secure: false, verifySender: false, prefillLocked: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
   ...mailbox, families: familiesOf(mailbox?.mimeTypeFilter ?? []).chosen, filter: familiesOf(mailbox?.mimeTypeFilter ?? []).further.join(", "),
 });
 
@@ -34,7 +35,7 @@ function asSent(m, fields) {
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
   const mimeTypeFilter = filterOf(m.families, split(m.filter));
   return {
-    secure: m.secure, verifySender: m.verifySender, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
+    secure: m.secure, verifySender: m.verifySender, prefillLocked: m.prefillLocked, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
     ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...schemas(fields),
   };
 }
@@ -64,7 +65,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       : html`<${Notice}>${T("You have no mailbox yet. Save this page to get one. Anyone who has its link can send you files.")}<//>`}
     ${mailbox?.unavailableReason && html`<${Closed} reason=${mailbox.unavailableReason} />`}
     <${Form} class="stack sections" onSend=${save.run} refused=${save.error}>
-      <${Appearance} m=${m} profile=${profile} set=${set} bind=${bind} />
+      <${Appearance} m=${m} mailbox=${mailbox} profile=${profile} set=${set} bind=${bind} />
       <section class="card stack"><h2>${T("Absence")}</h2>
         <${Check} label=${T("I’m away: don’t accept files")} ...${tick("absent")} />
         <${Field} label=${T("Message while you’re away")} optional as="textarea" rows="3" ...${bind("absenceMessage")} />
@@ -73,6 +74,8 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       <section class="card stack wide"><h2>${T("Questions for senders")}</h2>
         <p class="hint">${T("Senders answer these when they send files.")}</p>
         <${FieldsEditor} value=${fields} error=${save.error} onValue=${(next) => { save.touch(); setFields(next); }} />
+        <${Check} label=${T("Lock what a link fills in")} ...${tick("prefillLocked")}
+          hint=${T("A link can fill in answers: add ?subject=… or ?field.name=… to it. Locked, senders can’t change them on the page. That is no proof: anyone can edit a link.")} />
       </section>
       <div>
         <${Problem} error=${remove.error} />
@@ -99,7 +102,7 @@ function Closed({ reason }) {
   return html`<${Notice} kind="warn" title=${T("Your mailbox doesn’t accept files right now.")}>${sentences[reason] ?? ""}<//>`;
 }
 
-function Appearance({ m, profile, set, bind }) {
+function Appearance({ m, mailbox, profile, set, bind }) {
   const addresses = profile.emails.filter((e) => e.verified);
   return html`<section class="card stack"><h2>${T("What others see")}</h2>
     <${Field} label=${T("Name")} maxlength="120" ...${bind("name")} />
@@ -108,6 +111,7 @@ function Appearance({ m, profile, set, bind }) {
       spellcheck="false" hint=${`${location.host}/m/…`} ...${bind("vanityLink")} />
     <${Field} label=${T("Send notifications to")} as="select" name="email" onChange=${(e) => set({ email: e.target.value })}>
       ${addresses.map((e) => html`<option value=${e.address} selected=${m.email === e.address || (!m.email && e.primary)}>${e.address}</option>`)}<//>
+    ${mailbox && html`<${Backdrop} mailbox=${mailbox} />`}
   </section>`;
 }
 

@@ -35,6 +35,15 @@ function Unknown({ error }) {
     <a class="button" href="/">${T("Go to the start page")}</a><//></div>`;
 }
 
+/** Shows the picture of the mailbox behind the panel once it has loaded. */
+function showPicture() {
+  const image = Object.assign(new Image(), { src: `${at}/picture` });
+  image.addEventListener("load", () => {
+    document.body.style.setProperty("--picture", `url("${image.src}")`);
+    document.body.classList.add("pictured");
+  });
+}
+
 /** Who receives the files: large before files are chosen, then small. */
 const Owner = ({ mailbox, small = false, heading = undefined }) => html`<header class=${small ? "owner small" : "owner"}>
   <${Avatar} src=${`${at}/avatar?height=160`} name=${nameOf(mailbox)} />
@@ -81,6 +90,7 @@ function Closed({ mailbox }) {
 function Delivery({ mailbox }) {
   const upload = useUpload(`mailbox:${mailbox.uid}`, reserve);
   const { receipt, upload: files } = upload;
+  useEffect(() => { if (mailbox.hasPicture) showPicture(); }, []);
   useTold(files, receipt, `${F("Files for %s", nameOf(mailbox))} · ${product}`);
   if (receipt) {
     return html`<${Receipt} receipt=${receipt} to=${nameOf(mailbox)} answers=${answers(mailbox, receipt.fields)} onMore=${upload.discard}>
@@ -110,7 +120,7 @@ async function reserve() {
   return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
 }
 
-/** Values of the form that the link brings: ?subject=…&field.order=4711. Visitors may change them. */
+/** Values of the form that the link brings: ?subject=…&field.order=4711. Visitors may change them, unless the mailbox locks them. */
 function prefilled(mailbox) {
   const query = new URLSearchParams(location.search);
   const fields = Object.fromEntries(fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).map(({ name }) => [name, (query.get(`field.${name}`) ?? "").slice(0, 1000)]));
@@ -121,7 +131,8 @@ function prefilled(mailbox) {
 function Details({ mailbox, upload, chooser }) {
   const files = /** @type {import("./upload/engine.js").Upload} */ (upload.upload);
   const ownEmail = person()?.email ?? "";
-  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, message: "", ...prefilled(mailbox), ...upload.form });
+  const brought = prefilled(mailbox), fixed = mailbox.prefillLocked ? brought : { subject: "", fields: {} };
+  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, message: "", ...brought, ...upload.form });
   const set = (name, value) => {
     setValues((now) => ({ ...now, [name]: value })); // other inputs may have changed since this render
     upload.write({ [name]: value });
@@ -143,6 +154,7 @@ function Details({ mailbox, upload, chooser }) {
   useEffect(() => { if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus(); }, [delivery.error]);
   const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
   const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
+  const bound = fixed.subject && fixed.subject === values.subject && !wrong.subject ? { readonly: true, hint: T("Filled in by the link") } : {};
   const proof = useProof(files, delivery, values.anonEmail);
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []); // the button with the focus is gone
@@ -154,7 +166,7 @@ function Details({ mailbox, upload, chooser }) {
     ${chooser}
     ${asked && html`<fieldset>
       <legend>${mailbox.fieldsSchema.title || T("Questions from the recipient")}</legend>
-      <${Fields} schema=${mailbox.fieldsSchema} ui=${mailbox.uiSchema} values=${values.fields} wrong=${wrong}
+      <${Fields} schema=${mailbox.fieldsSchema} ui=${mailbox.uiSchema} values=${values.fields} wrong=${wrong} fixed=${fixed.fields}
         onValue=${(name, value) => set("fields", { ...values.fields, [name]: value })} />
     </fieldset>`}
     <fieldset>
@@ -164,7 +176,7 @@ function Details({ mailbox, upload, chooser }) {
         hint=${T("For your confirmation, and a reminder in case you don’t finish.")} ...${input("anonEmail")} />
       <details class="more" open=${worded}>
         <summary>${T("Add a message")}</summary>
-        <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} />
+        <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} ...${bound} />
         <${Field} label=${T("Message")} optional as="textarea" rows="4" maxlength="5000" ...${input("message")} />
       </details>
     </fieldset>

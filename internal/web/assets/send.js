@@ -98,6 +98,7 @@ function Terms({ values, change, begun, environment, wrong }) {
       <summary>${T("Add a message")}</summary>
       <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
     </details>
+    ${values.mode === "link" && html`<p class="hint">${guarded(values)}</p>`}
     <details class="more options" open=${shown.options || Boolean(wrong.password)}>
       <summary><span>${T("Options")}</span> <span class="dim">${N("%d day", "%d days", values.ttl)} · ${protections[values.protection]}</span></summary>
       <div class="pair">
@@ -107,7 +108,7 @@ function Terms({ values, change, begun, environment, wrong }) {
         ${environment.priorityEnabled && html`<${Field} label=${T("Priority")} as="select" onChange=${(e) => change({ priority: Number(e.target.value) })}>
           ${priorities.map(([n, name]) => html`<option value=${String(n)} selected=${values.priority === n}>${name}</option>`)}<//>`}
       </div>
-      <${Field} label=${T("Protection")} as="select" hint=${guarded(values)} onChange=${(e) => change({ protection: e.target.value })}>
+      <${Field} label=${T("Protection")} as="select" onChange=${(e) => change({ protection: e.target.value })}>
         ${offered.map((level) => html`<option value=${level} selected=${values.protection === level}>${protections[level]}</option>`)}<//>
       ${values.protection === "password" && html`<${Password} label=${T("Password for the recipients")} autocomplete="new-password"
         hint=${T("Share it some other way, not by email.")} value=${values.password} onInput=${(e) => change({ password: e.target.value })} />`}

@@ -3,7 +3,6 @@
 import { Icon, html, useEffect, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
 import { T } from "./i18n.js";
-import { Shortcuts } from "./shortcuts.js";
 import { call, endSession, identity } from "./api.js";
 import { claims, onSession, person } from "./session.js";
 
@@ -86,5 +85,5 @@ export function adoptLanguage(token) {
 
 document.getElementById("locale")?.addEventListener("change", (event) => setLanguage(/** @type {HTMLSelectElement} */ (event.target).value));
 render(html`<${Navigation} />`, element("nav"));
-if (person()) render(html`<${Shortcuts} />`, element("shortcuts"));
+if (person()) import("./shortcuts.js").then(({ Shortcuts }) => render(html`<${Shortcuts} />`, element("shortcuts")));
 applyTheme();
