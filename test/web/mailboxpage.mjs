@@ -217,7 +217,8 @@ export async function mailboxPageTests() {
   await test("the owner locks what a link fills in, and shows a picture behind the page", async () => {
     const ivy = await person("Ivy"), token = await access(ivy);
     const fieldsSchema = { type: "object", title: "Details", required: [], properties: { order: { type: "string", title: "Order" }, kind: { type: "string", title: "Kind", enum: ["offer", "bill"] } } };
-    await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "ivy.locks", fieldsSchema, uiSchema: { kind: { "ui:widget": "select" } } } });
+    const uiSchema = { "ui:order": ["order", "kind"], order: { "ui:widget": "text", "ui:title": "Order", "ui:options": {} }, kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} } };
+    await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "ivy.locks", fieldsSchema, uiSchema } });
     const settings = await page(await signedIn(ivy), "/mailbox");
     await settings.getByLabel("Lock what a link fills in").check();
     await settings.getByRole("button", { name: "Save" }).click();
