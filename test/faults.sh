@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Kills the server 200 times with SIGKILL at random moments of upload, confirm and delivery. Then checks every byte, the result of
-# consign fsck, and every mail.
+# Kills the server ROUNDS times (200) with SIGKILL at random moments of upload, confirm and delivery, and as often between two steps of
+# forward, extend, adding a recipient, and revoke with its purge. Then checks every byte, the result of consign fsck, every mail and the volumes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x bin/consign ] || make -s build
-exec go test -tags campaign -count=1 -timeout 60m -v -run '^TestFaults$' ./test/campaign
+[ -z "${ROUNDS:-}" ] || export TEST_FAULT_ROUNDS=$ROUNDS
+exec go test -tags campaign -count=1 -timeout 90m -v -run "${RUN:-^TestFaults}" ./test/campaign

@@ -20,6 +20,7 @@ type Relay struct {
 	changed  *sync.Cond
 	down     bool
 	frozen   bool
+	gate     func() bool
 	conns    map[net.Conn]struct{}
 }
 
@@ -75,6 +76,14 @@ func (r *Relay) Freeze() {
 	r.frozen = true
 }
 
+// Gate makes the relay call pass before bytes of a client go on to the database. When it returns false, the bytes are lost and the
+// connection is cut. nil: all bytes go on.
+func (r *Relay) Gate(pass func() bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gate = pass
+}
+
 // Up passes everything on again. Connections from before a Freeze go on where they were.
 func (r *Relay) Up() {
 	r.mu.Lock()
@@ -97,8 +106,8 @@ func (r *Relay) accept() {
 			_ = client.Close()
 			continue
 		}
-		go r.forward(client, server)
-		go r.forward(server, client)
+		go r.forward(client, server, true)
+		go r.forward(server, client, false)
 	}
 }
 
@@ -114,7 +123,7 @@ func (r *Relay) keep(c net.Conn) bool {
 	return true
 }
 
-func (r *Relay) forward(from, to net.Conn) {
+func (r *Relay) forward(from, to net.Conn, ofClient bool) {
 	defer func() {
 		_, _ = from.Close(), to.Close()
 		r.mu.Lock()
@@ -123,6 +132,12 @@ func (r *Relay) forward(from, to net.Conn) {
 	}()
 	_, _ = io.Copy(to, readerFunc(func(p []byte) (int, error) {
 		n, err := from.Read(p)
+		r.mu.Lock()
+		gate := r.gate
+		r.mu.Unlock()
+		if ofClient && n > 0 && gate != nil && !gate() {
+			return 0, io.EOF
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		for r.frozen {

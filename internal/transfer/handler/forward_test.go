@@ -273,3 +273,50 @@ func TestForwardAgainstEnds(t *testing.T) {
 		t.Error("the rounds did not race")
 	}
 }
+
+// TestForwardAgainstExpiry: a forward beside the expiry of its original and the end of its grace. Either it is refused, or it is whole.
+func TestForwardAgainstExpiry(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_GRACE", "1s"), testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,10/1s"),
+		testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	var paths []string
+	for range 50 {
+		paths = append(paths, deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"a", "first"}).path)
+	}
+	made := 0
+	for i, path := range paths {
+		exec(t, s, `UPDATE transfer.transfers SET expires_at = $2 WHERE uid = $1`, path[strings.LastIndexByte(path, '/')+1:], s.Clock.Now().Add(time.Second))
+		var answer *testkit.Response
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			answer, _ = bob.Try(t.Context(), "POST", path+"/forward", object{"recipients": []object{to("cid@example.org")}})
+		})
+		wg.Go(func() {
+			for range i % 10 { // sometimes later, sometimes earlier
+				_, _ = ann.Try(t.Context(), "GET", path, nil)
+			}
+			s.Clock.Advance(3 * time.Second)
+			run(t, s, service.ExpireTransfersJob)
+			run(t, s, content.PurgeBytesJob)
+		})
+		wg.Wait()
+		switch answer.Status {
+		case http.StatusCreated:
+			made++
+			z := s.Transfer + "/transfers/" + answer.String("uid")
+			if got := bob.Get(z + "/objects/" + answer.String("objects.0.uid") + "/content").Want(http.StatusOK); string(got.Body) != "first" {
+				t.Fatalf("%q", got.Body)
+			}
+		case http.StatusConflict:
+		default:
+			t.Fatalf("%d %s", answer.Status, answer.Body)
+		}
+		wantBooked(t, s)
+	}
+	purged(t, s, made)
+	t.Logf("%d of 50 forwards were made", made)
+	if made == 0 || made == 50 {
+		t.Error("the rounds did not race")
+	}
+}
