@@ -33,6 +33,8 @@ export async function receiptTests() {
     await q.getByRole("heading", { name: "Check a receipt" }).waitFor();
     await q.waitForLoadState("networkidle");
     await context.setOffline(true);
+    equal(await q.evaluate(() => fetch("/healthz").then(() => "reached", () => "cut")), "cut", "the network");
+    equal(q.workers().length, 1, "workers that hash files");
     await q.setInputFiles("[data-test=files]", [receipt, files[0].at, files[1].at]);
     await q.locator("[data-verdict=genuine]").waitFor();
     await q.getByText("Under oath").waitFor();
