@@ -1,7 +1,9 @@
 package handler_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -205,4 +207,78 @@ func TestDeleteAfterParallelDownloads(t *testing.T) {
 	}
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	wantBooked(t, s)
+}
+
+// TestRevokeAgainstDownload: 50 rounds of a revocation beside downloads of a file, of the archive and with a one-time key, on two
+// replicas. A download has all bytes or ends early. After the end nothing is served, nothing is half erased, and the volume is exact.
+func TestRevokeAgainstDownload(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "200,1/1s"))
+	second := testkit.New(t, testkit.Beside(s))
+	ann := s.SignUp("ann@example.com")
+	content := random(200_000)
+	whole, cut, refused := atomic.Int32{}, atomic.Int32{}, atomic.Int32{}
+	for round := range 50 {
+		made := deliver(ann, object{"subject": "Plans"}, [2]string{"a.bin", string(content)})
+		link := made.public
+		if round%2 == 0 { // the other way of counting
+			ann.Patch(made.path, object{"maxDownloads": 100}).Want(http.StatusOK)
+		}
+		bob := openLink(s, link, nil)
+		file, key := contentOf(bob, link, "0"), oneTime(bob, link+"/otk", nil)
+		began := make(chan struct{}, 4)
+		var wg sync.WaitGroup
+		for i, path := range []string{file, link + "/archive", link + "/archive" + key, file} {
+			wg.Go(func() {
+				p := bob
+				if i%2 == 1 {
+					p = bob.At(second)
+				}
+				if i == 2 {
+					p = s.Stranger()
+				}
+				resp, err := p.Open(t.Context(), "GET", path, nil)
+				began <- struct{}{}
+				if err != nil {
+					cut.Add(1)
+					return
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				switch {
+				case resp.StatusCode == http.StatusNotFound:
+					refused.Add(1)
+				case resp.StatusCode != http.StatusOK:
+					t.Errorf("%d %s", resp.StatusCode, body)
+				case err != nil:
+					cut.Add(1)
+				case !bytes.Contains(body, content):
+					t.Errorf("%d bytes without the file", len(body))
+				default:
+					whole.Add(1)
+				}
+			})
+		}
+		wg.Go(func() {
+			for range round % 5 { // before any of the downloads begins, to after all have
+				<-began
+			}
+			if r, err := ann.Try(t.Context(), "DELETE", made.path, nil); err != nil || r.Status != http.StatusNoContent {
+				t.Errorf("revoking: %v %v", r, err)
+			}
+		})
+		wg.Wait()
+		for _, p := range []*testkit.Person{bob, bob.At(second)} {
+			p.Get(file).WantError(transfer.ErrNotFound)
+		}
+		if got := ann.Get(made.path).Want(http.StatusOK); got.String("state") != "revoked" || got.Value("subject") != nil || got.Value("objects.0.name") != nil {
+			t.Errorf("half erased: %s", got.Body)
+		}
+		wantBooked(t, s)
+	}
+	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
+	if booked, _ := storedBytes(t, s); booked != 0 {
+		t.Errorf("%d bytes are booked", booked)
+	}
+	t.Logf("%d whole, %d cut off, %d refused", whole.Load(), cut.Load(), refused.Load())
 }
