@@ -215,7 +215,7 @@ func TestMetricsOfMails(t *testing.T) {
 	}
 	refuse = smtp.SMTPError{Code: 550, Message: "no such user"}
 	s.SignUpUnconfirmed("gone@example.com")
-	poll.Until(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] == 1 })
+	poll.Until(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] >= 1 }) // the postponed one may fail as well
 }
 
 // TestMetricsOfRevocations: each replica measures the delay of revocations and the age of its last confirmed
