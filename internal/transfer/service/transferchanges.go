@@ -197,7 +197,7 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 			return terms, nil, err
 		}
 	}
-	limits, err := in.LimitChange.merge(t.Limits)
+	limits, err := in.merge(t.Limits)
 	if err != nil {
 		return terms, nil, err
 	}
