@@ -136,6 +136,7 @@ export async function looksTests() {
     const still = { ...options, reducedMotion: "reduce" };
     const take = async (p, name) => {
       await judge(p, name);
+      await p.evaluate(() => { if (document.querySelector(".sum")) scrollTo(0, document.body.scrollHeight); }); // the foot is in its place
       await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: !inWindow.includes(name) });
     };
     const round = async (places, enter) => {

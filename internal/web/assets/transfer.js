@@ -62,12 +62,12 @@ show(() => {
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
   return html`<${Expired} at=${at}><div class="narrow"><${Empty} drawing="gone" head=${html`<${StepHeading}>${T("These files are no longer here")}<//>`}
-    sentence=${T("They expired, the sender took them back, or the link is incomplete.")}>
-      <a class="button" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a><//>
-    <ul class="next">
+    sentence=${T("They expired, the sender took them back, or the link is incomplete.")} />
+    <ul class="next card">
       <li>${T("Did you copy the link? Its end may be missing. Open it from the email again.")}</li>
       <li>${T("Reply to the email that brought you here. Your reply goes to the sender.")}</li>
-    </ul></div><//>`;
+    </ul>
+    <p class="row center"><a class="button" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a></p></div><//>`;
 }
 
 const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");
