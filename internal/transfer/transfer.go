@@ -139,8 +139,8 @@ type Limits struct {
 // MaxLimit is the largest number of a limit.
 const MaxLimit = 1_000_000
 
-// Any reports whether there is a limit.
-func (l Limits) Any() bool { return l != Limits{} }
+// Limited reports whether there is a limit.
+func (l Limits) Limited() bool { return l != Limits{} }
 
 // Delivery is a transfer's way to one recipient, or to the holders of its link.
 type Delivery struct {

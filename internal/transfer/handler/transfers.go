@@ -105,7 +105,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 		Sender:     senderFrom(t.Sender),
 		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
-		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding && (t.Managed || !t.Any()), limitsResponse: limitsResponse(t.Limits),
+		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding && (t.Managed || !t.Limited()), limitsResponse: limitsResponse(t.Limits),
 	}
 	if t.Managed {
 		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore

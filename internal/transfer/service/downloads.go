@@ -54,7 +54,7 @@ type start struct {
 }
 
 // limited reports whether the transfer has limits that bind the caller. Then previews are downloads, too.
-func (d start) limited() bool { return d.access.Any() && !d.access.AsSender }
+func (d start) limited() bool { return d.access.Limited() && !d.access.AsSender }
 
 // recorded reports whether answers of the download are recorded. There is no delivery when the caller is the sender.
 func (d start) recorded() bool {

@@ -67,7 +67,7 @@ func (s *Service) mayForward(t postgres.SeenTransfer) error {
 		return transfer.ErrEnded.With("the transfer has ended or expired; it cannot be forwarded")
 	case t.Locked():
 		return transfer.ErrLocked.With("the transfer is protected, and your account does not open it; it cannot be forwarded")
-	case !t.AsSender && (!t.Forwarding || t.Any()): // a forward would be a way around the limits
+	case !t.AsSender && (!t.Forwarding || t.Limited()): // a forward would be a way around the limits
 		return transfer.ErrNoForwarding
 	}
 	return nil

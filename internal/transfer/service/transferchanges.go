@@ -33,9 +33,9 @@ type LimitChange struct {
 	DeleteAfterDownload             *bool
 }
 
-// merge applies a change to limits.
+// mergeLimits applies a change to limits.
 // Errors: fault.ErrInvalid.
-func (in LimitChange) merge(l transfer.Limits) (transfer.Limits, error) {
+func (in LimitChange) mergeLimits(l transfer.Limits) (transfer.Limits, error) {
 	var problems fault.Problems
 	set := func(member string, to *int32, value *int64) {
 		switch {
@@ -197,7 +197,7 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 			return terms, nil, err
 		}
 	}
-	limits, err := in.merge(t.Limits)
+	limits, err := in.mergeLimits(t.Limits)
 	if err != nil {
 		return terms, nil, err
 	}
