@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests three replicas of bin/consign behind Caddy with one Postgres, one S3 server (versitygw) and one Redis: shared state, shared
-# rate limits, and a rolling restart under load. Prints measurements.
+# rate limits, a rolling restart under load, and what one and three replicas carry. Prints measurements.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need caddy caddy
