@@ -32,20 +32,15 @@ func TestDirectDownloads(t *testing.T) {
 	if downloads() != 1 {
 		t.Errorf("%v downloads, want 1", downloads())
 	}
-	got, err := http.Get(to)
-	if err != nil {
-		t.Fatal(err)
+	status, header, body := fetch(t, to)
+	if status != http.StatusOK || !bytes.Equal(body, u.data) {
+		t.Fatalf("the bucket answers %d with %d bytes", status, len(body))
 	}
-	defer got.Body.Close()
-	body, err := io.ReadAll(got.Body)
-	if err != nil || got.StatusCode != http.StatusOK || !bytes.Equal(body, u.data) {
-		t.Fatalf("the bucket answers %d with %d bytes, %v", got.StatusCode, len(body), err)
+	if d := header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="a.bin"`) || header.Get("Content-Type") != o["mimeType"] {
+		t.Errorf("the bucket serves it as %q %q", d, header.Get("Content-Type"))
 	}
-	if d := got.Header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="a.bin"`) || got.Header.Get("Content-Type") != o["mimeType"] {
-		t.Errorf("the bucket serves it as %q %q", d, got.Header.Get("Content-Type"))
-	}
-	if forged, err := http.Get(strings.Replace(to, "a.bin", "b.exe", 1)); err != nil || forged.StatusCode != http.StatusForbidden {
-		t.Errorf("with another name the bucket answers %v, %v", forged, err)
+	if status, _, _ := fetch(t, strings.Replace(to, "a.bin", "b.exe", 1)); status != http.StatusForbidden {
+		t.Errorf("with another name the bucket answers %d", status)
 	}
 	if !strings.Contains(to, "X-Amz-Expires=60&") {
 		t.Errorf("the link is not for 60 seconds: %s", to)
@@ -66,4 +61,23 @@ func TestDirectDownloads(t *testing.T) {
 
 	off := testkit.New(t, testkit.Beside(s), bucket, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
 	ann.At(off).Get(file).Want(http.StatusOK)
+}
+
+// fetch gets a URL of the bucket without any token.
+func fetch(t *testing.T, url string) (int, http.Header, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, body
 }

@@ -196,8 +196,9 @@ function Detail({ summary, sent, onChange }) {
     announce(sent ? T("Revoked") : T("Deleted"));
     onChange(sent ? { ...summary, state: "revoked", objects: undefined } : undefined);
   });
-  const t = full ?? summary;
-  const over = isOver(t) || isOver(summary); // the summary is newer when reloading the transfer failed
+  const ended = full && !isOver(full) && isOver(summary); // an event came before the transfer was loaded again
+  const t = ended ? summary : full ?? summary;
+  const over = isOver(t);
   const managed = sent && t.type === "p2p";
   const changed = (next) => { setFull(next); onChange(next); };
   const verb = sent ? T("Revoke") : T("Delete");
