@@ -57,7 +57,10 @@ export async function settled(p) {
 }
 
 /** Opens the folded inputs of a form: message, options. */
-export const unfold = (p) => p.locator("details.more").evaluateAll((all) => { for (const details of all) details.open = true; });
+export async function unfold(p) {
+  await p.locator("details.more").first().waitFor();
+  await p.locator("details.more").evaluateAll((all) => { for (const details of all) details.open = true; });
+}
 
 /**
  * Replaces what is in a field, as a person does it. Playwright's fill() appends in Firefox to fields of the types email and number, because
