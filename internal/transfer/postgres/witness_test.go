@@ -169,6 +169,7 @@ const crowd = `
 	INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
 	SELECT uid, '{7}', 7, true, 'none', 1, 1, 1, now() FROM identity.organizations;
 	INSERT INTO transfer.stored_volumes (organization, bytes) SELECT uid, 1 FROM identity.organizations;
+	INSERT INTO transfer.stored_volumes (organization, bytes) SELECT gen_random_uuid(), 0 FROM generate_series(1, 20000); -- of deleted ones
 	INSERT INTO transfer.volumes (subject, month, kind, held)
 	SELECT uid, date_trunc('month', now()), 'person', 1 FROM identity.persons UNION ALL
 	SELECT uid, date_trunc('month', now()), 'organization', 1 FROM identity.organizations;
