@@ -109,7 +109,7 @@ type Config struct {
 	TransferRetention        time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
 	ExpiryWarning            time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
 	ForwardVolume            bool          `env:"FORWARD_VOLUME" default:"on" doc:"The bytes of a forwarded transfer count as volume of the person who forwards it, although they are stored once. Off: they count for the first sender only, as long as that transfer lives."`
-	ExpiryGrace              time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 0: they are erased at the expiry."`
+	ExpiryGrace              time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 1s: they are erased at the expiry."`
 	LinkQuarantine           time.Duration `env:"LINK_QUARANTINE" default:"90d" doc:"Time for which only its former owner may take a vanity link that a mailbox or group has released."`
 	OrphanAge                time.Duration `env:"ORPHAN_AGE" default:"7d" min:"1h" doc:"Minimum age of stored bytes without a row before they are swept."`
 
