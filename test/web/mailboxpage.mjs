@@ -135,10 +135,10 @@ export async function mailboxPageTests() {
     await p.getByText("pasted.txt").waitFor();
     const inner = file("folder/inner/deep.txt", 20);
     file("folder/.DS_Store", 5);
-    await p.setInputFiles("[data-test=folder]", inner.at.replace("/inner/deep.txt", ""));
+    if (!inFirefox) await p.setInputFiles("[data-test=folder]", inner.at.replace("/inner/deep.txt", "")); // WebDriver BiDi cannot choose a folder
     await fill(p);
     await p.click(".details button[type=submit]");
-    equal(await receipt(p), { "dropped.txt": sha256("dropped"), "pasted.txt": sha256("pasted"), "folder/inner/deep.txt": inner.sum }, "receipt");
+    equal(await receipt(p), { "dropped.txt": sha256("dropped"), "pasted.txt": sha256("pasted"), ...(inFirefox ? {} : { "folder/inner/deep.txt": inner.sum }) }, "receipt");
   });
 
   await test("a thousand files at once", async () => {
