@@ -69,6 +69,22 @@ func NoContent(w http.ResponseWriter) error {
 	return nil
 }
 
+// TypePDF is the media type of documents.
+const TypePDF = "application/pdf"
+
+// PDF answers with a document that browsers save under name, which is plain ASCII.
+func PDF(w http.ResponseWriter, name string, file []byte) error {
+	h := w.Header()
+	h.Set("Content-Type", TypePDF)
+	h.Set("Content-Length", strconv.Itoa(len(file)))
+	h.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	if _, err := w.Write(file); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
 // Bearer sets the Authorization header of an answer to a new token (contract 1.11).
 func Bearer(w http.ResponseWriter, raw string) { w.Header().Set("Authorization", "Bearer "+raw) }
 

@@ -178,14 +178,19 @@ func transferExpiring(c *composer) {
 	}
 }
 
-func transferReminder(c *composer) {
-	c.out.Subject = c.F("Reminder: %s sent you files", c.sender())
-	c.say(c.F("You have not downloaded the files yet that %s sent you.", c.sender()))
+// viewFiles leads a recipient to the files.
+func (c *composer) viewFiles() {
 	c.figures()
 	c.button(c.T("View the files"))
 	if c.out.Link != "" {
 		c.protectionNote()
 	}
+}
+
+func transferReminder(c *composer) {
+	c.out.Subject = c.F("Reminder: %s sent you files", c.sender())
+	c.say(c.F("You have not downloaded the files yet that %s sent you.", c.sender()))
+	c.viewFiles()
 }
 
 func extensionAsked(c *composer) {
@@ -206,11 +211,7 @@ func extensionAsked(c *composer) {
 func transferExtended(c *composer) {
 	c.out.Subject = c.F("The files of %s are available again", c.sender())
 	c.say(c.F("%s has extended the transfer that you asked for.", c.sender()))
-	c.figures()
-	c.button(c.T("View the files"))
-	if c.out.Link != "" {
-		c.protectionNote()
-	}
+	c.viewFiles()
 }
 
 func accessCode(c *composer) {

@@ -29,7 +29,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not installed")
+		t.Fatal("openssl is missing: install it (apt-get install openssl) and run this again")
 	}
 	a := &authority{dir: t.TempDir()}
 	a.write(t, "tsa.cnf", `[req]

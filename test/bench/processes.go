@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/consign-dev/consign/internal/testkit/freeport"
 )
 
 // process is a server that the bench started.
@@ -68,11 +69,11 @@ func (b *bench) startReference(ctx context.Context, mode string, args ...string)
 
 // startConsign starts the built binary and waits for its first answer. variables override the common settings.
 func (b *bench) startConsign(ctx context.Context, dir string, variables []string, args ...string) (*process, error) {
-	port, err := freePort(ctx)
+	port, err := freeport.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := freePort(ctx)
+	admin, err := freeport.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +132,4 @@ func waitFor(ctx context.Context, url string) error {
 func (b *bench) logTail() string {
 	raw, _ := os.ReadFile(filepath.Join(b.dir, "server.log"))
 	return string(raw[max(0, len(raw)-3000):])
-}
-
-func freePort(ctx context.Context) (string, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +22,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/testkit/freeport"
 )
 
 const warmUps = 20 // Postgres makes generic plans from the sixth execution of a connection
@@ -96,7 +97,14 @@ func (g *growth) measure(ctx context.Context, s size) (r result, err error) {
 
 // serve starts bin/consign with one connection for requests and waits until it is ready.
 func (g *growth) serve(ctx context.Context, s size) (*server, time.Duration, error) {
-	port, admin := freePort(), freePort()
+	port, err := freeport.Get(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	admin, err := freeport.Get(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
 	srv := &server{url: "http://localhost:" + port, access: map[int]string{}}
 	data := filepath.Join(g.dir, fmt.Sprintf("data-%d", s.transfers))
 	for _, dir := range []string{"uploads", "objects"} { // empty: the files of the rows do not exist
@@ -124,15 +132,6 @@ func (g *growth) serve(ctx context.Context, s size) (*server, time.Duration, err
 		time.Sleep(5 * time.Millisecond)
 	}
 	return nil, 0, errors.New("bin/consign is not ready after a minute")
-}
-
-func freePort() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
 func (s *server) login(ctx context.Context, person int) (string, error) {

@@ -2,12 +2,10 @@ package handler
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
 )
-
-const typePDF = "application/pdf"
 
 // getDocument handles GET /organizations/{uid}/documents.
 func (h *Handler) getDocument(w http.ResponseWriter, r *http.Request) error {
@@ -28,14 +26,5 @@ func (h *Handler) getDocument(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	header := w.Header()
-	header.Set("Content-Type", typePDF)
-	header.Set("Content-Length", strconv.Itoa(len(file)))
-	header.Set("Content-Disposition", `attachment; filename="data-processing-agreement-`+domain+`.pdf"`)
-	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	_, err = w.Write(file)
-	return err
+	return httpapi.PDF(w, "data-processing-agreement-"+domain+".pdf", file)
 }

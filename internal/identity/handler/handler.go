@@ -235,7 +235,7 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: one + "/security", Auth: access, Handler: h.putSecurity},
 		{Method: "GET", Pattern: one + "/limits", Auth: access, Handler: h.getOrganizationLimits},
 		{Method: "GET", Pattern: one + "/audit", Auth: access, Produces: []string{"application/json", httpapi.TypeCSV}, Handler: h.getOrganizationAudit},
-		{Method: "GET", Pattern: one + "/documents", Auth: readable, Produces: []string{typePDF}, Handler: h.getDocument},
+		{Method: "GET", Pattern: one + "/documents", Auth: readable, Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},
 		{Method: "GET", Pattern: one + "/members", Auth: access, Handler: h.listMembers},
 		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.getMember},
 		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.putMember},

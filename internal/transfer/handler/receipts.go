@@ -3,7 +3,6 @@ package handler
 import (
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -18,10 +17,8 @@ var statements = []string{
 	transfer.StatedDelivered, transfer.StatedOpened, transfer.StatedDownloaded, transfer.StatedRevoked, transfer.StatedExpired, transfer.StatedErased,
 }
 
-// receiptTypes are what a receipt can be had as.
-var receiptTypes = []string{proof.MediaType, typePDF}
-
-const typePDF = "application/pdf"
+// receiptTypes are the media types of a receipt.
+var receiptTypes = []string{proof.MediaType, httpapi.TypePDF}
 
 // getReceipt handles GET /transfers/{uid}/receipt.
 func (h *Handler) getReceipt(w http.ResponseWriter, r *http.Request) error {
@@ -73,7 +70,7 @@ func (h *Handler) receipt(w http.ResponseWriter, r *http.Request, find func(kind
 	if err != nil {
 		return err
 	}
-	if kind, _ := httpapi.Negotiate(r, receiptTypes...); kind == typePDF {
+	if kind, _ := httpapi.Negotiate(r, receiptTypes...); kind == httpapi.TypePDF {
 		return h.receiptPDF(w, r, f)
 	}
 	w.Header().Set("Content-Type", proof.MediaType)
@@ -87,14 +84,5 @@ func (h *Handler) receiptPDF(w http.ResponseWriter, r *http.Request, f service.R
 	if err != nil {
 		return err
 	}
-	header := w.Header()
-	header.Set("Content-Type", typePDF)
-	header.Set("Content-Length", strconv.Itoa(len(file)))
-	header.Set("Content-Disposition", `attachment; filename="receipt.pdf"`)
-	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	_, err = w.Write(file)
-	return err
+	return httpapi.PDF(w, "receipt.pdf", file)
 }
