@@ -35,15 +35,15 @@ var mediaTypes = map[string]string{
 const (
 	immutable  = "public, max-age=31536000, immutable" // for paths with a digest
 	revalidate = "no-cache"
-	brandFile  = "brand.css"
+	critical   = "critical.css"
 )
 
 // assets holds the files that pages load. Their path contains a digest of all files, so that browsers may cache them for
 // good and a page never runs a script of another version.
 type assets struct {
-	names  []string
-	brand  []byte        // content of brandFile, which is not embedded
+	names  []string      // all but critical
 	digest func() string // of all files; computed at the first request
+	style  func() string // rules that pages contain, for their first paint: critical, then the configured colour
 }
 
 // path returns the path of the files, like /assets/1b2c3d4e5f60/.
@@ -51,33 +51,39 @@ func (a assets) path() string { return "/assets/" + a.digest() + "/" }
 
 // content returns a copy of a file.
 func (a assets) content(name string) []byte {
-	if name == brandFile {
-		return a.brand
-	}
 	content, _ := files.ReadFile("assets/" + name) // cannot fail: readAssets has listed it
-	if path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/") {
+	switch {
+	case path.Ext(name) == ".css":
+		return styleComments.ReplaceAll(content, nil)
+	case path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/"):
 		return commentLines.ReplaceAll(content, nil)
 	}
 	return content
 }
 
-// commentLines matches the comments of our own scripts that begin a line. Browsers get the scripts without them: they are a third.
-var commentLines = regexp.MustCompile(`(?m)^[ \t]*(?://.*|/\*\*(?:[^*]|\*[^/])*\*/)\n`)
+// Browsers get our own scripts without the comments that begin a line, which are a third, and stylesheets without comments.
+var (
+	commentLines  = regexp.MustCompile(`(?m)^[ \t]*(?://.*|/\*\*(?:[^*]|\*[^/])*\*/)\n`)
+	styleComments = regexp.MustCompile(`(?s)[ \t]*/\*.*?\*/`)
+)
 
-// readAssets lists the embedded files and makes the stylesheet with the configured colour.
+// readAssets lists the embedded files. accent is the configured colour.
 func readAssets(accent string) (assets, error) {
-	a := assets{names: []string{brandFile}}
+	var a assets
+	brand := ""
 	if accent != "" {
 		if digits, ok := strings.CutPrefix(accent, "#"); !ok || len(digits) != 6 || strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
 			return a, errors.New("the accent colour is not of the form #rrggbb")
 		}
-		a.brand = []byte(":root { --brand: " + accent + "; }\n")
+		brand = ":root { --brand: " + accent + "; }"
 	}
 	err := fs.WalkDir(files, "assets", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		a.names = append(a.names, strings.TrimPrefix(name, "assets/"))
+		if name = strings.TrimPrefix(name, "assets/"); name != critical {
+			a.names = append(a.names, name)
+		}
 		return nil
 	})
 	if err != nil {
@@ -91,6 +97,9 @@ func readAssets(accent string) (assets, error) {
 			_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
 		}
 		return hex.EncodeToString(all.Sum(nil)[:6])
+	})
+	a.style = sync.OnceValue(func() string {
+		return strings.ReplaceAll(string(a.content(critical)), `url("`, `url("`+a.path()) + brand
 	})
 	return a, nil
 }

@@ -25,7 +25,9 @@ func (v view) layout() g.Node {
 						h.P(h.Class("loading"), h.Role("status"), g.Text(v.T("One moment…"))),
 					})),
 				v.Body),
-			v.foot()),
+			v.foot(),
+			g.If(v.Waits, v.stylesheet()),
+			h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations))),
 	))
 }
 
@@ -36,14 +38,19 @@ func (v view) head() g.Node {
 		h.Meta(h.Name("robots"), h.Content("noindex")),
 		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 		h.TitleEl(g.If(v.Title != "", g.Text(v.Title+" · ")), g.Text(v.Product)),
-		h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css")), // first on the line: nothing is painted without it
-		g.If(v.Branded, h.Link(h.Rel("stylesheet"), h.Href(v.Assets+brandFile))),
-		g.If(v.Latin, h.Link(h.Rel("preload"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"), h.Href(v.Assets+"vendor/figtree.woff2"))),
+		h.StyleEl(g.Raw(v.Style)),
+		g.If(!v.Waits, v.stylesheet()),
+		g.If(v.Latin, h.Link(h.Rel("preload"), g.Attr("fetchpriority", "low"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"), h.Href(v.Assets+"vendor/figtree.woff2"))),
 		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
 		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),
-		h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations)),
 	)
+}
+
+// stylesheet returns the link of the rules that the first paint does not need. At the end of a page it delays its script only, in its
+// head the first paint, too.
+func (v view) stylesheet() g.Node {
+	return h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css"))
 }
 
 func (v view) heading() string {

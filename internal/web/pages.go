@@ -127,7 +127,7 @@ type view struct {
 	Title, Lead  string
 	Locales      []localeName
 	Assets       string // path of the assets, with a slash at the end
-	Branded      bool   // the configured colour has a stylesheet
+	Style        string // rules of the first paint
 	Script       string
 	Waits        bool     // the script renders the content; show a loading notice until then
 	Modules      []string // imports of the script, for modulepreload
@@ -163,7 +163,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	}
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Branded: len(p.assets.brand) > 0, Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
+		Assets: p.assets.path(), Style: p.assets.style(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}

@@ -8,7 +8,9 @@ package web
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -62,6 +64,7 @@ type Pages struct {
 	options  Options
 	assets   assets
 	scripts  func() (map[string]script, error) // by the name of a page's module; read at the first request
+	policy   func() string                     // the Content-Security-Policy of pages: allows the one style element that they have
 	mux      *chi.Mux
 	patterns []string
 }
@@ -74,6 +77,10 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets) })
+	p.policy = sync.OnceValue(func() string {
+		sum := sha256.Sum256([]byte(p.assets.style()))
+		return strings.Replace(policy, "style-src 'self'", "style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", 1)
+	})
 	for _, e := range entries {
 		p.handle(e.pattern, p.page(e))
 	}
@@ -148,6 +155,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e ent
 	_ = v.layout().Render(&body) // into memory: cannot fail
 	h := w.Header()
 	secure(h)
+	h.Set("Content-Security-Policy", p.policy())
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", strings.ReplaceAll(locale, "_", "-"))
 	h.Set("Cache-Control", "no-store")

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -100,18 +102,28 @@ func TestPatternsAreWhatIsServed(t *testing.T) {
 	}
 }
 
-// Pages contain nothing that the Content-Security-Policy blocks: nothing inline, nothing from other hosts.
+// Pages contain nothing that the Content-Security-Policy blocks: nothing from other hosts, and nothing inline but the rules of the first paint,
+// whose hash it names.
 func TestPagesObeyTheirPolicy(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
-	inline := regexp.MustCompile(`(?i)<script(?:[^>]*[^/])?>[^<]|<style|\sstyle=|\son[a-z]+=|javascript:`)
+	inline := regexp.MustCompile(`(?i)<script(?:[^>]*[^/])?>[^<]|<style>|\sstyle=|\son[a-z]+=|javascript:`)
 	data := regexp.MustCompile(`<script type="application/json" id="translations">.*</script>`) // is not run
-	linked := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"`)
+	style := regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+	linked := regexp.MustCompile(`(?:src="|href="|url\(")(/assets/[^"]+)"`)
 	foreign := regexp.MustCompile(`(?:src|<link[^>]*href)="(?:https?:)?//`)
 	for _, path := range contractPaths {
 		res := ask(t, p, "GET", path)
+		policy := res.header.Get("Content-Security-Policy")
 		text := data.ReplaceAllString(res.body, "")
-		if policy := res.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
+		if found := style.FindStringSubmatch(text); found != nil {
+			sum := sha256.Sum256([]byte(found[1]))
+			if !strings.Contains(policy, "style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';") {
+				t.Errorf("%s: its style element has another hash than in %q", path, policy)
+			}
+			text = strings.Replace(text, found[0], "", 1)
+		}
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
 			!strings.Contains(policy, "require-trusted-types-for 'script'; trusted-types consign-workers") {
 			t.Errorf("%s: policy %q", path, policy)
 		}
@@ -124,7 +136,7 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 		if found := foreign.FindString(text); found != "" {
 			t.Errorf("%s: foreign %q", path, found)
 		}
-		for _, m := range linked.FindAllStringSubmatch(text, -1) {
+		for _, m := range linked.FindAllStringSubmatch(res.body, -1) {
 			if asset := ask(t, p, "GET", m[1]); asset.status != 200 {
 				t.Errorf("%s: %s is %d", path, m[1], asset.status)
 			}

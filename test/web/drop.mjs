@@ -206,11 +206,11 @@ export async function dropTests() {
     equal(taps, 6, "taps");
   });
 
-  await test("drop: the first load is at most 90 kB, nothing moves, and the page is there within 1.2 s on slow 4G", async () => {
+  await test("drop: the first load is at most 90 kB, nothing moves, and the page is there within a second on slow 4G", async () => {
     const proxy = await overTLS();
     try {
       let best = { lcp: Infinity, cls: 0, size: 0, answers: 0 };
-      for (let i = 0; i < 4 && best.lcp > 1200; i++) {
+      for (let i = 0; i < 6 && best.lcp > 1000; i++) {
         const found = await firstLoad(proxy.url);
         if (found.cls > 0) throw new Error(`CLS ${found.cls}`);
         if (found.size > 90_000) throw new Error(`${found.size} bytes`);
@@ -218,7 +218,7 @@ export async function dropTests() {
       }
       const load = os.loadavg()[0] / os.cpus().length;
       console.log(`      first load of /m: ${(best.size / 1000).toFixed(1)} kB in ${best.answers} answers, with the typeface; LCP ${best.lcp.toFixed(0)} ms, CLS ${best.cls}; load of the machine ${load.toFixed(1)}`);
-      if (best.lcp > 1200 && load < 1) throw new Error(`LCP ${best.lcp} ms`); // a busy machine is slower than the four-fold slow processor
+      if (best.lcp > (load < 1 ? 1000 : 1200) && load < 3) throw new Error(`LCP ${best.lcp} ms`); // a busy machine is slower than the four-fold slow processor
     } finally {
       proxy.close();
     }
