@@ -48,6 +48,11 @@ var parseDocuments = sync.OnceValues(func() (docs [2]*openapi3.T, err error) {
 		if err != nil {
 			return docs, fmt.Errorf("OpenAPI document %s: %w", []string{"identity-v3.yaml", "transfer-v2.yaml"}[i], err)
 		}
+		for _, item := range doc.Paths.Map() {
+			for _, server := range item.Servers { // the kit asks by path
+				server.URL, server.Variables = "/"+strings.TrimLeft(strings.TrimPrefix(server.URL, "https://{host}"), "/"), nil
+			}
+		}
 		docs[i] = doc
 	}
 	return docs, nil

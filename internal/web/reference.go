@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -135,7 +136,7 @@ func readDocument(content []byte) (document, error) {
 	t := tree{root, root}
 	d := document{Title: t.at("info").text("title"), Description: t.at("info").text("description")}
 	if servers, ok := root["servers"].([]any); ok && len(servers) > 0 {
-		d.Server = t.follow(servers[0]).text("url")
+		d.Server = strings.TrimPrefix(t.follow(servers[0]).text("url"), "https://{host}") // the page is at that host
 	}
 	tags, _ := root["tags"].([]any)
 	for _, entry := range tags {
@@ -204,11 +205,21 @@ func (t tree) content() (schema, example string) {
 		if schema = one.typeOf("schema"); schema == "" || schema == "any" {
 			schema = name
 		}
-		if e, ok := one.node["example"]; ok {
-			example = pretty(e)
-		}
+		example = cmp.Or(one.example(), example)
 	}
 	return schema, example
+}
+
+// example returns the example of a body, or the first by name of several.
+func (t tree) example() string {
+	if e, ok := t.node["example"]; ok {
+		return pretty(e)
+	}
+	several := t.at("examples")
+	for _, name := range sortedKeys(several.node) {
+		return pretty(several.at(name).node["value"])
+	}
+	return ""
 }
 
 func (t tree) responses() []response {
