@@ -42,7 +42,7 @@ const (
 	connectTimeout  = 5 * time.Second
 	pingTimeout     = 2 * time.Second // of the ping before an idle pooled connection is used
 	rollbackTimeout = 5 * time.Second
-	attempts        = 3 // of a transaction
+	attempts        = 3 // of a transaction, or of a statement outside of one
 	retryPause      = 10 * time.Millisecond
 	retryAfter      = 2 * time.Second // Retry-After while Postgres is unavailable
 )
@@ -125,12 +125,20 @@ func (db *DB) InTx(ctx context.Context, fn func(tx Tx) error) error {
 		if try == attempts {
 			return errNotStored.Because(err)
 		}
-		// Without the pause it would often lock again the row that the other transaction of the deadlock waits for.
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("retry transaction: %w", context.Cause(ctx))
-		case <-time.After(retryPause + rand.N(time.Duration(try)*retryPause)):
+		if err := pauseAfter(ctx, try); err != nil {
+			return fmt.Errorf("retry transaction: %w", err)
 		}
+	}
+}
+
+// pauseAfter waits before a retry. Without the pause it would often lock again the row that the other transaction of a deadlock waits
+// for. It returns the cause when ctx ends.
+func pauseAfter(ctx context.Context, try int) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(retryPause + rand.N(time.Duration(try)*retryPause)):
+		return nil
 	}
 }
 

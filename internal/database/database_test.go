@@ -126,6 +126,41 @@ func TestInTxRetries(t *testing.T) {
 	}
 }
 
+// TestReadSurvivesDeadlock: a read outside of a transaction meets a migration that locks the same tables in the opposite order. Postgres
+// aborts the read, and its retry succeeds.
+func TestReadSurvivesDeadlock(t *testing.T) {
+	t.Parallel()
+	db := open(t, pgtest.URL(t))
+	if _, err := db.Pool.Exec(t.Context(), `CREATE TABLE first AS SELECT 1 AS n; CREATE TABLE second AS SELECT 2 AS n`, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() bool {
+		var n int
+		return db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'first'::regclass`).Scan(&n) == nil && n == 1
+	}
+	sum := make(chan int, 1)
+	if err := db.InTx(t.Context(), func(tx database.Tx) error {
+		if _, err := tx.Exec(t.Context(), `SET LOCAL deadlock_timeout = '1min'; LOCK TABLE first`, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		go func() {
+			n, err := database.Scalar[int](t.Context(), db.Pool, "add", nil, `SELECT second.n + first.n FROM second, first`)
+			if err != nil {
+				t.Error(err)
+			}
+			sum <- n
+		}()
+		poll.Until(t, "the read waits", waiting)
+		_, err := tx.Exec(t.Context(), `LOCK TABLE second`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-sum; n != 3 {
+		t.Errorf("the read returned %d", n)
+	}
+}
+
 // TestInTxSurvivesRealDeadlock: two transactions lock two rows in opposite order. Postgres aborts one, and its retry succeeds.
 func TestInTxSurvivesRealDeadlock(t *testing.T) {
 	t.Parallel()

@@ -27,8 +27,11 @@ import (
 const (
 	migrationLock = 0x636f6e7369676e // "consign": key of the advisory lock that the migrating process holds
 	lockPoll      = 100 * time.Millisecond
-	lockPatience  = "2s"            // lock_timeout of a file; later statements on the table queue behind it
-	lockRetry     = 3 * time.Second // pause before the file is tried again
+	lockRetry     = time.Second // pause before the file is tried again
+
+	// lockPatience is the lock_timeout of a file. Statements of requests queue behind it. It is below Postgres' deadlock_timeout of 1 s,
+	// so in a deadlock with a request the migration gives way.
+	lockPatience = "500ms"
 
 	lockNotAvailable                = "55P03"
 	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE in a database that was never migrated, or has an old River

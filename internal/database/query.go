@@ -6,20 +6,38 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// The functions of this file run one statement each. operation names the statement in errors ("lock person"). Columns are matched
+// The functions of this file run one statement each. Outside of a transaction they run it again after a serialization failure or
+// deadlock, as InTx does: it changed nothing. A migration that locks several tables can deadlock even with a read. operation names the statement in errors ("lock person"). Columns are matched
 // to struct fields by name, without regard to case and underscores. Fields of embedded structs are fields of the outer struct. Every
 // field needs a column unless its tag is `db:"-"`.
 
 // One reads one row into a struct. When there is no row and missing is nil, it returns the zero T.
 // Errors: missing when there is no row; the domain's error for a violated constraint (WithConstraints).
 func One[T any](ctx context.Context, q Querier, operation string, missing error, sql string, args ...any) (T, error) {
-	rows, _ := q.Query(ctx, sql, args...) // rows also returns the error
-	v, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	v, err := retried(ctx, q, func() (T, error) {
+		rows, _ := q.Query(ctx, sql, args...) // rows also returns the error
+		return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+	})
 	return v, explain(q, operation, missing, err)
+}
+
+// retried runs a statement, outside of a transaction up to three times while it fails with a serialization failure or deadlock.
+func retried[T any](ctx context.Context, q Querier, run func() (T, error)) (T, error) {
+	if c, ok := q.(constrained); ok {
+		q = c.Querier
+	}
+	_, inTx := q.(Tx)
+	for try := 1; ; try++ {
+		v, err := run()
+		if inTx || try == attempts || !serialization(err) || pauseAfter(ctx, try) != nil {
+			return v, err
+		}
+	}
 }
 
 // Statement is SQL with its arguments.
@@ -32,50 +50,57 @@ type Statement struct {
 // statement sees what was committed while the first one waited for its locks.
 // Errors: those of One.
 func OneLocked[T any](ctx context.Context, q Querier, operation string, missing error, lock Statement, sql string, args ...any) (T, error) {
-	var b pgx.Batch
-	b.Queue(lock.SQL, lock.Args...)
-	b.Queue(sql, args...)
-	results := q.SendBatch(ctx, &b)
-	var v T
-	_, err := results.Exec()
-	if err == nil {
-		rows, _ := results.Query()
-		v, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
-	}
-	if end := results.Close(); err == nil { // the commit
-		err = end
-	}
+	v, err := retried(ctx, q, func() (v T, err error) {
+		var b pgx.Batch
+		b.Queue(lock.SQL, lock.Args...)
+		b.Queue(sql, args...)
+		results := q.SendBatch(ctx, &b)
+		if _, err = results.Exec(); err == nil {
+			rows, _ := results.Query()
+			v, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
+		}
+		if end := results.Close(); err == nil { // the commit
+			err = end
+		}
+		return v, err
+	})
 	return v, explain(q, operation, missing, err)
 }
 
 // All reads every row into a struct. The list may be empty.
 // Errors: the domain's error for a violated constraint (WithConstraints).
 func All[T any](ctx context.Context, q Querier, operation, sql string, args ...any) ([]T, error) {
-	rows, _ := q.Query(ctx, sql, args...)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	list, err := retried(ctx, q, func() ([]T, error) {
+		rows, _ := q.Query(ctx, sql, args...)
+		return pgx.CollectRows(rows, pgx.RowToStructByName[T])
+	})
 	return list, explain(q, operation, nil, err)
 }
 
 // Scalar reads the single column of one row. When there is no row and missing is nil, it returns the zero T.
 // Errors: missing when there is no row; the domain's error for a violated constraint (WithConstraints).
 func Scalar[T any](ctx context.Context, q Querier, operation string, missing error, sql string, args ...any) (T, error) {
-	var v T
-	err := q.QueryRow(ctx, sql, args...).Scan(&v)
+	v, err := retried(ctx, q, func() (v T, err error) {
+		err = q.QueryRow(ctx, sql, args...).Scan(&v)
+		return v, err
+	})
 	return v, explain(q, operation, missing, err)
 }
 
 // Scalars reads the single column of every row. The list may be empty.
 // Errors: the domain's error for a violated constraint (WithConstraints).
 func Scalars[T any](ctx context.Context, q Querier, operation, sql string, args ...any) ([]T, error) {
-	rows, _ := q.Query(ctx, sql, args...)
-	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
+	list, err := retried(ctx, q, func() ([]T, error) {
+		rows, _ := q.Query(ctx, sql, args...)
+		return pgx.CollectRows(rows, pgx.RowTo[T])
+	})
 	return list, explain(q, operation, nil, err)
 }
 
 // Exec runs a statement and returns the number of rows that it affected.
 // Errors: the domain's error for a violated constraint (WithConstraints).
 func Exec(ctx context.Context, q Querier, operation, sql string, args ...any) (int, error) {
-	tag, err := q.Exec(ctx, sql, args...)
+	tag, err := retried(ctx, q, func() (pgconn.CommandTag, error) { return q.Exec(ctx, sql, args...) })
 	return int(tag.RowsAffected()), explain(q, operation, nil, err)
 }
 

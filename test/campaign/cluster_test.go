@@ -38,6 +38,12 @@ type cluster struct {
 // newCluster starts all services; env holds additional settings of all replicas.
 func newCluster(t *testing.T, env ...string) *cluster {
 	t.Helper()
+	return newClusterOf(t, binary(t), env...)
+}
+
+// newClusterOf is newCluster with replicas of another program, which may be of an older version.
+func newClusterOf(t *testing.T, program string, env ...string) *cluster {
+	t.Helper()
 	port := testkit.FreePort(t)
 	c := &cluster{t: t, front: &server{t: t, url: "http://localhost:" + port}, redis: redistest.New(t)}
 	key := make([]byte, 32)
@@ -49,6 +55,7 @@ func newCluster(t *testing.T, env ...string) *cluster {
 	}, env...)
 	for i := range c.replicas {
 		s := newServer(t, common...)
+		s.program = program
 		if i > 0 {
 			s.args = []string{"serve"}
 		} else {

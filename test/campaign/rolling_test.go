@@ -40,11 +40,27 @@ type load struct {
 // error counts as a failed request, and no request may fail.
 func TestRollingRestart(t *testing.T) {
 	c := newCluster(t, "CONSIGN_RATE_LIMIT=off")
+	l := newLoad(t, c)
+	l.run(func() {
+		for n := range c.replicas {
+			l.restart(n)
+			time.Sleep(3 * time.Second)
+		}
+	})
+}
+
+func newLoad(t *testing.T, c *cluster) *load {
+	t.Helper()
 	owner, err := c.front.owner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &load{t: t, c: c, owner: owner, ended: make(chan struct{}), sums: map[string]string{}, told: map[string]bool{}}
+	return &load{t: t, c: c, owner: owner, ended: make(chan struct{}), sums: map[string]string{}, told: map[string]bool{}}
+}
+
+// run changes the cluster under load, then checks that no request failed and that every transfer arrived.
+func (l *load) run(change func()) {
+	l.t.Helper()
 	var workers sync.WaitGroup
 	for n := range 3 {
 		workers.Go(func() { l.read() })
@@ -61,33 +77,36 @@ func TestRollingRestart(t *testing.T) {
 	}()
 	began := time.Now()
 	time.Sleep(3 * time.Second)
-	for n, s := range c.replicas {
-		stopping := time.Now()
-		s.signal(syscall.SIGTERM)
-		if err := s.wait(); err != nil {
-			t.Errorf("replica %d ended with %v", n+1, err)
-		}
-		stopped := time.Since(stopping)
-		s.start()
-		t.Logf("replica %d: stopped in %v, ready again after %v", n+1, stopped.Round(time.Millisecond), time.Since(stopping).Round(time.Millisecond))
-		time.Sleep(3 * time.Second)
-	}
+	change()
 	close(l.ended)
 	workers.Wait()
 	took := time.Since(began)
 	l.check()
-	within(t, "every transfer was told", 10*time.Second, time.Now(), l.allTold)
+	within(l.t, "every transfer was told", 10*time.Second, time.Now(), l.allTold)
 	close(watching)
 	<-listening
-	t.Logf("%d requests in %v: %d answered 503 and repeated, %d failed; %d transfers whole, %d event streams opened",
+	l.t.Logf("%d requests in %v: %d answered 503 and repeated, %d failed; %d transfers whole, %d event streams opened",
 		l.requests.Load(), took.Round(time.Millisecond), l.retried.Load(), l.failed.Load(), len(l.sums), l.reconnects.Load())
-	report(t, "requests other than uploads", l.latencies, 30*time.Second)
+	report(l.t, "requests other than uploads", l.latencies, 30*time.Second)
 	if l.failed.Load() > 0 {
-		t.Errorf("%d requests failed", l.failed.Load())
+		l.t.Errorf("%d requests failed", l.failed.Load())
 	}
 	if l.requests.Load() < 200 || len(l.sums) < 5 {
-		t.Error("the load was too small to be meaningful")
+		l.t.Error("the load was too small to be meaningful")
 	}
+}
+
+// restart stops a replica and starts its program again.
+func (l *load) restart(n int) {
+	l.t.Helper()
+	s, stopping := l.c.replicas[n], time.Now()
+	s.signal(syscall.SIGTERM)
+	if err := s.wait(); err != nil {
+		l.t.Errorf("replica %d ended with %v", n+1, err)
+	}
+	stopped := time.Since(stopping)
+	s.start()
+	l.t.Logf("replica %d: stopped in %v, ready again after %v", n+1, stopped.Round(time.Millisecond), time.Since(stopping).Round(time.Millisecond))
 }
 
 func (l *load) over() bool {

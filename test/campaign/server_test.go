@@ -1,7 +1,7 @@
 //go:build campaign
 
 // Package campaign holds long-running tests of the built binary: crashes, restarts, memory use and clusters of replicas.
-// Run them with make test-crash, test-memory, test-faults and test-cluster.
+// Run them with make test-crash, test-memory, test-faults, test-cluster and test-upgrade.
 package campaign
 
 import (
@@ -29,6 +29,7 @@ type server struct {
 	dir      string
 	url      string
 	admin    string // URL of the admin listener
+	program  string // path of the binary
 	args     []string
 	env      []string
 	cmd      *exec.Cmd
@@ -52,7 +53,7 @@ func newServer(t *testing.T, env ...string) *server {
 		t.Fatal(err)
 	}
 	port, admin := testkit.FreePort(t), testkit.FreePort(t)
-	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, args: []string{"serve", "--demo"}}
+	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, program: binary(t), args: []string{"serve", "--demo"}}
 	s.env = append(os.Environ(), "CONSIGN_DATA_DIR="+filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL="+s.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4")
 	s.env = append(s.env, env...)
@@ -95,7 +96,7 @@ func get(t *testing.T, url string) (*http.Response, error) {
 // start runs the binary and waits until it is ready.
 func (s *server) start() {
 	s.t.Helper()
-	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), binary(s.t), s.args...)
+	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, s.args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

@@ -223,3 +223,15 @@ func TestSumsOfStrangers(t *testing.T) {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }
+
+// TestOlderVersionConfirms: a reservation that a replica of an older version confirms no longer counts against its network.
+func TestOlderVersionConfirms(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.mailbox()
+	_, r := w.strange("ann", "192.0.2.1")
+	w.exec(`UPDATE transfer.reservations SET state = 'confirmed', transfer = gen_random_uuid(), client = NULL WHERE uid = $1`, r)
+	if n := w.count(`SELECT count(*) FROM transfer.stranger_reservations`); n != 0 {
+		t.Errorf("%d reservations count against the network", n)
+	}
+}

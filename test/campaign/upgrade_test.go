@@ -1,0 +1,38 @@
+//go:build campaign
+
+package campaign
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// TestUpgradeUnderLoad upgrades three replicas of an older version (TEST_OLD_BINARY) as docs/operations.md describes: the new program
+// migrates the database while the old replicas serve, then the replicas are replaced one after the other. No request may fail, neither
+// during the migration nor while both versions serve.
+func TestUpgradeUnderLoad(t *testing.T) {
+	older := os.Getenv("TEST_OLD_BINARY")
+	if older == "" {
+		t.Fatal("TEST_OLD_BINARY is not set: run make test-upgrade")
+	}
+	c := newClusterOf(t, older, "CONSIGN_RATE_LIMIT=off")
+	l := newLoad(t, c)
+	l.run(func() {
+		began := time.Now()
+		migrate := exec.CommandContext(t.Context(), binary(t), "migrate", "up")
+		migrate.Env = c.replicas[0].env
+		if out, err := migrate.CombinedOutput(); err != nil {
+			t.Errorf("migrate: %v\n%s", err, out)
+			return
+		}
+		t.Logf("migrated in %v while the old version served", time.Since(began).Round(time.Millisecond))
+		time.Sleep(5 * time.Second) // the old version on the new database
+		for n, s := range c.replicas {
+			s.program = binary(t)
+			l.restart(n)
+			time.Sleep(5 * time.Second) // both versions
+		}
+	})
+}
