@@ -6,7 +6,7 @@ TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-journeys build test lint test-all bench migrate docs pin clean
+.PHONY: help run demo demo-journeys build generate test lint test-all bench migrate docs pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -23,11 +23,14 @@ demo-journeys: build postgres ## walk each journey in Chromium, with pictures in
 build: ## build bin/consign
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
 
+generate: ## generate the Go client from api/*.yaml
+	@client/generate/generate.sh
+
 test: postgres ## run all tests on a private Postgres
 	$(GO) test ./...
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
-	@test -z "$$(gofmt -l cmd internal api migrations | tee -a /dev/stderr)"
+	@test -z "$$(gofmt -l cmd client internal api migrations | tee -a /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	test/web/node_modules/.bin/tsc -p internal/web
 

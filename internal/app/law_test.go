@@ -56,7 +56,7 @@ func TestImportLawForbids(t *testing.T) {
 // comes from crypto/rand.
 func TestSecretsAreRandom(t *testing.T) {
 	t.Parallel()
-	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "internal/blob/blobtest", "internal/blob/powercut")
+	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/blob/blobtest", "internal/blob/powercut")
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "math/rand") && !harmless[p.path()] {
@@ -93,8 +93,9 @@ func TestModulesAreVerified(t *testing.T) {
 
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
-	httpUsers = set("handler", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "wire", "consign")
-	sqlUsers  = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "pgtest", "testkit")
+	httpUsers = set("handler", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "testkit", "wire", "consign",
+		"client", "identityapi", "transferapi")
+	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "pgtest", "testkit")
 )
 
 // forbidden returns why a package may not import another, empty if it may.

@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/client/transferapi"
+)
+
+// Delivery says to whom files go. With Mailbox they go to the owner of a mailbox, from anybody. Otherwise the client must be signed
+// in: they go to Recipients, or with none to everybody who has the link.
+type Delivery struct {
+	Mailbox                 string // vanity link or uid of its owner
+	SenderName, SenderEmail string // of a delivery to a mailbox
+	Recipients              []transferapi.Recipient
+
+	Subject, Message string
+	Fields           map[string]string // answers to the questions of a mailbox
+	TTL              int               // days; 0: the organization's default
+	Password         string            // recipients need it; not for a mailbox
+}
+
+// Upload is an open reservation: files are attached to it, uploaded and confirmed. Its exported members are what an interrupted
+// program stores to continue with [Client.Continue], within 48 hours. Token is a secret.
+type Upload struct {
+	UID     string         `json:"uid"`
+	Token   string         `json:"token"`
+	Objects []UploadObject `json:"objects"`
+
+	c     *Client
+	files []File
+}
+
+// UploadObject is a file of an upload as the server knows it.
+type UploadObject struct {
+	ClientID string `json:"clientId"`
+	Name     string `json:"name"`
+	Size     int64  `json:"size"`
+	Complete bool   `json:"complete"`
+	SHA256   string `json:"sha256,omitempty"` // once complete
+}
+
+// Reserve begins a delivery. Errors: *Error.
+func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
+	if d.Mailbox != "" {
+		return c.reserveMailbox(ctx, d)
+	}
+	body := transferapi.ReservationPatch{Subject: some(d.Subject), Message: some(d.Message), TTL: some(d.TTL), Password: some(d.Password)}
+	if d.Password != "" {
+		body.Protection = some(transferapi.Protection("password"))
+	}
+	if len(d.Recipients) > 0 {
+		body.Recipients = &d.Recipients
+	}
+	resp, err := c.Transfer.CreateReservationWithResponse(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return c.reserved(resp.JSON201, resp.HTTPResponse.Header.Get("Authorization"))
+}
+
+// reserveMailbox reserves a transfer to a mailbox and answers its questions.
+func (c *Client) reserveMailbox(ctx context.Context, d Delivery) (*Upload, error) {
+	resp, err := c.Transfer.ReserveMailboxWithResponse(ctx, d.Mailbox, nil, transferapi.Introduction{
+		Subject: some(d.Subject), Message: some(d.Message), AnonSender: some(d.SenderName), AnonEmail: some(d.SenderEmail),
+	})
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.reserved(resp.JSON201, resp.HTTPResponse.Header.Get("Authorization"))
+	if err != nil || len(d.Fields) == 0 {
+		return u, err
+	}
+	fields := map[string]*string{}
+	for name, value := range d.Fields {
+		fields[name] = &value
+	}
+	uid, err := uuid.Parse(u.UID)
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Transfer.PatchReservationWithResponse(ctx, uid.String(), transferapi.ReservationPatch{Fields: &fields}, bearer(u.Token))
+	return u, err
+}
+
+func (c *Client) reserved(r *transferapi.Reservation, authorization string) (*Upload, error) {
+	token, ok := strings.CutPrefix(authorization, "Bearer ")
+	if r == nil || !ok {
+		return nil, fmt.Errorf("the server made a reservation without its token")
+	}
+	return &Upload{UID: r.UID.String(), Token: token, c: c}, nil
+}
+
+// Continue continues an upload that an earlier program has stored. files are those of its Objects, in their order. An upload that
+// was stored before Attach returned has no objects and no files: call Attach.
+func (c *Client) Continue(u *Upload, files ...File) error {
+	if len(files) != len(u.Objects) {
+		return fmt.Errorf("the upload has %d files, not %d", len(u.Objects), len(files))
+	}
+	for i, f := range files {
+		if f.Size != u.Objects[i].Size {
+			return fmt.Errorf("%s: %w: it had %d bytes and has %d", f.Name, ErrChanged, u.Objects[i].Size, f.Size)
+		}
+	}
+	u.c, u.files = c, files
+	return nil
+}
+
+// attachBatch is how many objects a call may attach.
+const attachBatch = 1000
+
+// Attach adds files to the upload. It can be repeated after an error. Errors: *Error, 403035 too many, 403036 too large, 403040 of a
+// type that the mailbox does not accept.
+func (u *Upload) Attach(ctx context.Context, files ...File) error {
+	var objects []UploadObject
+	for i, f := range files {
+		objects = append(objects, UploadObject{ClientID: fmt.Sprint("f", len(u.Objects)+i), Name: f.Name, Size: f.Size})
+	}
+	for batch := range slices.Chunk(objects, attachBatch) {
+		var list transferapi.ObjectListRequest
+		for _, o := range batch {
+			list.Objects = append(list.Objects, transferapi.ObjectRequest{ClientID: o.ClientID, Name: o.Name, IntendedSize: o.Size})
+		}
+		var body transferapi.AttachRequest
+		if err := body.FromObjectListRequest(list); err != nil {
+			return err
+		}
+		if err := u.attach(ctx, body); err != nil {
+			return err
+		}
+	}
+	u.Objects, u.files = append(u.Objects, objects...), append(u.files, files...)
+	return nil
+}
+
+// attach attaches a batch. It can be repeated: the server recognizes objects that it has.
+func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) error {
+	return again(ctx, u.c.patience, func() error {
+		_, err := u.c.Transfer.AttachObjectsWithResponse(ctx, u.UID, body, bearer(u.Token))
+		return err
+	})
+}
+
+var transferUID = regexp.MustCompile(`its transfer is ([0-9a-f-]{36})`)
+
+// codeConfirmed is the answer for a reservation that is confirmed.
+const codeConfirmed = 409010
+
+// Confirm delivers the transfer. When the answer of an earlier confirm was lost, the result has only its UID.
+func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
+	var transfer *transferapi.Transfer
+	err := again(ctx, u.c.patience, func() error { // a second confirm is recognized
+		resp, err := u.c.Transfer.ConfirmReservationWithResponse(ctx, u.UID, bearer(u.Token))
+		if err == nil {
+			transfer = resp.JSON200
+		}
+		return err
+	})
+	if HasCode(err, codeConfirmed) {
+		if found := transferUID.FindStringSubmatch(err.Error()); found != nil {
+			uid, err := uuid.Parse(found[1])
+			return &transferapi.Transfer{UID: uid}, err
+		}
+	}
+	return transfer, err
+}
+
+// Cancel ends the upload; the server deletes what it holds.
+func (u *Upload) Cancel(ctx context.Context) error {
+	_, err := u.c.Transfer.CancelReservationWithResponse(ctx, u.UID, bearer(u.Token))
+	return err
+}
+
+// some returns a pointer to v, or nil for the zero value.
+func some[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}
