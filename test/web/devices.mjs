@@ -1,6 +1,6 @@
 // Devices: layout shifts in small windows, wrong clocks, blocked storage, proxies.
 
-import { access, api, base, demo, equal, file, held, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, demo, equal, file, held, more, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 export async function devicesTests() {
   await test("no layout shifts while a page loads", async () => {
@@ -135,7 +135,7 @@ export async function devicesTests() {
       await window.getByRole("tab", { name: "Sent" }).click();
       await window.locator(".entry .head").first().click();
     }
-    await p.getByRole("button", { name: "Revoke" }).click();
+    await more(p, "Revoke");
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await q.getByText("The files are no longer there.").waitFor({ timeout: 10_000 });
     equal(await q.locator(".panel button").allTextContents(), ["Activity"], "what the other window offers");

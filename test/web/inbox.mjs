@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { access, api, browser, equal, forgive, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, browser, equal, forgive, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -191,7 +191,7 @@ export async function inboxTests() {
     const people = p.getByRole("list", { name: "Recipients" }).getByRole("listitem");
     await people.filter({ hasText: eve.email }).getByText("Downloaded 1 time").waitFor();
     await people.filter({ hasText: "far@example.com" }).getByText("Not opened yet").waitFor();
-    await p.getByRole("button", { name: "Revoke" }).click();
+    await more(p, "Revoke");
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await p.locator(".badge.revoked").waitFor();
     await p.waitForTimeout(500); // the list loads again

@@ -56,6 +56,12 @@ export async function settled(p) {
   await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
 }
 
+/** Chooses an action in the menu of an opened transfer. */
+export async function more(p, name) {
+  await p.getByRole("button", { name: "More", exact: true }).click();
+  await p.getByRole("menuitem", { name, exact: true }).click();
+}
+
 /** Opens the folded inputs of a form: message, options. */
 export async function unfold(p) {
   await p.locator("details.more").first().waitFor();

@@ -1,6 +1,6 @@
 // What a sender changes after the delivery, and the page of an expired link.
 
-import { access, api, equal, mail, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, equal, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
@@ -69,7 +69,7 @@ export async function livingTests() {
     await p.getByRole("button", { name: "Remind" }).click();
     await p.getByText("1 recipient was reminded.").first().waitFor();
     await mail(`rita${stamp}@example.com`, "Reminder");
-    await p.getByRole("button", { name: "Add recipients" }).click();
+    await more(p, "Add recipients");
     await p.locator(".panel form").getByRole("textbox").fill(`rolf${stamp}@example.com`);
     await p.keyboard.press("Enter");
     await p.locator(".panel form").getByRole("button", { name: "Add recipients" }).click();
@@ -78,7 +78,7 @@ export async function livingTests() {
     await p.getByRole("button", { name: `Remove rita${stamp}@example.com` }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Take back" }).click();
     await people.getByText(`rita${stamp}@example.com`).waitFor({ state: "detached" });
-    await p.getByRole("button", { name: "Password", exact: true }).click();
+    await more(p, "Password");
     await p.fill(".panel [name=password]", "opensesame-42-lagoon");
     await p.getByRole("button", { name: "Protect with a password" }).click();
     await p.locator(".panel form").waitFor({ state: "detached" });
@@ -98,7 +98,7 @@ export async function livingTests() {
     const p = await page(await signedIn(sender, phone), "/inbox");
     await p.getByRole("tab", { name: "Sent" }).click();
     await p.getByRole("button", { name: /Limited plans/ }).click();
-    await p.getByRole("button", { name: "Limits", exact: true }).click();
+    await more(p, "Limits");
     await p.getByLabel("Downloads by each recipient").fill("1");
     await p.getByRole("button", { name: "Save" }).click();
     await p.getByText("Each recipient can download each file 1 time.").waitFor();
@@ -108,7 +108,7 @@ export async function livingTests() {
     await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download plan.txt" }).click()]);
     await q.getByRole("button", { name: "Download plan.txt" }).click();
     await q.getByText("This was downloaded as often as the sender allows.").first().waitFor();
-    await p.getByRole("button", { name: "Limits", exact: true }).click();
+    await more(p, "Limits");
     await p.getByLabel("Downloads by each recipient").fill("");
     await p.getByLabel("Delete the files when a recipient has downloaded all of them").check();
     await p.getByRole("button", { name: "Save" }).click();

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, page, person, retype, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 async function fill(p, more = {}) {
   await unfold(p);
@@ -351,7 +351,7 @@ export async function mailboxPageTests() {
     await inbox.getByText("Nothing matches.").waitFor();
     await inbox.getByRole("searchbox").fill("fresh from");
     await inbox.getByText("Fresh from the press").waitFor();
-    await inbox.getByRole("button", { name: "Delete", exact: true }).click();
+    await more(inbox, "Delete");
     await inbox.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
     await inbox.getByText("Nothing matches.").waitFor();
   });

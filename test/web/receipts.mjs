@@ -6,7 +6,8 @@ import { equal, file, page, person, signedIn, test, visitor, work } from "./kit.
 
 /** Saves the signed receipt of a page. Returns where it is. */
 async function saveReceipt(p) {
-  const [d] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Signed receipt" }).first().click()]);
+  await p.getByRole("button", { name: "Proof" }).click();
+  const [d] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Signed receipt" }).click()]);
   equal(d.suggestedFilename(), "receipt.consign", "name of the receipt");
   const at = path.join(work, `${Math.random()}.consign`);
   await d.saveAs(at);

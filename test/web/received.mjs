@@ -1,13 +1,16 @@
 // What recipients do with what they received: forward, notes, pins, read state, filters, several at once.
 
-import { access, api, equal, page, person, signedIn, test } from "./kit.mjs";
+import { access, api, equal, more, page, person, signedIn, test } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
 /** Sends a file to a person. Returns the transfer. */
-async function send(who, to, subject) {
-  const { body, token } = await api("POST", `${transfer}/reservations`, { token: await access(who), json: { subject, recipients: [{ email: to.email, destinationType: "to" }] } });
+const send = async (who, to, subject) => deliver(`${transfer}/reservations`, { token: await access(who), json: { recipients: [{ email: to.email, destinationType: "to" }] } }, subject);
+
+/** Delivers a file. Returns the transfer. */
+async function deliver(where, { token: caller, json }, subject) {
+  const { body, token } = await api("POST", where, { token: caller, json: { subject, ...json } });
   const at = `${transfer}/reservations/${body.uid}`;
   await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: `${subject}.txt`, intendedSize: 4 } });
   await api("PUT", `${at}/objects/a/content`, { token, bytes: Buffer.from("plan"), type: "application/octet-stream" });
@@ -24,13 +27,20 @@ export async function receivedTests() {
     await p.getByRole("button", { name: "Forward", exact: true }).click();
     await p.getByRole("textbox", { name: /Recipients|To/ }).first().fill(`${cleo.email} `);
     await p.getByLabel(/^Message/).fill("For you as well.");
+    await p.getByText("Options", { exact: true }).click();
+    await p.getByLabel("Available for").selectOption("30");
+    await p.getByLabel("Protection").selectOption("password");
+    await p.getByLabel("Password for the recipients").fill("opensesame-42-lagoon");
     const width = await p.evaluate(() => document.documentElement.scrollWidth);
     if (width > 360) throw new Error(`the page is ${width} wide`);
     await p.locator(".card").getByRole("button", { name: "Forward" }).click();
     await p.getByText(`Forwarded to ${cleo.email}`).first().waitFor();
     const token = await access(cleo);
     const { body } = await api("GET", `${transfer}/transfers?filter=new`, { token });
-    equal(body.transfers.map((t) => [t.subject, t.message, t.sender.email]), [["Bridge", "For you as well.", bea.email]], "what was forwarded");
+    equal(body.transfers.map((t) => [t.locked, t.protection, t.sender.email]), [[true, "password", bea.email]], "what was forwarded");
+    const sent = (await api("GET", `${transfer}/transfers?location=sent`, { token: await access(bea) })).body.transfers[0];
+    equal([sent.subject, sent.message], ["Bridge", "For you as well."], "its words");
+    equal(Math.round((Date.parse(sent.expiresAt) - Date.parse(sent.createdAt)) / 864e5), 30, "days until its end");
     await p.getByRole("button", { name: "Notes" }).click();
     await p.getByLabel(/^Your notes/).fill("Ask Carl about the span.");
     await p.getByRole("button", { name: "Save" }).click();
@@ -38,7 +48,7 @@ export async function receivedTests() {
     equal(await p.locator(".badge").first().innerText(), "Opened", "state after reading");
     const q = await page(await signedIn(bea), "/inbox"); // another session
     equal(await q.locator(".badge").first().innerText(), "Opened", "state in another session");
-    await p.getByRole("button", { name: "Mark as unread" }).click();
+    await more(p, "Mark as unread");
     await q.locator(".entry.new").waitFor();
     await q.getByRole("searchbox").fill("carl about");
     await q.getByRole("button", { name: /Bridge/ }).waitFor();
@@ -54,7 +64,7 @@ export async function receivedTests() {
     await p.getByLabel("Order").selectOption("oldest");
     await p.waitForFunction(() => document.querySelector(".entry .what .dim")?.textContent === "One");
     await p.getByRole("button", { name: /Two/ }).click();
-    await p.getByRole("button", { name: "Mark as unread" }).waitFor();
+    await p.locator(".entry.open .badge", { hasText: "Opened" }).waitFor();
     await p.getByLabel("Show", { exact: true }).selectOption("new");
     await p.waitForFunction(() => document.querySelectorAll(".entry").length === 2);
     equal(await subjects(), ["One", "Three"], "not read");
@@ -69,5 +79,50 @@ export async function receivedTests() {
     equal(await subjects(), ["Two"], "what is left");
     await p.getByLabel("Show", { exact: true }).selectOption("expired");
     await p.getByText("Nothing matches.").waitFor();
+  });
+
+  await test("received: kept, several downloaded at once, and the menu by the keyboard", async () => {
+    const owner = await person("Keeper");
+    const token = await access(owner);
+    const { body: mailbox } = await api("PUT", `${transfer}/mailbox`, { token, json: { vanityLink: `keeper${Date.now()}` } });
+    for (const subject of ["First", "Second", "Third"]) await deliver(`${transfer}/public/mailbox/${mailbox.uid}`, { json: { anonSender: "Sam", anonEmail: "sam@example.com" } }, subject);
+    const p = await page(await signedIn(owner, phone), "/inbox");
+    await p.getByRole("button", { name: /Second/ }).click();
+    await p.getByRole("button", { name: "Keep", exact: true }).click();
+    await p.locator(".entry.open .badge", { hasText: "Kept" }).waitFor();
+    await p.getByText("You keep it").waitFor();
+    await p.getByLabel("Show", { exact: true }).selectOption("pinned");
+    await p.waitForFunction(() => document.querySelectorAll(".entry").length === 1, null, { polling: 200 });
+    await p.getByLabel("Show", { exact: true }).selectOption("");
+    await p.locator(".entry").nth(2).waitFor();
+    await p.getByRole("button", { name: "Don’t keep" }).click();
+    await p.getByRole("button", { name: "Keep", exact: true }).waitFor();
+    equal((await api("GET", `${transfer}/transfers?filter=pinned`, { token })).body.transfers.length, 0, "kept transfers");
+
+    await p.getByRole("button", { name: "More", exact: true }).focus();
+    const focus = () => p.evaluate(() => document.activeElement?.textContent?.trim());
+    await p.keyboard.press("Enter");
+    equal(await focus(), "Notes", "focus in the menu");
+    await p.keyboard.press("End");
+    equal(await focus(), "Delete", "focus at its end");
+    await p.keyboard.press("ArrowDown");
+    equal(await focus(), "Notes", "focus after its end");
+    await p.keyboard.press("Escape");
+    equal([await focus(), await p.getByRole("menu").count()], ["More", 0], "focus after Escape");
+    await p.keyboard.press("Enter");
+    await p.keyboard.press("Tab");
+    await p.getByRole("menu").waitFor({ state: "detached" });
+    await more(p, "Notes");
+    await p.getByRole("button", { name: "Close" }).click();
+    equal(await focus(), "More", "focus after the form");
+
+    await p.getByRole("button", { name: "Select" }).click();
+    for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
+    const saved = [];
+    p.on("download", (d) => saved.push(d));
+    await p.locator(".chosen").getByRole("button", { name: "Download" }).click();
+    await p.locator(".chosen").waitFor({ state: "detached" });
+    await Promise.all(saved.map((d) => d.path()));
+    equal(saved.length, 2, "downloads");
   });
 }

@@ -1,7 +1,7 @@
 // Transfers between people: sending, protection, links, downloads.
 
 import fs from "node:fs";
-import { access, api, demo, equal, file, mail, page, person, sha256, signedIn, test, unfold, visitor } from "./kit.mjs";
+import { access, api, demo, equal, file, mail, more, page, person, sha256, signedIn, test, unfold, visitor } from "./kit.mjs";
 
 async function send(p, files, { to, subject, protection, secret }) {
   if (to) {
@@ -38,7 +38,7 @@ export async function transferTests() {
     await p.getByRole("tab", { name: "Sent" }).click();
     await p.getByText("For Rec").click();
     await p.getByText("Opened").first().waitFor();
-    await p.getByRole("button", { name: "Revoke" }).click();
+    await more(p, "Revoke");
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await p.getByText("The files are no longer there.").waitFor();
     await q.reload();

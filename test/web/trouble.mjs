@@ -1,7 +1,7 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, held, idToken, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
+import { access, api, base, equal, file, held, idToken, more, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
 
 const from = async (p) => {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -272,7 +272,7 @@ export async function troubleTests() {
     const p = await page(await signedIn(who), "/inbox");
     await p.getByRole("tab", { name: "Sent" }).click();
     await p.locator(".entry .head").first().click();
-    await p.getByRole("button", { name: "Revoke" }).click();
+    await more(p, "Revoke");
     await api("DELETE", `/transfer/v2/transfers/${uid}`, { token });
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await p.getByText("The files are no longer there.").waitFor({ timeout: 5000 });

@@ -34,7 +34,7 @@ show(() => {
       <${StepHeading}>${T("Your email address is confirmed.")}<//>
       ${elsewhere && first && html`<p>${T("You confirmed in a different browser from the one you signed up with. If that page is still open, it continues by itself.")}</p>`}
       ${mailbox && html`<p>${T("This is your link. Anyone who has it can send you files.")}</p><${MailboxLink} mailbox=${mailbox} />`}
-      <a class="button primary" href=${next || "/inbox"}>${T("Continue")}</a>
+      <a class="button primary" href=${next || "/inbox"}>${next ? T("Continue") : T("Open your inbox")}</a>
     </div>`;
   }
   if (invited === undefined) return html`<${Waiting} />`;

@@ -74,7 +74,7 @@ function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet,
       ${counts && o.downloads > 0 && html`<div class="state">${N("Downloaded %d time", "Downloaded %d times", o.downloads)}</div>`}
     </div>
     <span class="row tight">
-      ${kind && html`<${Button} kind="quiet" onClick=${onOpen} aria-label=${F("Show %s", o.name)}>${T("Show")}<//>`}
+      ${kind && html`<${Button} kind="quiet" icon="eye" onClick=${onOpen} aria-label=${F("Show %s", o.name)}><span class="wide-only">${T("Show")}</span><//>`}
       ${!single && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>`}
     </span>
   </li>`;

@@ -12,7 +12,7 @@ import { downloadOwn, readOwn, saveBody } from "./downloads.js";
 import { Empty } from "./drawings.js";
 import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
-import { SignedReceipt } from "./signedreceipt.js";
+import { useReceipt } from "./signedreceipt.js";
 import { Chosen, Narrow } from "./inbox-tools.js";
 import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
 import { Received } from "./received.js";
@@ -86,6 +86,8 @@ function Inbox() {
   const toggle = (uid) => setChosen((before) => (before ?? []).includes(uid) ? (before ?? []).filter((u) => u !== uid) : [...before ?? [], uid]);
   const change = (uid, next) => setFound((before) => before && ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
   const sent = where === "sent";
+  const some = useRef(false); // there was something to narrow
+  if (found?.transfers.length || found?.next) some.current = true;
   const row = (t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${sent} open=${open === t.uid}
     picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
   return html`
@@ -97,12 +99,12 @@ function Inbox() {
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
         <input type="search" placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
     </div>
-    <${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)} onOrder=${narrow(setOrder)}
-      onChoose=${() => setChosen(chosen ? null : [])} />
+    ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)} onOrder=${narrow(setOrder)}
+      onChoose=${() => setChosen(chosen ? null : [])} />`}
     ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))} onDone=${() => setChosen(null)}
       onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid, sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
     <${Problem} error=${load.error} />
-    <div id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
+    <div key=${String(some.current)} id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
       ${!found && !load.error && html`<${Waiting} />`}
       ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search || filter} sent=${sent} further=${found.next} />`}
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
@@ -202,6 +204,8 @@ function Detail({ summary, sent, onChange }) {
   const managed = sent && t.type === "p2p";
   const changed = (next) => { setFull(next); onChange(next); };
   const verb = sent ? T("Revoke") : T("Delete");
+  const receipt = useReceipt((accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept }));
+  const further = over && sent ? [] : [...(t.locked ? [] : receipt.commands), { name: "end", icon: "trash", label: verb, danger: true, busy: remove.busy, run: () => setAsking(true) }];
   const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
   return html`
     ${t.message && html`<${Lines} text=${t.message} />`}
@@ -212,12 +216,11 @@ function Detail({ summary, sent, onChange }) {
     ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
-    <${Facts} transfer=${t} over=${over} listed=${managed} />
-    ${sent ? html`<${Living} transfer=${t} onChange=${changed} />` : html`<${Received} transfer=${t} over=${over} onChange=${changed} />`}
+    ${(full || load.error) && (sent ? html`<${Living} transfer=${t} onChange=${changed} further=${further} />`
+      : html`<${Received} transfer=${t} over=${over} onChange=${changed} further=${further} />`)}
+    ${receipt.said}
     <${Problem} error=${load.error ?? remove.error} />
-    ${(!over || !sent) && html`<div class="row end">
-      ${!t.locked && html`<${SignedReceipt} get=${(accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept })} />`}
-      <${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${verb}<//></div>`}
+    <${Facts} transfer=${t} over=${over} listed=${managed} />
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 

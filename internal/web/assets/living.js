@@ -3,6 +3,7 @@
 import { Ask, Button, Check, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { F, N, T, exactly, list, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
+import { Actions } from "./actions.js";
 import { Activity } from "./activity.js";
 import { Password } from "./signin.js";
 import { Recipients } from "./recipients.js";
@@ -14,22 +15,27 @@ const pathOf = (t) => `${transfer}/transfers/${t.uid}`;
 export const isExtendable = (t) => t.state === "expired" && Boolean(t.extendableUntil);
 
 /**
- * The buttons for a transfer that the signed-in person sent, each with its form. `onChange` receives the transfer after a change.
- * @param {{transfer: any, onChange: (changed: any) => void}} props
+ * What can be done with a transfer that the signed-in person sent. `onChange` receives the transfer after a change. `further`: actions
+ * after these.
+ * @param {{transfer: any, onChange: (changed: any) => void, further: import("./actions.js").Command[]}} props
  */
-export function Living({ transfer: t, onChange }) {
-  const [part, setPart] = useState("");
+export function Living({ transfer: t, onChange, further }) {
   const expired = isExtendable(t);
   const over = t.state === "revoked" || (t.state === "expired" && !expired);
-  /** @type {[string, string, any][]} */
-  const parts = [["activity", T("Activity"), Activity]];
-  if (!over) parts.unshift(["extend", T("Extend"), Extend]);
-  if (!over && !expired) parts.push(["recipients", T("Add recipients"), Add], ["password", T("Password"), Protect], ["limits", T("Limits"), Limit]);
-  const Part = parts.find(([name]) => name === part)?.[2];
+  const changed = (/** @type {any} */ next) => { announce(T("Saved")); onChange(next); };
+  /** @param {string} name @param {string} icon @param {string} label @param {any} Part @returns {import("./actions.js").Command} */
+  const part = (name, icon, label, Part) => ({ name, icon, label, form: (done) => html`<${Part} transfer=${t} onChange=${changed} onDone=${done} />` });
+  const commands = [
+    !over && part("extend", "clock", T("Extend"), Extend),
+    part("activity", "info", T("Activity"), Activity),
+    !over && !expired && part("recipients", "plus", T("Add recipients"), Add),
+    !over && !expired && part("password", "lock", T("Password"), Protect),
+    !over && !expired && part("limits", "download", T("Limits"), Limit),
+    ...further,
+  ].filter((c) => c !== false);
   return html`
     ${expired && html`<${Notice} kind="warn">${F("Expired. You can extend it until %s; then its files are deleted.", exactly(t.extendableUntil))}<//>`}
-    <div class="row living">${parts.map(([name, label]) => html`<${Button} key=${name} aria-expanded=${String(part === name)} onClick=${() => setPart(part === name ? "" : name)}>${label}<//>`)}</div>
-    ${Part && html`<div class="card"><${Part} transfer=${t} onChange=${(changed) => { announce(T("Saved")); onChange(changed); }} onDone=${() => setPart("")} /></div>`}`;
+    <${Actions} commands=${commands} />`;
 }
 
 /** The choice of another life of a transfer, from now. @param {{transfer: any, onChange: (changed: any) => void, onDone?: () => void}} props */

@@ -77,15 +77,11 @@ function Mailbox({ mailbox: first, profile, onGone }) {
         <${Check} label=${T("Lock what a link fills in")} ...${tick("prefillLocked")}
           hint=${T("A link can fill in answers: add ?subject=… or ?field.name=… to it. Locked, senders can’t change them on the page. That is no proof: anyone can edit a link.")} />
       </section>
-      <div>
-        <${Problem} error=${remove.error} />
-        <${Save} of=${save}>
-          ${mailbox && html`<span class="end"><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>
-            ${T("Remove the mailbox")}<//></span>`}
-        <//>
-      </div>
+      <div class="saving"><${Save} of=${save} /></div>
     <//>
-    ${mailbox && html`<${Open} />`}
+    ${mailbox && html`<${Open} />
+      <${Problem} error=${remove.error} />
+      <p class="row end"><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Remove the mailbox")}<//></p>`}
     ${asking && html`<${Ask} question=${T("Remove the mailbox? Its link stops working. What was delivered stays.")} yes=${T("Remove")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }

@@ -4,7 +4,7 @@ import { Button, Copy, Icon, Lines, html, useState } from "./ui.js";
 import { F, N, T, bytes, exactly } from "./i18n.js";
 import { call, transfer } from "./api.js";
 import { signedIn } from "./session.js";
-import { SignedReceipt } from "./signedreceipt.js";
+import { useReceipt } from "./signedreceipt.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
@@ -15,7 +15,11 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
   const [proof, setProof] = useState(false);
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
-  const hashed = objects.some((o) => o.sha256);
+  const hashed = objects.some((o) => o.sha256), { reservation } = receipt;
+  const { commands: [pdf, signed], said } = useReceipt((accept) =>
+    call("GET", `${transfer}/reservations/${reservation.uid}/receipt`, { token: reservation.token, accept }));
+  const printing = html`<${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>`;
+  const save = (/** @type {any} */ c) => html`<${Button} icon=${c.icon} busy=${c.busy} onClick=${c.run}>${c.label}<//>`;
   const days = Math.round((Date.parse(receipt.expiresAt) - Date.parse(receipt.createdAt)) / 864e5);
   const done = async () => {
     await onMore();
@@ -34,7 +38,7 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
       ${receipt.subject && html`<dt>${T("Subject")}</dt><dd>${receipt.subject}</dd>`}
       ${receipt.message && html`<dt>${T("Message")}</dt><dd><${Lines} text=${receipt.message} /></dd>`}
       ${receipt.expiresAt && html`<dt>${T("Available until")}</dt><dd>${exactly(receipt.expiresAt)}</dd>`}
-      ${receipt.uid && html`<dt>${T("Number")}</dt><dd><code>${receipt.uid}</code></dd>`}
+      ${receipt.uid && html`<dt class=${proof ? "" : "printed"}>${T("Number")}</dt><dd class=${proof ? "" : "printed"}><code>${receipt.uid}</code></dd>`}
     </dl>
     <table class=${`delivered${proof ? " proven" : ""}`}>
       <caption>${T("What the server has received, byte for byte")}</caption>
@@ -46,12 +50,15 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
     </table>
     ${!hashed && objects.length > 0 && html`<p class="hint">${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
     <div class="row center screen">
-      ${receipt.reservation && html`<${SignedReceipt} get=${(accept) =>
-        call("GET", `${transfer}/reservations/${receipt.reservation.uid}/receipt`, { token: receipt.reservation.token, accept })} />`}
-      ${hashed && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)} onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
-      <${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>
-      ${hashed && proof && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
+      ${reservation ? save(pdf) : printing}
+      ${(hashed || reservation) && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)} onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
     </div>
+    ${proof && html`<div class="row center screen proof">
+      ${reservation && save(signed)}
+      ${hashed && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
+      ${reservation && printing}
+    </div>`}
+    ${said}
     <div class="row center screen">
       <${Button} onClick=${onMore}>${T("Send more files")}<//>
       <${Button} kind="primary" onClick=${done}>${T("Done")}<//>

@@ -1,6 +1,6 @@
 // /send: sends files to people, or makes a link to them.
 
-import { Check, Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
+import { Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
 import { bearer, own, transfer } from "./api.js";
 import { members } from "./errors.js";
@@ -11,9 +11,7 @@ import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
-import { Password } from "./signin.js";
-
-const strength = ["none", "password", "recipientAuthentication"]; // weakest first
+import { Options, terms, usualTerms } from "./terms.js";
 
 showOwn(() => {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
@@ -21,19 +19,10 @@ showOwn(() => {
   return value ? html`<${Send} environment=${value} />` : html`<${Waiting} />`;
 });
 
-/** Returns the options of the transfer as members of the reservation. */
-const terms = ({ ttl, priority, protection, password, deliveryNotification, mode }) => ({
-  ttl, protection,
-  ...(priority !== 3 ? { priority } : {}),
-  ...(protection === "password" && password ? { password } : {}),
-  ...(mode === "people" ? { deliveryNotification } : {}),
-});
-
 function Send({ environment }) {
   const upload = useUpload("send", reserve, async (uid) => (await own("GET", `${transfer}/transfers/${uid}`)).body);
   const [values, setValues] = useState(() => ({
-    mode: "people", recipients: [], subject: "", message: "", ttl: environment.defaultTtl, priority: 3,
-    protection: environment.protectionLevel, password: "", deliveryNotification: true,
+    mode: "people", recipients: [], subject: "", message: "", ...usualTerms(environment),
   }));
   const [held, setHeld] = useState(/** @type {any[]} */ ([])); // files chosen before the kind of transfer is known
   useEffect(() => {
@@ -42,7 +31,7 @@ function Send({ environment }) {
 
   /** Creates the reservation. Without recipients, the transfer becomes a link. */
   async function reserve() {
-    const json = { recipients: values.mode === "people" ? values.recipients : [], ...terms(values) };
+    const json = { recipients: values.mode === "people" ? values.recipients : [], ...terms(values, values.mode === "people") };
     const { body, headers } = await own("POST", `${transfer}/reservations`, { json });
     return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
   }
@@ -60,7 +49,7 @@ function Send({ environment }) {
     upload.add(held);
   }, [known, held]);
   const delivery = useDelivery(upload, () => ({
-    ...terms(values), subject: values.subject, message: values.message, ...(values.mode === "people" ? { recipients: values.recipients } : {}),
+    ...terms(values, values.mode === "people"), subject: values.subject, message: values.message, ...(values.mode === "people" ? { recipients: values.recipients } : {}),
   }));
 
   useTold(upload.upload, upload.receipt, `${T("Send files")} · ${document.documentElement.dataset.product}`);
@@ -85,36 +74,18 @@ function Send({ environment }) {
 /** The form: recipients and subject; folded the message, lifetime, priority and protection. */
 function Terms({ values, change, begun, environment, wrong }) {
   const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }), error: wrong[name] && T("Please check this.") });
-  const priorities = [[1, T("Highest")], [2, T("High")], [3, T("Normal")], [4, T("Low")], [5, T("Lowest")]];
-  const protections = { none: T("The link is enough"), password: T("Password"), recipientAuthentication: T("A code sent to each recipient") };
-  const offered = strength.slice(strength.indexOf(environment.protectionLevel))
-    .filter((level) => level !== "recipientAuthentication" || values.mode === "people");
-  const [shown] = useState({ message: Boolean(values.message), options: values.protection === "password" }); // at first
+  const [worded] = useState(Boolean(values.message)); // at first
+  const people = values.mode === "people";
   return html`
     <${Mode} value=${values.mode} disabled=${begun} onValue=${(mode) => change({ mode })} />
-    ${values.mode === "people" && html`<${Recipients} value=${values.recipients} onValue=${(recipients) => change({ recipients })} />`}
+    ${people && html`<${Recipients} value=${values.recipients} onValue=${(recipients) => change({ recipients })} />`}
     <${Field} label=${T("Subject")} optional maxlength="120" ...${bind("subject")} />
-    <details class="more" open=${shown.message || Boolean(wrong.message)}>
+    <details class="more" open=${worded || Boolean(wrong.message)}>
       <summary>${T("Add a message")}</summary>
       <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
     </details>
     ${values.mode === "link" && html`<p class="hint">${guarded(values)}</p>`}
-    <details class="more options" open=${shown.options || Boolean(wrong.password)}>
-      <summary><span>${T("Options")}</span> <span class="dim">${N("%d day", "%d days", values.ttl)} · ${protections[values.protection]}</span></summary>
-      <div class="pair">
-        <${Field} label=${T("Available for")} as="select" onChange=${(e) => change({ ttl: Number(e.target.value) })}>
-          ${environment.availableTtl.map((days) => html`<option value=${String(days)} selected=${values.ttl === days}>
-            ${N("%d day", "%d days", days)}</option>`)}<//>
-        ${environment.priorityEnabled && html`<${Field} label=${T("Priority")} as="select" onChange=${(e) => change({ priority: Number(e.target.value) })}>
-          ${priorities.map(([n, name]) => html`<option value=${String(n)} selected=${values.priority === n}>${name}</option>`)}<//>`}
-      </div>
-      <${Field} label=${T("Protection")} as="select" onChange=${(e) => change({ protection: e.target.value })}>
-        ${offered.map((level) => html`<option value=${level} selected=${values.protection === level}>${protections[level]}</option>`)}<//>
-      ${values.protection === "password" && html`<${Password} label=${T("Password for the recipients")} autocomplete="new-password"
-        hint=${T("Share it some other way, not by email.")} value=${values.password} onInput=${(e) => change({ password: e.target.value })} />`}
-      ${values.mode === "people" && html`<${Check} label=${T("Tell me when it is opened")} checked=${values.deliveryNotification}
-        onChange=${(e) => change({ deliveryNotification: e.target.checked })} />`}
-    </details>`;
+    <${Options} values=${values} change=${change} environment=${environment} least=${environment.protectionLevel} people=${people} wrong=${wrong} />`;
 }
 
 /** What opens the files of a link. Mails to people say it themselves. */

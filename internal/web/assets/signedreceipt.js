@@ -1,16 +1,17 @@
-// Buttons that save the signed receipt of a transfer (docs/receipts.md), and its PDF for people.
+// Saves the signed receipt of a transfer (docs/receipts.md), and its PDF for people.
 
-import { Button, Notice, Problem, html, useAction, useState } from "./ui.js";
+import { Notice, Problem, html, useAction, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { saveBody } from "./downloads.js";
 
 const tries = 10; // one a second
 
 /**
- * Saves receipt.consign or receipt.pdf. It waits until the receipt is signed.
- * @param {{get: (accept: string) => Promise<{status: number, response: Response}>}} props `get` fetches the receipt
+ * Saves receipt.consign or receipt.pdf. It waits until the receipt is signed. Returns the actions, and what they say.
+ * @param {(accept: string) => Promise<{status: number, response: Response}>} get fetches the receipt
+ * @returns {{commands: import("./actions.js").Command[], said: any}}
  */
-export function SignedReceipt({ get }) {
+export function useReceipt(get) {
   const [unsigned, setUnsigned] = useState(false);
   const save = useAction(async (/** @type {string} */ type, /** @type {string} */ name) => {
     setUnsigned(false);
@@ -21,8 +22,12 @@ export function SignedReceipt({ get }) {
     }
     setUnsigned(true);
   });
-  return html`<${Button} icon="download" busy=${save.busy} onClick=${() => save.run("application/vnd.consign.receipt", "receipt.consign")}>${T("Signed receipt")}<//>
-    <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("application/pdf", "receipt.pdf")}>${T("Receipt as PDF")}<//>
-    ${unsigned && html`<${Notice} kind="info">${T("The receipt is not signed yet. Please try again in a moment.")}<//>`}
-    ${save.error?.status !== 404 && html`<${Problem} error=${save.error} />`}`;
+  const command = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ type, /** @type {string} */ file) =>
+    ({ name, label, icon: "download", busy: save.busy, run: () => save.run(type, file) });
+  return {
+    commands: [command("pdf", T("Receipt as PDF"), "application/pdf", "receipt.pdf"),
+      command("receipt", T("Signed receipt"), "application/vnd.consign.receipt", "receipt.consign")],
+    said: html`${unsigned && html`<${Notice} kind="info">${T("The receipt is not signed yet. Please try again in a moment.")}<//>`}
+      ${save.error?.status !== 404 && html`<${Problem} error=${save.error} />`}`,
+  };
 }

@@ -51,7 +51,7 @@ export function Chooser({ onFiles, busy = false, small = false, plain = false, d
     <div class="row center">
       <${Button} kind=${small ? "quiet small" : plain ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
         ${small ? T("Add files") : T("Choose files")}<//>
-      <${Button} kind=${small ? "quiet small" : "plain"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
+      <${Button} kind=${small ? "quiet small" : "quiet"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
     </div>
     <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
     <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
