@@ -32,7 +32,7 @@ var authorization = map[string][]string{
 	},
 	"id signup idcookie": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
 	"id signup":          {"POST /id/v3/auth/session"},
-	"id idcookie":        {"GET /id/v3/auth", "POST /id/v3/auth/park"},
+	"id idcookie":        {"GET /id/v3/auth", "POST /id/v3/auth/park", "GET /id/v3/tokens", "POST /id/v3/tokens", "DELETE /id/v3/tokens/{uid}"},
 	"id":                 {"POST /id/v3/auth/uid"},
 	"pickup":             {"GET /id/v3/auth/park"},
 	"preflight":          {"GET /id/v3/oidc/auth"},

@@ -174,10 +174,12 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API = httpserver.New(httpserver.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
+	a.verifier.AcceptAPITokens(a.Identity)
 	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,

@@ -132,6 +132,7 @@ type Config struct {
 
 	RateLimit              bool   `group:"Limits" env:"RATE_LIMIT" default:"on" doc:"off: disables the general and address buckets, for load tests. The others stay."`
 	AddressBucket          Bucket `env:"ADDRESS_BUCKET" default:"600,10/s" doc:"New anonymous sessions and invalid tokens, per client address."`
+	APITokenBucket         Bucket `env:"API_TOKEN_BUCKET" default:"600,10/s" doc:"Calls with an API token, per token, instead of the general bucket."`
 	UploadBucket           Bucket `env:"UPLOAD_BUCKET" default:"1000,50/s" doc:"Upload calls, per reservation."`
 	DownloadBucket         Bucket `env:"DOWNLOAD_BUCKET" default:"200,10/s" doc:"Downloads, per session or delivery."`
 	NewTransferBucket      Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`

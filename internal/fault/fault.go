@@ -70,6 +70,7 @@ type Error struct {
 	Details    []string      // problems and what is expected, in English; no internals
 	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
 	Capacity   int           // of the full bucket that refused, for X-RateLimit-Limit; 0 when none did
+	Challenge  string        // WWW-Authenticate; empty: the usual one
 	cause      error
 }
 
@@ -130,6 +131,13 @@ func (e *Error) WithRetryAfter(d time.Duration) *Error {
 func (e *Error) WithCapacity(tokens int) *Error {
 	c := *e
 	c.Capacity = tokens
+	return &c
+}
+
+// WithChallenge returns a copy with another WWW-Authenticate header.
+func (e *Error) WithChallenge(challenge string) *Error {
+	c := *e
+	c.Challenge = challenge
 	return &c
 }
 

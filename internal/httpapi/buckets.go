@@ -66,6 +66,9 @@ func (b Bucketing) Bucket() (ratelimit.Bucket, bool) {
 	return b.bucket, true
 }
 
+// IsGeneral reports whether the route names no bucket of its own.
+func (b Bucketing) IsGeneral() bool { return b.rule == ruleGeneral }
+
 // String describes the bucket for tables and documents: "general", "none", "own", "upload per session".
 func (b Bucketing) String() string {
 	switch b.rule {

@@ -72,6 +72,9 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	if f.Kind == fault.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
+	if f.Challenge != "" {
+		h.Set("WWW-Authenticate", f.Challenge)
+	}
 	// Headers that the handler set for the answer it could not give.
 	for _, name := range []string{"Content-Disposition", "Content-Encoding", "ETag", "Last-Modified", "Accept-Ranges"} {
 		h.Del(name)

@@ -17,6 +17,9 @@ func (s *Server) takeToken(x *exchange, r *http.Request, b httpapi.Bucketing, ca
 	if !limited {
 		return nil
 	}
+	if caller.Kind == token.KindAPI && b.IsGeneral() {
+		bucket = s.api
+	}
 	ctx := r.Context()
 	if bucket.By == ratelimit.ByAddress {
 		return s.buckets.Take(x, ctx, bucket, ratelimit.AddressKey(x.client.Address), x.style)

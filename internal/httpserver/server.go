@@ -40,6 +40,7 @@ type Options struct {
 	HSTSSubdomains   bool // HSTS includes subdomains
 	PublicURL        *url.URL
 	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
+	APIBucket        ratelimit.Limit   // for calls with an API token, instead of the general bucket, per token
 	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address
 	AnonymousSession time.Duration     // life of the anonymous session cookie
 	Classify         func(error) error // maps errors of libraries to faults and returns others unchanged: database.Classify
@@ -54,6 +55,7 @@ type Options struct {
 type Server struct {
 	authenticate func(*http.Request, token.Auth) (token.Caller, error)
 	buckets      *httpapi.Buckets
+	api          ratelimit.Bucket // takes a token for each call with an API token whose route has the general bucket
 	address      ratelimit.Bucket // takes a token for each new anonymous session and each invalid token
 	sessions     *sessions
 	hosts        *hosts.Directory
@@ -83,6 +85,7 @@ func New(o Options) *Server {
 		log:     o.Log,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
+		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},
 		mux:     chi.NewMux(),
 		probes:  make(map[string]http.Handler),
 	}

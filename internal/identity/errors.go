@@ -98,6 +98,8 @@ var (
 	ErrCannotUnregister = fault.New(403047, "an authenticator of this type cannot be deleted")
 	// ErrFactorFirst: the person has a second factor, and the session that changes second factors began without it.
 	ErrFactorFirst = fault.New(403048, "this session began without your second factor; log in again with it")
+	// ErrTooManyAPITokens: the person or the organization has as many API tokens as are allowed.
+	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
 	// ErrExternalAddressInUse: another account has verified the address of a first external login.
 	ErrExternalAddressInUse = fault.New(403050, "the email address of this external account is already in use; log in to the account that has it").WithMessage(fault.MessageNotStored)
 	// ErrExternalClaimed: the posted token was claimed before.
@@ -131,6 +133,8 @@ var (
 	ErrThemeNotFound = fault.New(404015, "there is no theme")
 	// ErrAuthenticatorNotFound: the authenticator is not one of the caller's.
 	ErrAuthenticatorNotFound = fault.New(404016, "there is no such authenticator")
+	// ErrAPITokenNotFound: there is no such API token, or it is another person's.
+	ErrAPITokenNotFound = fault.New(404017, "there is no such API token")
 
 	// ErrAddressInUse: the address to add belongs to another person.
 	ErrAddressInUse = fault.New(409014, "address: is already in use").WithMessage(fault.MessageNotStored)

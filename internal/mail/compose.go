@@ -126,6 +126,8 @@ var compositions = map[string]func(c *composer){
 	MemberLeft:          memberLeft,
 	OrganizationDeleted: organizationDeleted,
 	FactorRequired:      factorRequired,
+	APITokenCreated:     apiTokenCreated,
+	APITokenExpiring:    apiTokenExpiring,
 	FactorGuesses:       factorGuesses,
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,

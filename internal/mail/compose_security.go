@@ -99,6 +99,21 @@ func newDevice(c *composer) {
 	changed(c)
 }
 
+func apiTokenCreated(c *composer) {
+	c.out.Subject = c.T("An API token was created for your account")
+	c.say(c.F("An API token was created for your %s account. A program that has it can act in your name. If it was you, there’s nothing to do.", c.product))
+	c.fact(c.T("Name"), c.data.line("name"))
+	c.fact(c.T("Permissions"), c.data.line("scopes"))
+	c.fact(c.T("Valid until"), c.moment("validUntil"))
+	changed(c)
+}
+
+func apiTokenExpiring(c *composer) {
+	c.out.Subject = c.T("An API token expires soon")
+	c.say(c.F("The API token “%s” of your %s account works until %s. Create a new one for the programs that use it.", c.data.line("name"), c.product, c.moment("expiresAt")))
+	c.button(c.T("Show API tokens"))
+}
+
 func dataExported(c *composer) {
 	c.out.Subject = c.T("A copy of your data was downloaded")
 	c.say(c.F("Someone downloaded a copy of all data of your %s account. If it was you, there’s nothing to do.", c.product))

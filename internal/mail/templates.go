@@ -33,6 +33,11 @@ const (
 	// NewDevice reports a sign-in from a device that was not used before: device (its browser and system).
 	NewDevice = "new-device"
 
+	// APITokenCreated reports that an API token was created: name, scopes, validUntil.
+	APITokenCreated = "api-token-created"
+
+	// APITokenExpiring warns before an API token expires: name, expiresAt; link to the page that makes a new one.
+	APITokenExpiring = "api-token-expiring"
 	// DataExported reports that somebody downloaded all data of the account. Its data is that of the mails about changes.
 	DataExported = "data-exported"
 

@@ -18,8 +18,9 @@ var kindNames = []struct {
 	{NeedUID, KindUID, "uid"},
 }
 
-// Auth is the rule of a route: which kinds of tokens it accepts and under which conditions. Methods return a changed copy.
-type Auth uint16
+// Auth is the rule of a route: which kinds of tokens it accepts and under which conditions. Its upper half are scopes of
+// API tokens. Methods return a changed copy.
+type Auth uint32
 
 // None is the Auth of a route without authentication, which ignores any token. Each Need accepts tokens of one kind.
 const (
@@ -81,6 +82,9 @@ func (a Auth) WithoutFactor() Auth { return a | withoutFactor }
 
 // Accepts reports whether tokens of kind k are accepted.
 func (a Auth) Accepts(k Kind) bool {
+	if k == KindAPI {
+		return len(a.Scopes()) > 0
+	}
 	for _, n := range kindNames {
 		if n.kind == k {
 			return a&n.bit != 0
@@ -118,6 +122,9 @@ func (a Auth) String() string {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}
+	}
+	if scopes := a.Scopes(); len(scopes) > 0 {
+		text += ", scope " + join(scopes, " or ")
 	}
 	return text
 }

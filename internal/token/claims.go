@@ -144,6 +144,9 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 		w.Session = ""
 	case KindReservation:
 		w.Subject, w.Session = c.Reservation.String(), ""
+		if !c.APIToken.IsZero() {
+			w.Session = c.APIToken.String()
+		}
 	case KindDownload:
 		w.Subject, w.Session = c.Delivery.String(), ""
 		if c.Epoch != 0 {

@@ -22,6 +22,15 @@ var (
 	// ErrCrossOrigin: the request carries the session cookie, and its browser does not say that a page of the same origin
 	// sends it (contract 2.9).
 	ErrCrossOrigin = fault.New(403903, "Cookie: the session cookie is accepted from pages of the same origin only; send Origin and Sec-Fetch-Site, or a bearer token")
+	// ErrScope: the API token has none of the scopes that open the route, or does not name the mailbox.
+	ErrScope = fault.New(403904, "Authorization: the API token lacks a scope")
+	// ErrNoScope: the route accepts no API tokens.
+	ErrNoScope = fault.New(403905, "Authorization: API tokens are not accepted here")
 	// ErrUnknownKey: the kid to revoke is not in the key ring.
 	ErrUnknownKey = fault.New(404901, "kid: there is no such signing key")
 )
+
+// Insufficient returns ErrScope with a detail. The answer names the scopes in WWW-Authenticate (RFC 6750, 3.1).
+func Insufficient(detail string, need ...Scope) error {
+	return ErrScope.With(detail).WithChallenge(`Bearer error="insufficient_scope", scope="` + join(need, " ") + `"`)
+}

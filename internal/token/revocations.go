@@ -147,15 +147,20 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 		return false, nil
 	}
 	confirmed := r.confirmed(confirmLimit) // before the look-up, which then sees all that is confirmed
-	r.mu.RLock()
-	ended := r.holds(c.Session, c.Person, c.Epoch)
-	r.mu.RUnlock()
+	ended := r.Holds(c)
 	if ended || confirmed {
 		return ended, nil
 	}
 	return database.Scalar[bool](ctx, r.db.Pool, "check revocation", nil, `
 		SELECT EXISTS (SELECT FROM revocations WHERE session = $1)
 		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`, c.Session, c.Person, c.Epoch)
+}
+
+// Holds reports whether the set ends the caller's session or its person's rights at that time.
+func (r *Revocations) Holds(c Caller) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.holds(c.Session, c.Person, c.Epoch)
 }
 
 // holds reports whether the set ends a token. The caller holds mu.

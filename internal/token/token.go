@@ -27,6 +27,7 @@ const (
 	KindUID         Kind = "uidtoken"    // identifies a person in unauthenticated calls; no route accepts it as a bearer token
 	KindReservation Kind = "reservation" // works on one reservation
 	KindDownload    Kind = "download"    // downloads one delivery
+	KindAPI         Kind = "api"         // an API token: no JWT, looked up by its hash
 )
 
 // The audiences: the two APIs, and one for uid tokens, which no route accepts.
@@ -127,6 +128,7 @@ type Claims struct {
 	Nonce          string          // pickup tokens: the client's state
 	State          string          // preflight tokens: the registered state, also the sub claim
 	Reservation    id.Reservation  // sub of a reservation token
+	APIToken       id.Session      // sid of a reservation token: the API token that made the reservation; zero: none did
 	Delivery       id.Delivery     // sub of a download token
 }
 
@@ -154,9 +156,19 @@ type Caller struct {
 	Nonce, State   string
 	Reservation    id.Reservation
 	Delivery       id.Delivery
-	Raw            string // the token, without "Bearer"; never log it
-	Cookie         bool   // the token was in the session cookie
-	Client         Client // facts of the request, set by httpserver
+	Raw            string      // the token, without "Bearer"; never log it
+	Cookie         bool        // the token was in the session cookie
+	Scopes         []Scope     // API tokens; shared like Roles
+	Mailboxes      []id.Person // API tokens: the mailboxes of ScopeMailboxDrop; shared like Roles
+	Client         Client      // facts of the request, set by httpserver
+}
+
+// IsPerson reports whether the caller acts as Person: with an access token or an API token.
+func (c Caller) IsPerson() bool { return c.Kind == KindAccess || c.Kind == KindAPI }
+
+// ByAPIToken reports whether the request depends on an API token: it is sent with one, or with the token of a reservation that one made.
+func (c Caller) ByAPIToken() bool {
+	return c.Kind == KindAPI || c.Kind == KindReservation && !c.Session.IsZero()
 }
 
 // Has reports whether the caller's token carries the role.

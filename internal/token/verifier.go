@@ -27,7 +27,8 @@ type Verifier struct {
 	now         func() time.Time
 	parser      *jwt.Parser
 	cache       tokenCache
-	cookie      string // name of the session cookie; empty: none is accepted
+	cookie      string       // name of the session cookie; empty: none is accepted
+	api         *apiVerifier // nil: no API tokens are accepted
 }
 
 // NewVerifier returns a Verifier of the tokens that an Issuer with the same issuerURL and namespace signs.
@@ -54,6 +55,9 @@ func (v *Verifier) AcceptSessionCookie(name string) { v.cookie = name }
 // ID token is blacklisted, a pickup token used or a delivery revoked.
 // Errors: ErrInvalid, ErrExpired, ErrEnded, or another error when the database did not answer.
 func (v *Verifier) Verify(ctx context.Context, raw string) (Caller, error) {
+	if isAPI(raw) {
+		return v.verifyAPI(ctx, raw)
+	}
 	v.ring.freshen()
 	generation := v.ring.generation.Load() // read before the keys are
 	c, ok := v.cache.get(raw, generation)
@@ -74,7 +78,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (Caller, error) {
 	if ended {
 		return Caller{}, ErrEnded
 	}
-	return c, nil
+	return v.verifyOwner(ctx, c)
 }
 
 // addToCache caches the caller of a token that this replica signed with a key of that generation of the ring.
@@ -138,8 +142,8 @@ func sameAudience(got, want []string) bool {
 // reads the Authorization header, or a cookie when there is no header and the rule accepts the cookie: acct with an access
 // token, or the session cookie with an ID token.
 //
-// Errors: those of Verify, ErrMissing, ErrCrossOrigin, ErrKind, ErrUnverified, ErrFactorRequired. With the last three it also returns the
-// verified caller.
+// Errors: those of Verify, ErrMissing, ErrCrossOrigin, ErrKind, ErrNoScope, ErrScope, ErrUnverified, ErrFactorRequired. From ErrKind on it
+// also returns the verified caller.
 func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	anonymous := Caller{Client: CallerFrom(r.Context()).Client}
 	if a&anyKind == 0 {
@@ -174,6 +178,12 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	if !a.Accepts(c.Kind) && a.IgnoresOthers() {
 		return anonymous, nil
 	}
+	if c.Kind == KindAPI {
+		if err := a.checkScopes(c); err != nil {
+			return c, err
+		}
+		return c, a.permit(c)
+	}
 	if !a.Accepts(c.Kind) || inCookie != "" && c.Kind != inCookie {
 		return c, ErrKind
 	}
@@ -183,11 +193,11 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 // permit applies the rules about authLevel and second factor.
 // Errors: ErrUnverified, ErrFactorRequired.
 func (a Auth) permit(c Caller) error {
-	leveled := c.Kind == KindAccess && a&unverified == 0 || c.Kind == KindID && a&verified != 0
+	leveled := c.IsPerson() && a&unverified == 0 || c.Kind == KindID && a&verified != 0
 	if leveled && c.AuthLevel < 1 {
 		return ErrUnverified
 	}
-	if c.Kind == KindAccess && c.FactorRequired && a&withoutFactor == 0 {
+	if c.IsPerson() && c.FactorRequired && a&withoutFactor == 0 {
 		return ErrFactorRequired
 	}
 	return nil

@@ -390,3 +390,24 @@ func BenchmarkVerify(b *testing.B) {
 		}
 	})
 }
+
+// TestAPITokenForm: an API token is refused for each wrong character, before any look-up.
+func TestAPITokenForm(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 100 {
+		raw, hash := NewAPIToken()
+		got, ok := hashAPI(raw)
+		if !ok || got != hash || seen[raw] || len(raw) != 53 {
+			t.Fatalf("%q: %v", raw, ok)
+		}
+		seen[raw] = true
+		for i := range raw {
+			wrong := []byte(raw)
+			wrong[i]++
+			if _, ok := hashAPI(string(wrong)); ok {
+				t.Errorf("%q passes for %q", wrong, raw)
+			}
+		}
+	}
+}

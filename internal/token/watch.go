@@ -81,10 +81,10 @@ func (w watchers) end(one *watcher) {
 }
 
 // Watch returns a channel that is closed within a second after the caller's access token is revoked (contract 2.8), and at
-// once if it already is. The caller must call cancel. For other kinds of callers the channel is nil and never ready. The
+// once if it already is; likewise for an API token, and for a reservation token that depends on one. The caller must call cancel. For other kinds of callers the channel is nil and never ready. The
 // expiry of the token does not close the channel.
 func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
-	if c.Kind != KindAccess {
+	if c.Kind != KindAccess && !c.ByAPIToken() {
 		return nil, func() {}
 	}
 	one := &watcher{session: c.Session, person: c.Person, epoch: c.Epoch, ended: make(chan struct{})}
@@ -103,20 +103,20 @@ func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	}
 }
 
-// WatchContext returns a context that is cancelled when Watch's channel is closed. The caller must call cancel.
+// WatchContext returns a context that is cancelled with the cause ErrEnded when Watch's channel is closed. The caller must call cancel.
 func (r *Revocations) WatchContext(ctx context.Context, c Caller) (context.Context, context.CancelFunc) {
 	ended, forget := r.Watch(c)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	if ended != nil {
 		go func() {
 			select {
 			case <-ended:
-				cancel()
+				cancel(ErrEnded)
 			case <-ctx.Done():
 			}
 		}()
 	}
-	return ctx, func() { cancel(); forget() }
+	return ctx, func() { cancel(nil); forget() }
 }
 
 // WatchDownload returns a context that is cancelled within a second after a Revocation of a transfer or delivery that a download is of. Zero

@@ -161,11 +161,14 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/access", Auth: cookie, Handler: h.createAccessToken},
 		{Method: "POST", Pattern: "/auth/session", Auth: id, Handler: h.keepSession},
 		{Method: "POST", Pattern: "/auth/logout", Auth: cookie, Handler: h.logOut},
+		{Method: "GET", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.listAPITokens},
+		{Method: "POST", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.createAPIToken},
+		{Method: "DELETE", Pattern: "/tokens/{uid}", Auth: cookie.Verified(), Handler: h.deleteAPIToken},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
 		{Method: "POST", Pattern: "/auth/undo/{key}", Auth: anyone, Handler: h.undoChange},
 		{Method: "POST", Pattern: "/confirm/{key}", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.confirmAddress},
-		{Method: "GET", Pattern: "/events", Auth: access, Produces: []string{"text/event-stream"}, Handler: h.events},
+		{Method: "GET", Pattern: "/events", Auth: access.For(token.ScopeTransfersRead), Produces: []string{"text/event-stream"}, Handler: h.events},
 	}
 }
 
@@ -177,7 +180,7 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 	const authenticators, authenticator = "/profile/authenticators", "/profile/authenticators/{uid}"
 	picture := httpapi.Body(h.avatarBytes)
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor(), Handler: h.getProfile},
+		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor().For(token.ScopeTransfersRead, token.ScopeOrganizationRead, token.ScopeOrganizationManage), Handler: h.getProfile},
 		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
 		{Method: "GET", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.getExport, Download: true, Once: true},
@@ -215,34 +218,36 @@ func (h *Handler) externalRoutes() []httpapi.Route {
 
 // organizationRoutes holds organizations, members, invitations and documents.
 func (h *Handler) organizationRoutes() []httpapi.Route {
-	access, readable := token.NeedAccess, token.NeedAccess.WithCookie()
+	access := token.NeedAccess
+	reads := access.For(token.ScopeOrganizationRead, token.ScopeOrganizationManage)
+	changes := access.For(token.ScopeOrganizationManage)
 	const one = "/organizations/{uid}"
 	picture := httpapi.Body(h.avatarBytes)
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/invitations", Auth: access, Handler: h.listMyInvitations},
 		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation},
 		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization},
-		{Method: "GET", Pattern: one, Auth: access, Handler: h.getOrganization},
+		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getOrganization},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization},
 		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
-		{Method: "GET", Pattern: one + "/profile", Auth: access, Handler: h.getOrganizationProfile},
-		{Method: "PUT", Pattern: one + "/profile", Auth: access, Handler: h.putOrganizationProfile},
-		{Method: "GET", Pattern: one + "/avatar", Auth: readable, Produces: []string{typeJPEG}, Handler: h.getOrganizationAvatar},
-		{Method: "PUT", Pattern: one + "/avatar", Auth: access, Body: picture, Produces: []string{typeJPEG}, Handler: h.putOrganizationAvatar},
-		{Method: "DELETE", Pattern: one + "/avatar", Auth: access, Handler: h.deleteOrganizationAvatar},
-		{Method: "PUT", Pattern: one + "/theme", Auth: access, Handler: h.putTheme},
-		{Method: "DELETE", Pattern: one + "/theme", Auth: access, Handler: h.deleteTheme},
+		{Method: "GET", Pattern: one + "/profile", Auth: reads, Handler: h.getOrganizationProfile},
+		{Method: "PUT", Pattern: one + "/profile", Auth: changes, Handler: h.putOrganizationProfile},
+		{Method: "GET", Pattern: one + "/avatar", Auth: reads.WithCookie(), Produces: []string{typeJPEG}, Handler: h.getOrganizationAvatar},
+		{Method: "PUT", Pattern: one + "/avatar", Auth: changes, Body: picture, Produces: []string{typeJPEG}, Handler: h.putOrganizationAvatar},
+		{Method: "DELETE", Pattern: one + "/avatar", Auth: changes, Handler: h.deleteOrganizationAvatar},
+		{Method: "PUT", Pattern: one + "/theme", Auth: changes, Handler: h.putTheme},
+		{Method: "DELETE", Pattern: one + "/theme", Auth: changes, Handler: h.deleteTheme},
 		{Method: "PUT", Pattern: one + "/security", Auth: access, Handler: h.putSecurity},
-		{Method: "GET", Pattern: one + "/limits", Auth: access, Handler: h.getOrganizationLimits},
-		{Method: "GET", Pattern: one + "/audit", Auth: access, Produces: []string{"application/json", httpapi.TypeCSV}, Handler: h.getOrganizationAudit},
-		{Method: "GET", Pattern: one + "/documents", Auth: readable, Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},
-		{Method: "GET", Pattern: one + "/members", Auth: access, Handler: h.listMembers},
-		{Method: "GET", Pattern: one + "/members/{person}", Auth: access, Handler: h.getMember},
-		{Method: "PUT", Pattern: one + "/members/{person}", Auth: access, Handler: h.putMember},
-		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: access, Handler: h.deleteMember},
-		{Method: "GET", Pattern: one + "/invitations", Auth: access, Handler: h.listInvitations},
-		{Method: "POST", Pattern: one + "/invitations", Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createInvitation},
-		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: access, Handler: h.deleteInvitation},
+		{Method: "GET", Pattern: one + "/limits", Auth: reads, Handler: h.getOrganizationLimits},
+		{Method: "GET", Pattern: one + "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV}, Handler: h.getOrganizationAudit},
+		{Method: "GET", Pattern: one + "/documents", Auth: reads.WithCookie(), Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},
+		{Method: "GET", Pattern: one + "/members", Auth: reads, Handler: h.listMembers},
+		{Method: "GET", Pattern: one + "/members/{person}", Auth: reads, Handler: h.getMember},
+		{Method: "PUT", Pattern: one + "/members/{person}", Auth: changes, Handler: h.putMember},
+		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: changes, Handler: h.deleteMember},
+		{Method: "GET", Pattern: one + "/invitations", Auth: reads, Handler: h.listInvitations},
+		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Bucket: httpapi.OwnBucket, Handler: h.createInvitation},
+		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: changes, Handler: h.deleteInvitation},
 	}
 }
 

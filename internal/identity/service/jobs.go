@@ -16,6 +16,7 @@ const (
 	CleanJob     = "identity-clean"     // deletes expired tokens and keys, and old rows of deleted persons
 	AddressesJob = "identity-addresses" // deletes unverified addresses at removeAt, and persons without another address
 	HostnamesJob = "identity-hostnames" // activates claimed hostnames whose TXT record exists
+	APITokensJob = "identity-tokens"    // mails about API tokens that expire soon
 )
 
 // addressesBatch is how many overdue addresses one query returns.
@@ -25,6 +26,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(CleanJob, 10*time.Minute, s.Clean)
 	s.jobs.Every(AddressesJob, 5*time.Minute, s.RemoveAddresses)
 	s.jobs.Every(HostnamesJob, 5*time.Minute, s.VerifyHostnames)
+	s.jobs.Every(APITokensJob, time.Hour, s.WarnAPITokens)
 	jobs.Register(s.jobs, s.workReset)
 	jobs.Register(s.jobs, s.workAnnounce)
 	jobs.Register(s.jobs, s.workFarewell)

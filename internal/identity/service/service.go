@@ -60,6 +60,9 @@ type IdentityHooks interface {
 	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error)
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
+	// MailboxOwner returns the person of a mailbox, by its link or uid. It needs no transaction.
+	// Errors: a fault.Error of the kind NotFound or Invalid when there is none on the caller's host.
+	MailboxOwner(ctx context.Context, caller token.Caller, key string) (id.Person, error)
 }
 
 // Settings are the values that an operator can change. All are required unless noted. Their defaults are in package

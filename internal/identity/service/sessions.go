@@ -295,7 +295,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 			return err
 		}
 		if jti == LogoutAll {
-			return s.endAll(ctx, tx, caller.Person, caller)
+			return s.endSessions(ctx, tx, caller.Person, caller)
 		}
 		sid := caller.Session
 		if !other.IsZero() {
@@ -323,8 +323,17 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
 }
 
-// endAll ends every session of a person and revokes all access tokens.
+// endAll ends every session and every API token of a person: somebody else may have made them. Signing out everywhere keeps the API
+// tokens, see endSessions.
 func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
+	if err := tx.DeleteAPITokens(ctx, p); err != nil {
+		return err
+	}
+	return s.endSessions(ctx, tx, p, by)
+}
+
+// endSessions ends every session of a person and revokes all access tokens.
+func (s *Service) endSessions(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
 		return err

@@ -79,7 +79,9 @@ func (h *Handler) Routes() []httpapi.Route {
 func (h *Handler) mailboxRoutes() []httpapi.Route {
 	anyone, access := token.None, token.NeedAccess
 	// The request of a stranger may name its person by a uid token or an access token.
-	stranger := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor()
+	stranger := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor().For(token.ScopeMailboxDrop)
+	own := access.For(token.ScopeMailboxManage)
+	reads, changes := access.For(token.ScopeOrganizationRead, token.ScopeOrganizationManage), access.For(token.ScopeOrganizationManage)
 	const public, group = "/public/mailbox/{key}", "/mailboxgroups/{uid}"
 	return []httpapi.Route{
 		{Method: "GET", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
@@ -89,42 +91,43 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: public + "/picture", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxPicture},
 		{Method: "GET", Pattern: public + "/qr", Auth: anyone, Produces: []string{typeSVG}, Handler: h.getMailboxQRCode},
 		{Method: "GET", Pattern: "/public/mailboxgroup/{key}", Auth: anyone, Handler: h.getPublicGroup},
-		{Method: "GET", Pattern: "/mailbox", Auth: access, Handler: h.getMailbox},
-		{Method: "PUT", Pattern: "/mailbox", Auth: access, Handler: h.putMailbox},
-		{Method: "DELETE", Pattern: "/mailbox", Auth: access, Handler: h.deleteMailbox},
-		{Method: "PUT", Pattern: "/mailbox/picture", Auth: access, Body: httpapi.Body(h.pictureBytes), Produces: []string{typeJPEG}, Handler: h.putMailboxPicture},
-		{Method: "DELETE", Pattern: "/mailbox/picture", Auth: access, Handler: h.deleteMailboxPicture},
-		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access, Produces: []string{httpapi.TypeCSV}, Handler: h.tableOfTransfers},
-		{Method: "GET", Pattern: "/mailbox/reservations", Auth: access, Handler: h.listOpenReservations},
-		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: access, Handler: h.cancelOpenReservation},
-		{Method: "GET", Pattern: "/mailboxgroups", Auth: access, Handler: h.listGroups},
-		{Method: "POST", Pattern: "/mailboxgroups", Auth: access, Handler: h.createGroup},
-		{Method: "GET", Pattern: group, Auth: access, Handler: h.getGroup},
-		{Method: "PUT", Pattern: group, Auth: access, Handler: h.putGroup},
-		{Method: "DELETE", Pattern: group, Auth: access, Handler: h.deleteGroup},
+		{Method: "GET", Pattern: "/mailbox", Auth: own, Handler: h.getMailbox},
+		{Method: "PUT", Pattern: "/mailbox", Auth: own, Handler: h.putMailbox},
+		{Method: "DELETE", Pattern: "/mailbox", Auth: own, Handler: h.deleteMailbox},
+		{Method: "PUT", Pattern: "/mailbox/picture", Auth: own, Body: httpapi.Body(h.pictureBytes), Produces: []string{typeJPEG}, Handler: h.putMailboxPicture},
+		{Method: "DELETE", Pattern: "/mailbox/picture", Auth: own, Handler: h.deleteMailboxPicture},
+		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access.For(token.ScopeTransfersRead), Produces: []string{httpapi.TypeCSV}, Handler: h.tableOfTransfers},
+		{Method: "GET", Pattern: "/mailbox/reservations", Auth: own, Handler: h.listOpenReservations},
+		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: own, Handler: h.cancelOpenReservation},
+		{Method: "GET", Pattern: "/mailboxgroups", Auth: reads, Handler: h.listGroups},
+		{Method: "POST", Pattern: "/mailboxgroups", Auth: changes, Handler: h.createGroup},
+		{Method: "GET", Pattern: group, Auth: reads, Handler: h.getGroup},
+		{Method: "PUT", Pattern: group, Auth: changes, Handler: h.putGroup},
+		{Method: "DELETE", Pattern: group, Auth: changes, Handler: h.deleteGroup},
 	}
 }
 
 // adminunitRoutes holds the settings and the usage of an organization.
 func (h *Handler) adminunitRoutes() []httpapi.Route {
 	access := token.NeedAccess
-	person := access.IgnoreOthers().Unverified().WithoutFactor()
+	reads, changes := access.For(token.ScopeOrganizationRead, token.ScopeOrganizationManage), access.For(token.ScopeOrganizationManage)
+	person := access.IgnoreOthers().Unverified().WithoutFactor().For(token.Scopes...)
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Auth: person, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
-		{Method: "GET", Pattern: "/adminunit", Auth: access, Handler: h.getAdminunit},
-		{Method: "PUT", Pattern: "/adminunit", Auth: access, Handler: h.putAdminunit},
-		{Method: "GET", Pattern: "/usage", Auth: access, Handler: h.getUsage},
+		{Method: "GET", Pattern: "/adminunit", Auth: reads, Handler: h.getAdminunit},
+		{Method: "PUT", Pattern: "/adminunit", Auth: changes, Handler: h.putAdminunit},
+		{Method: "GET", Pattern: "/usage", Auth: access.For(token.ScopeTransfersRead, token.ScopeTransfersSend), Handler: h.getUsage},
 	}
 }
 
 // reservationRoutes holds reservations, their objects and the upload of bytes.
 func (h *Handler) reservationRoutes() []httpapi.Route {
-	access, uploader := token.NeedAccess, token.AnyOf(token.NeedReservation, token.NeedAccess)
+	access, uploader := token.NeedAccess, token.AnyOf(token.NeedReservation, token.NeedAccess).For(token.ScopeTransfersSend)
 	const reservation = "/reservations/{uid}"
 	const objects, object, content = reservation + "/objects", reservation + "/objects/{clientId}", reservation + "/objects/{clientId}/content"
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
-		{Method: "POST", Pattern: "/reservations", Auth: access, Handler: h.createReservation},
+		{Method: "POST", Pattern: "/reservations", Auth: access.For(token.ScopeTransfersSend), Handler: h.createReservation},
 		{Method: "GET", Pattern: reservation, Auth: uploader, Handler: h.getReservation},
 		{Method: "PATCH", Pattern: reservation, Auth: uploader, Handler: h.patchReservation},
 		{Method: "DELETE", Pattern: reservation, Auth: uploader, Handler: h.cancelReservation},
@@ -143,27 +146,28 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 // transferRoutes holds the caller's transfers and their downloads. A download with a one-time key has no token; without
 // both the handler refuses it.
 func (h *Handler) transferRoutes() []httpapi.Route {
-	access, optional := token.NeedAccess, token.NeedAccess.Optional()
+	reads, sends := token.NeedAccess.For(token.ScopeTransfersRead), token.NeedAccess.For(token.ScopeTransfersSend)
+	optional := reads.Optional()
 	const one = "/transfers/{uid}"
 	const object, archive = one + "/objects/{objectUid}/content", one + "/archive"
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/transfers", Auth: access, Handler: h.listTransfers},
-		{Method: "GET", Pattern: one, Auth: access, Handler: h.getTransfer},
-		{Method: "PATCH", Pattern: one, Auth: access, Handler: h.patchTransfer},
-		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteTransfer},
-		{Method: "GET", Pattern: one + "/receipt", Auth: access, Produces: receiptTypes, Handler: h.getReceipt},
-		{Method: "POST", Pattern: one + "/forward", Auth: access, Handler: h.forwardTransfer},
-		{Method: "POST", Pattern: one + "/recipients", Auth: access, Handler: h.addRecipients},
-		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: access, Handler: h.deleteRecipient},
-		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: access, Handler: h.resendTransfer},
-		{Method: "GET", Pattern: one + "/activity", Auth: access, Handler: h.getActivity},
-		{Method: "POST", Pattern: one + "/remind", Auth: access, Handler: h.remindRecipients},
+		{Method: "GET", Pattern: "/transfers", Auth: reads, Handler: h.listTransfers},
+		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getTransfer},
+		{Method: "PATCH", Pattern: one, Auth: sends, Handler: h.patchTransfer},
+		{Method: "DELETE", Pattern: one, Auth: sends, Handler: h.deleteTransfer},
+		{Method: "GET", Pattern: one + "/receipt", Auth: reads, Produces: receiptTypes, Handler: h.getReceipt},
+		{Method: "POST", Pattern: one + "/forward", Auth: sends, Handler: h.forwardTransfer},
+		{Method: "POST", Pattern: one + "/recipients", Auth: sends, Handler: h.addRecipients},
+		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: sends, Handler: h.deleteRecipient},
+		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: sends, Handler: h.resendTransfer},
+		{Method: "GET", Pattern: one + "/activity", Auth: reads, Handler: h.getActivity},
+		{Method: "POST", Pattern: one + "/remind", Auth: sends, Handler: h.remindRecipients},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
 		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive},
-		{Method: "POST", Pattern: "/auth/otk", Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
+		{Method: "POST", Pattern: "/auth/otk", Auth: reads, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
 	}
 }
 

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
@@ -41,7 +43,12 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	}
 	body := &streamedBody{r: r, w: w}
 	in.Body = body
-	o, err := h.service.Upload(r.Context(), caller(r), uid, clientID, in)
+	ctx, forget := h.service.WatchUpload(r.Context(), caller(r))
+	o, err := h.service.Upload(ctx, caller(r), uid, clientID, in)
+	if err != nil && errors.Is(context.Cause(ctx), token.ErrEnded) {
+		err = token.ErrEnded
+	}
+	forget()
 	if unread := body.end(); unread && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close") // what is left of the body would be read as the next request
 	}

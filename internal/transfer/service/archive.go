@@ -31,7 +31,7 @@ func (s *Service) OpenArchive(ctx context.Context, auth DownloadAuth, t id.Trans
 	if err != nil {
 		return Archive{}, err
 	}
-	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
+	if key != nil && key.Transfer != t || !c.IsPerson() {
 		return Archive{}, transfer.ErrOneTimeKey
 	}
 	access, err := s.store.Access(ctx, t, c.Person, s.scope(c))

@@ -77,7 +77,7 @@ func (s *Service) OpenDownload(ctx context.Context, auth DownloadAuth, t id.Tran
 	if err != nil {
 		return Download{}, err
 	}
-	if key != nil && key.Transfer != t || c.Kind != token.KindAccess {
+	if key != nil && key.Transfer != t || !c.IsPerson() {
 		return Download{}, transfer.ErrOneTimeKey
 	}
 	found, err := s.store.Download(ctx, t, o, c.Person, s.scope(c))

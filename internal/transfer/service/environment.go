@@ -18,7 +18,7 @@ type Environment struct {
 // every client asks for them and no rate limit applies.
 func (s *Service) Environment(ctx context.Context, caller token.Caller) (Environment, error) {
 	organization := caller.Client.Host.Organization
-	if caller.Kind == token.KindAccess {
+	if caller.IsPerson() {
 		organization = caller.Organization // zero: that of the free organization
 	}
 	unit, err := s.store.RecentAdminunit(ctx, organization, s.defaults.Adminunit)

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -103,6 +104,13 @@ func (s *Service) MembershipChanged(ctx context.Context, tx database.Tx, persons
 		}
 	}
 	return nil
+}
+
+// MailboxOwner returns the person of the mailbox under key on the caller's host.
+// Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound.
+func (s *Service) MailboxOwner(ctx context.Context, caller token.Caller, key string) (id.Person, error) {
+	m, err := s.PublicMailbox(ctx, caller, key)
+	return m.Person, err
 }
 
 func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArgs, options ...jobs.Option) error {

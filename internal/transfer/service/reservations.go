@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"slices"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -27,7 +28,10 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 		return Reserved{}, err
 	}
 	r := s.mailboxReservation(m, in.Locale)
-	if caller.Kind == token.KindUID || caller.Kind == token.KindAccess {
+	if caller.Kind == token.KindAPI && !slices.Contains(caller.Mailboxes, m.Person) {
+		return Reserved{}, token.Insufficient("Authorization: the scope mailbox:drop of this API token does not name this mailbox", token.ScopeMailboxDrop)
+	}
+	if caller.Kind == token.KindUID || caller.IsPerson() {
 		r.Sender = caller.Person
 		if r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, caller.Person); err != nil {
 			return Reserved{}, err
@@ -53,7 +57,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 		returnTokens()
 		return Reserved{}, err
 	}
-	return s.reserved(ctx, r)
+	return s.reserved(ctx, caller, r)
 }
 
 // CreateReservation creates a reservation of the caller's own: p2p with recipients, drop without.
@@ -92,7 +96,7 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 		returnToken()
 		return Reserved{}, err
 	}
-	return s.reserved(ctx, r)
+	return s.reserved(ctx, caller, r)
 }
 
 // senderReservation returns a new reservation of a sender within the adminunit's limits, as long as it has no recipients a drop.
@@ -142,9 +146,13 @@ func (s *Service) mailboxReservation(m transfer.PublicMailbox, locale string) tr
 	}
 }
 
-// reserved issues the token of a stored reservation.
-func (s *Service) reserved(ctx context.Context, r transfer.Reservation) (Reserved, error) {
-	raw, err := s.issuer.Issue(ctx, token.KindReservation, token.Claims{Reservation: r.UID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt})
+// reserved issues the token of a stored reservation. One that an API token made ends with it.
+func (s *Service) reserved(ctx context.Context, by token.Caller, r transfer.Reservation) (Reserved, error) {
+	c := token.Claims{Reservation: r.UID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+	if by.Kind == token.KindAPI {
+		c.APIToken = by.Session
+	}
+	raw, err := s.issuer.Issue(ctx, token.KindReservation, c)
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -170,7 +178,7 @@ func mayManage(caller token.Caller, uid id.Reservation, creator id.Person) error
 	switch {
 	case caller.Kind == token.KindReservation && caller.Reservation == uid:
 		return nil
-	case caller.Kind == token.KindAccess && !creator.IsZero() && creator == caller.Person:
+	case caller.IsPerson() && !creator.IsZero() && creator == caller.Person:
 		return nil
 	}
 	return transfer.ErrNotFound
