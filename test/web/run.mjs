@@ -17,6 +17,7 @@ import { troubleTests } from "./trouble.mjs";
 import { devicesTests } from "./devices.mjs";
 import { journeyTests } from "./journeys.mjs";
 import { dropTests } from "./drop.mjs";
+import { tokenTests } from "./tokens.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -35,4 +36,5 @@ await mannersTests();
 await troubleTests();
 await devicesTests();
 await journeyTests();
+await tokenTests();
 await finish();

@@ -47,6 +47,8 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	o, err := h.service.Upload(ctx, caller(r), uid, clientID, in)
 	if err != nil && errors.Is(context.Cause(ctx), token.ErrEnded) {
 		err = token.ErrEnded
+		body.Interrupt()
+		_, _ = io.Copy(io.Discard, r.Body) // fails at once; the pipeline does not wait for the rest of a body that failed
 	}
 	forget()
 	if unread := body.end(); unread && r.ProtoMajor == 1 {

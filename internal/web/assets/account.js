@@ -6,6 +6,7 @@ import {
 import { F, T, since, when } from "./i18n.js";
 import { call, forget, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
+import { APITokens } from "./apitokens.js";
 import { Picture } from "./avatar.js";
 import { Place } from "./places.js";
 import { Credentials } from "./credentials.js";
@@ -25,6 +26,7 @@ showOwn(() => {
       <${Addresses} profile=${profile} onChange=${reload} />
       <${Credentials} profile=${profile} />
       <${Sessions} />
+      <${APITokens} />
       <${Invitations} shared=${true} />
       <${Membership} profile=${profile} onChange=${reload} />
       <${Copy} />

@@ -5,6 +5,7 @@ import {
 } from "./ui.js";
 import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
+import { APITokens } from "./apitokens.js";
 import { Profile } from "./organization-profile.js";
 import { Members } from "./organization-members.js";
 import { Security } from "./organization-security.js";
@@ -41,6 +42,8 @@ function Create() {
   </div>`;
 }
 
+const Tokens = ({ at }) => html`<${APITokens} organization=${at.split("/").pop()} />`;
+
 /** Returns the visible parts as [fragment of the URL, label, component]. @param {boolean} admin @param {string[]} roles @returns {any[]} */
 function partsFor(admin, roles) {
   const reader = admin || roles.some((role) => role.startsWith("Contract."));
@@ -50,6 +53,7 @@ function partsFor(admin, roles) {
     ["groups", T("Groups"), Groups, admin],
     ["settings", T("Transfers"), Settings, admin],
     ["security", T("Security"), Security, admin],
+    ["tokens", T("API tokens"), Tokens, admin],
     ["usage", T("Usage"), Usage, true],
     ["documents", T("Documents"), Documents, reader],
   ].filter(([, , , may]) => may);

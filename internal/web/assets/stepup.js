@@ -12,22 +12,23 @@ const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICA
 /**
  * Returns `stepUp`, which sends a request like `own`. When the server wants the password or the second factor, it asks for
  * them in `dialog` and repeats the request. It throws the server's refusal when the dialog is closed.
+ * @param {(method: string, url: string, options: any) => Promise<any>} send
  */
-export function useStepUp() {
+export function useStepUp(send = own) {
   const [asked, ask] = useState(/** @type {any} */ (null));
   const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}, accept = "application/json") => {
     try {
-      return await own(method, url, Object.keys(json).length > 0 ? { json, accept } : { accept });
+      return await send(method, url, Object.keys(json).length > 0 ? { json, accept } : { accept });
     } catch (error) {
       if (!needsKey(error) && !needsFactor(error)) throw error;
-      return new Promise((resolve, reject) => ask({ method, url, json, accept, refused: error, resolve, reject }));
+      return new Promise((resolve, reject) => ask({ send, method, url, json, accept, refused: error, resolve, reject }));
     }
   };
   return { stepUp, dialog: asked && html`<${StepUpDialog} ...${asked} onClose=${() => ask(null)} />` };
 }
 
 /** Asks for the password, the second factor or both, until the request succeeds. */
-function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onClose }) {
+function StepUpDialog({ send: request, method, url, json, accept, refused, resolve, reject, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
@@ -39,7 +40,7 @@ function StepUpDialog({ method, url, json, accept, refused, resolve, reject, onC
       ...(typed ? { authFactor: { type: /^\d{6}$/.test(typed) ? "totp" : "recovery", key: typed } } : {}),
     };
     try {
-      resolve(await own(method, url, { json: { ...json, ...proof }, accept }));
+      resolve(await request(method, url, { json: { ...json, ...proof }, accept }));
     } catch (error) {
       if (needsKey(error)) setKey(true);
       if (needsFactor(error)) setFactor(true);

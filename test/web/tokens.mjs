@@ -1,0 +1,57 @@
+// API tokens on /account and /organization, and the sign-in of a program on /device.
+
+import { access, api, equal, page, person, settle, signedIn, test } from "./kit.mjs";
+import { judge } from "./looks.mjs";
+
+const identity = "/id/v3", transfer = "/transfer/v2";
+
+/** Makes a token on the page and returns it. */
+async function make(p, name, ...sentences) {
+  await p.getByRole("button", { name: "Create a token" }).click();
+  await p.getByLabel("Name", { exact: true }).last().fill(name);
+  for (const sentence of sentences) await p.getByLabel(sentence).check();
+}
+
+export async function tokenTests() {
+  await test("tokens: make, copy, use and revoke one", async () => {
+    const who = await person("Tilda");
+    await api("PUT", `${transfer}/mailbox`, { token: await access(who), json: { vanityLink: "tilda.box" } });
+    const context = await signedIn(who);
+    const p = await page(context, "/account");
+    await make(p, "Nightly backup", "Deliver files to certain mailboxes", "See and download transfers");
+    await p.getByRole("textbox", { name: "Mailboxes" }).fill("nobody.here");
+    await p.getByRole("button", { name: "Create the token" }).click();
+    await p.locator("#tokens .wrong").waitFor();
+    await p.getByRole("textbox", { name: "Mailboxes" }).fill(`${new URL(p.url()).origin}/m/tilda.box`);
+    await judge(p, "a new token");
+    await p.getByRole("button", { name: "Create the token" }).click();
+    await p.getByText("Copy the token now.").waitFor();
+    const token = await p.locator("#tokens code").textContent();
+    equal(/^cns_[0-9A-Za-z]{49}$/.test(token), true, "the token");
+    await judge(p, "the token, shown once");
+    await api("GET", `${transfer}/transfers`, { token, expect: 200 });
+    await api("POST", `${transfer}/public/mailbox/tilda.box`, { token, json: {}, expect: 201 });
+    await api("GET", `${identity}/organizations`, { token, expect: 405 });
+    await p.reload();
+    await p.getByText("last used").waitFor();
+    equal((await p.content()).includes(token), false, "shown again");
+    await p.getByText("See and download transfers").waitFor();
+    await p.getByRole("button", { name: "Revoke Nightly backup" }).click();
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.getByText("Nightly backup").first().waitFor({ state: "detached" });
+    await api("GET", `${transfer}/transfers`, { token, expect: 401 });
+  });
+
+  await test("tokens: of an organization", async () => {
+    const who = await person("Orla");
+    settle(who, await api("POST", `${identity}/organizations`, { token: await access(who), json: { name: "Orla’s office" }, expect: 201 }));
+    const p = await page(await signedIn(who), "/organization#tokens");
+    await make(p, "Directory", "See the organization, its members and its activity");
+    await p.getByRole("button", { name: "Create the token" }).click();
+    const token = await p.locator("#tokens code").textContent();
+    const { body } = await api("GET", `${identity}/profile`, { token, expect: 200 });
+    await api("GET", `${identity}/organizations/${body.membership.organization.uid}/members`, { token, expect: 200 });
+    await p.getByText("Orla ·").waitFor();
+    await judge(p, "tokens of an organization");
+  });
+}
