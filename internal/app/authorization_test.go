@@ -20,7 +20,7 @@ import (
 var authorization = map[string][]string{
 	"none garbage id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
 		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
-		"POST /id/v3/auth/undo/{key}",
+		"POST /id/v3/auth/undo/{key}", "POST /id/v3/device/authorization", "POST /id/v3/device/token",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
 		"GET /id/v3/public/invitations/{key}", "GET /id/v3/public/invitations/{key}/logo",
@@ -47,7 +47,7 @@ var authorization = map[string][]string{
 	},
 	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
 	"access": {
-		"GET /id/v3/events",
+		"GET /id/v3/events", "GET /id/v3/device/{code}", "POST /id/v3/device/{code}/approve", "POST /id/v3/device/{code}/refuse",
 		"GET /id/v3/profile/export", "POST /id/v3/profile/export",
 		"PUT /id/v3/profile/avatar", "DELETE /id/v3/profile/avatar",
 		"POST /id/v3/profile/emails", "DELETE /id/v3/profile/emails/{address}", "POST /id/v3/profile/emails/{address}/primary",

@@ -22,6 +22,21 @@ var (
 	// ErrExternalState: the state of a form post is not registered, or a token was posted for it before.
 	ErrExternalState = fault.New(400052, "state: is unknown, used or expired")
 
+	// The errors of a program that asks for a session. POST /device/token answers with the codes of RFC 8628 and RFC 6749 instead.
+
+	// ErrDevicePending: nobody has approved or refused the program yet.
+	ErrDevicePending = fault.New(400060, "nobody has approved this yet; ask again after the interval")
+	// ErrDeviceEarly: the program asks more often than its interval allows.
+	ErrDeviceEarly = fault.New(400061, "too early; wait 5 seconds longer between requests from now on")
+	// ErrDeviceRefused: the person has refused the program, or the person's rights have changed since the approval.
+	ErrDeviceRefused = fault.New(400062, "the person has refused")
+	// ErrDeviceExpired: nobody has approved in time.
+	ErrDeviceExpired = fault.New(400063, "device_code: has expired; begin again")
+	// ErrDeviceCode: the device code is unknown, or was used.
+	ErrDeviceCode = fault.New(400064, "device_code: is unknown or was used")
+	// ErrGrantType: the grant_type is another one.
+	ErrGrantType = fault.New(400065, "grant_type: must be urn:ietf:params:oauth:grant-type:device_code")
+
 	// ErrCredentials: the person does not exist, the password is wrong, or the code is wrong or used.
 	ErrCredentials = fault.New(401002, "email and key do not match")
 	// ErrWrongHost: the credentials are right, but the request host is not the person's home host.
@@ -100,6 +115,8 @@ var (
 	ErrFactorFirst = fault.New(403048, "this session began without your second factor; log in again with it")
 	// ErrTooManyAPITokens: the person or the organization has as many API tokens as are allowed.
 	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
+	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
+	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
 	// ErrExternalAddressInUse: another account has verified the address of a first external login.
 	ErrExternalAddressInUse = fault.New(403050, "the email address of this external account is already in use; log in to the account that has it").WithMessage(fault.MessageNotStored)
 	// ErrExternalClaimed: the posted token was claimed before.
@@ -135,6 +152,8 @@ var (
 	ErrAuthenticatorNotFound = fault.New(404016, "there is no such authenticator")
 	// ErrAPITokenNotFound: there is no such API token, or it is another person's.
 	ErrAPITokenNotFound = fault.New(404017, "there is no such API token")
+	// ErrUserCode: no program waits with this user code.
+	ErrUserCode = fault.New(404018, "code: is unknown, used or expired")
 
 	// ErrAddressInUse: the address to add belongs to another person.
 	ErrAddressInUse = fault.New(409014, "address: is already in use").WithMessage(fault.MessageNotStored)

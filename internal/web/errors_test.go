@@ -11,7 +11,8 @@ import (
 
 // covered are the codes without a sentence of their own: the sentence of their status is enough.
 var covered = map[string][]string{
-	"identity": {"400033", "403016", "404004", "404005", "404007", "404008", "404010", "404012", "404013", "404014", "404015", "404016"},
+	"identity": {"400033", "403016", "404004", "404005", "404007", "404008", "404010", "404012", "404013", "404014", "404015", "404016",
+		"400060", "400061", "400062", "400063", "400064", "400065", "403053"},
 }
 
 // Every error that a domain declares has a sentence in errors.js, and every sentence belongs to a declared error.

@@ -90,6 +90,11 @@ var entries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("Your profile, your email addresses and ways to sign in.")
 		}},
+	{pattern: "/device", script: "device",
+		title: func(p i18n.Printer) string { return p.T("Sign in a program") },
+		lead: func(p i18n.Printer) string {
+			return p.T("A program asks for access to your account. You decide here.")
+		}},
 	{pattern: "/organization", script: "organization",
 		title: func(p i18n.Printer) string { return p.T("Your organization") },
 		lead: func(p i18n.Printer) string {

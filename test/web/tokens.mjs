@@ -1,6 +1,6 @@
 // API tokens on /account and /organization, and the sign-in of a program on /device.
 
-import { access, api, equal, page, person, settle, signedIn, test } from "./kit.mjs";
+import { access, api, base, equal, page, person, settle, signedIn, test, visitor } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const identity = "/id/v3", transfer = "/transfer/v2";
@@ -53,5 +53,41 @@ export async function tokenTests() {
     await api("GET", `${identity}/organizations/${body.membership.organization.uid}/members`, { token, expect: 200 });
     await p.getByText("Orla ·").waitFor();
     await judge(p, "tokens of an organization");
+  });
+
+  await test("device: sign in, approve and refuse a program", async () => {
+    const begin = async () => (await (await fetch(`${base}${identity}/device/authorization`, { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) })).json());
+    const fetched = async (codes) => (await (await fetch(`${base}${identity}/device/token`, {
+      method: "POST", body: new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: codes.device_code }),
+    })).json());
+    const who = await person("Devi"), codes = await begin();
+    const p = await page(await visitor(), new URL(codes.verification_uri_complete).pathname + new URL(codes.verification_uri_complete).search);
+    await p.waitForURL("**/login?next=**");
+    await p.getByLabel("Email address").fill(who.email);
+    await p.getByLabel("Password", { exact: true }).fill(who.password);
+    await p.getByRole("button", { name: "Sign in", exact: true }).click();
+    await p.waitForURL("**/device?**");
+    await p.getByText("consign on build-7").waitFor();
+    await p.getByText(codes.user_code).waitFor();
+    await judge(p, "a program asks");
+    equal((await fetched(codes)).error, "authorization_pending", "before the approval");
+    await p.getByRole("button", { name: "Sign in the program" }).click();
+    await p.getByText("The program is signed in").waitFor();
+    await judge(p, "an approved program");
+    await new Promise((resolve) => setTimeout(resolve, 1000 * codes.interval)); // as the program waits
+    const { access_token: token } = await fetched(codes);
+    equal((await api("GET", `${identity}/profile`, { token, expect: 200 })).body.name, "Devi", "the program's person");
+
+    const other = await begin();
+    await p.goto(`${base}/device`);
+    await p.getByLabel("Code", { exact: true }).fill("BCDF-BCDF");
+    await p.getByRole("button", { name: "Continue" }).click();
+    await p.locator(".notice.bad").waitFor();
+    await p.getByRole("button", { name: "Enter another code" }).click();
+    await p.getByLabel("Code", { exact: true }).fill(other.user_code.toLowerCase().replace("-", " "));
+    await p.getByRole("button", { name: "Continue" }).click();
+    await p.getByRole("button", { name: "Refuse" }).click();
+    await p.getByText("The program was refused").waitFor();
+    equal((await fetched(other)).error, "access_denied", "after the refusal");
   });
 }

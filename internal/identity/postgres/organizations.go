@@ -194,6 +194,7 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable, deviceSince ti
 		change           string // empty: rows are deleted
 	}{
 		{what: "expired ID tokens", table: "id_tokens", due: "expires_at", before: now},
+		{what: "expired device logins", table: "device_logins", due: "expires_at", before: now.Add(-identity.DeviceLoginLifetime)},
 		{what: "expired API tokens", table: "api_tokens", due: "expires_at", before: now},
 		{what: "expired mfa tokens", table: "pending_logins", due: "expires_at", before: now},
 		{what: "expired pickup tokens", table: "parked_tokens", due: "expires_at", before: now},

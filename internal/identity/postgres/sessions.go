@@ -88,6 +88,7 @@ type NewSession struct {
 	Federated        bool
 	ExternalSID      string
 	SetPasswordUntil time.Time // zero: never
+	AuthTime         time.Time // zero: Now
 	Login            bool      // counts as a login in the profile
 }
 
@@ -110,7 +111,7 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 		), t AS (
 			INSERT INTO identity.id_tokens
 			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until)
-			SELECT $3, c.person, $4, CASE WHEN c.email_verified THEN $6::smallint ELSE 0 END, $5, $5,
+			SELECT $3, c.person, $4, CASE WHEN c.email_verified THEN $6::smallint ELSE 0 END, coalesce($15::timestamptz, $5), $5,
 			       CASE WHEN c.email_verified THEN $7::timestamptz ELSE $8 END, $9, $10, $11, $12, $13
 			FROM person JOIN identity.claims c ON c.person = person.uid
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until
@@ -119,7 +120,7 @@ func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 		       (SELECT b.last_login_at IS NULL FROM identity.persons b WHERE b.uid = person.uid) AS first_login -- as before the UPDATE
 		FROM t JOIN identity.claims c ON c.person = t.person JOIN person ON person.uid = t.person`,
 		n.Person, n.Epoch, n.JTI, n.SID, n.Now, n.AuthLevel, n.ExpiresAt, n.SignupExpiresAt, n.UserAgent, n.IP,
-		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login)
+		n.Federated, database.Null(n.ExternalSID), database.Null(n.SetPasswordUntil), n.Login, database.Null(n.AuthTime))
 }
 
 // Usable returns an ID token that is neither ended nor expired and was used after idleSince; its state may be graced. It

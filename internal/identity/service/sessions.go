@@ -209,6 +209,7 @@ type newSession struct {
 	federated        bool   // the login was at an external provider
 	externalSID      string // the provider's session identifier; may be empty
 	devices          []identity.Device
+	authTime         time.Time // zero: now
 }
 
 func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.Client, n newSession) (begun, error) {
@@ -216,7 +217,7 @@ func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.
 	b, err := tx.BeginSession(ctx, postgres.NewSession{
 		Person: n.person, Epoch: n.epoch, JTI: id.New[id.Token](), SID: id.New[id.Session](), AuthLevel: n.level, Now: now,
 		ExpiresAt: now.Add(life.ID), SignupExpiresAt: now.Add(life.Signup), UserAgent: userAgent(c), IP: address(c),
-		SetPasswordUntil: n.setPasswordUntil, Login: n.login, Federated: n.federated, ExternalSID: n.externalSID,
+		SetPasswordUntil: n.setPasswordUntil, AuthTime: n.authTime, Login: n.login, Federated: n.federated, ExternalSID: n.externalSID,
 	})
 	if err != nil {
 		return begun{}, err

@@ -43,6 +43,13 @@ func (s *Service) IssueAccess(ctx context.Context, caller token.Caller) (Access,
 			return Access{}, err
 		}
 	}
+	issued, err := s.access(ctx, t)
+	a.Token, a.ExpiresAt = issued.Token, issued.ExpiresAt
+	return a, err
+}
+
+// access issues an access token for a stored ID token.
+func (s *Service) access(ctx context.Context, t postgres.Issued) (a Access, err error) {
 	claims := s.claims(t)
 	claims.JTI, claims.IssuedAt = id.New[id.Token](), s.now()
 	claims.ExpiresAt = claims.IssuedAt.Add(s.issuer.Lifetimes().Access)

@@ -1,0 +1,23 @@
+package identity
+
+import "time"
+
+// DeviceLogin is a program that asks for a session (RFC 8628, contract 3.25), as the person sees it who may approve.
+type DeviceLogin struct {
+	Name      string // what the program calls itself
+	UserAgent string
+	IP        string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+}
+
+// Limits of programs that ask for a session.
+const (
+	DeviceLoginLifetime   = 10 * time.Minute
+	DeviceLoginPoll       = 5 * time.Second // least time between two requests of a program; each that comes earlier adds as much
+	MaxDeviceLogins       = 10_000          // that wait, in total
+	MaxNetworkDeviceLogin = 20              // that wait, of one client network
+	MaxDeviceName         = 60              // bytes
+	UserCodeLength        = 8
+	UserCodeLetters       = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, and none that looks like another (RFC 8628, 6.1)
+)
