@@ -3,7 +3,6 @@ package handler
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -51,15 +50,15 @@ type deviceCodesResponse struct {
 }
 
 // oauthForm reads the body of a request of RFC 8628, whose parameters are given once.
-func oauthForm(r *http.Request) (form url.Values, one func(name string) string, problems *fault.Problems, err error) {
+func oauthForm(r *http.Request) (one func(name string) string, problems *fault.Problems, err error) {
 	problems = new(fault.Problems)
-	form, err = strictjson.DecodeForm(r)
-	return form, func(name string) string { return orEmpty(queryOne(form, problems, name)) }, problems, err
+	form, err := strictjson.DecodeForm(r)
+	return func(name string) string { return orEmpty(queryOne(form, problems, name)) }, problems, err
 }
 
 // beginDeviceLogin handles POST /device/authorization.
 func (h *Handler) beginDeviceLogin(w http.ResponseWriter, r *http.Request) error {
-	_, one, problems, err := oauthForm(r)
+	one, problems, err := oauthForm(r)
 	if err != nil {
 		return err
 	}
@@ -122,7 +121,7 @@ func (h *Handler) createDeviceToken(w http.ResponseWriter, r *http.Request) erro
 }
 
 func (h *Handler) fetchDeviceSession(r *http.Request) (out service.DeviceSession, err error) {
-	_, one, problems, err := oauthForm(r)
+	one, problems, err := oauthForm(r)
 	if err != nil {
 		return out, err
 	}
