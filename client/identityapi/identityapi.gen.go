@@ -45,6 +45,69 @@ func (e AuthenticatorType) Valid() bool {
 	}
 }
 
+// Defines values for DeviceTokenErrorError.
+const (
+	AccessDenied         DeviceTokenErrorError = "access_denied"
+	AuthorizationPending DeviceTokenErrorError = "authorization_pending"
+	ExpiredToken         DeviceTokenErrorError = "expired_token"
+	InvalidGrant         DeviceTokenErrorError = "invalid_grant"
+	InvalidRequest       DeviceTokenErrorError = "invalid_request"
+	SlowDown             DeviceTokenErrorError = "slow_down"
+	UnsupportedGrantType DeviceTokenErrorError = "unsupported_grant_type"
+)
+
+// Valid indicates whether the value is a known member of the DeviceTokenErrorError enum.
+func (e DeviceTokenErrorError) Valid() bool {
+	switch e {
+	case AccessDenied:
+		return true
+	case AuthorizationPending:
+		return true
+	case ExpiredToken:
+		return true
+	case InvalidGrant:
+		return true
+	case InvalidRequest:
+		return true
+	case SlowDown:
+		return true
+	case UnsupportedGrantType:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeviceTokenRequestGrantType.
+const (
+	UrnIetfParamsOauthGrantTypeDeviceCode DeviceTokenRequestGrantType = "urn:ietf:params:oauth:grant-type:device_code"
+)
+
+// Valid indicates whether the value is a known member of the DeviceTokenRequestGrantType enum.
+func (e DeviceTokenRequestGrantType) Valid() bool {
+	switch e {
+	case UrnIetfParamsOauthGrantTypeDeviceCode:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeviceTokensTokenType.
+const (
+	Bearer DeviceTokensTokenType = "Bearer"
+)
+
+// Valid indicates whether the value is a known member of the DeviceTokensTokenType enum.
+func (e DeviceTokensTokenType) Valid() bool {
+	switch e {
+	case Bearer:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EventKind.
 const (
 	ORGANIZATIONAVATARUPDATED  EventKind = "ORGANIZATION_AVATAR_UPDATED"
@@ -258,6 +321,36 @@ func (e Role) Valid() bool {
 	}
 }
 
+// Defines values for Scope.
+const (
+	MailboxDrop        Scope = "mailbox:drop"
+	MailboxManage      Scope = "mailbox:manage"
+	OrganizationManage Scope = "organization:manage"
+	OrganizationRead   Scope = "organization:read"
+	TransfersRead      Scope = "transfers:read"
+	TransfersSend      Scope = "transfers:send"
+)
+
+// Valid indicates whether the value is a known member of the Scope enum.
+func (e Scope) Valid() bool {
+	switch e {
+	case MailboxDrop:
+		return true
+	case MailboxManage:
+		return true
+	case OrganizationManage:
+		return true
+	case OrganizationRead:
+		return true
+	case TransfersRead:
+		return true
+	case TransfersSend:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SigningKeyKty.
 const (
 	EC  SigningKeyKty = "EC"
@@ -375,6 +468,41 @@ func (e CreateEmailJSONBodyAuthFactorType) Valid() bool {
 	}
 }
 
+// APIToken defines model for APIToken.
+type APIToken struct {
+	CreatedTimestamp    Timestamp `json:"createdTimestamp"`
+	ExpirationTimestamp Timestamp `json:"expirationTimestamp"`
+
+	// LastIP The client address of that use
+	LastIP *string `json:"lastIp"`
+
+	// LastUsedTimestamp The last use, at most a minute older than the true one; null: unused
+	LastUsedTimestamp *string `json:"lastUsedTimestamp"`
+
+	// Mailboxes As the request named them
+	Mailboxes []string `json:"mailboxes"`
+	Name      string   `json:"name"`
+
+	// Organization null: a token of a person
+	Organization *openapi_types.UUID `json:"organization"`
+
+	// Owner The person as whom the token acts
+	Owner  APITokenOwner `json:"owner"`
+	Scopes []Scope       `json:"scopes"`
+	UID    UID           `json:"uid"`
+}
+
+// APITokenList defines model for APITokenList.
+type APITokenList struct {
+	Tokens []APIToken `json:"tokens"`
+}
+
+// APITokenOwner The person as whom the token acts
+type APITokenOwner struct {
+	Name *string `json:"name"`
+	UID  UID     `json:"uid"`
+}
+
 // AddressRequest defines model for AddressRequest.
 type AddressRequest struct {
 	Address string `json:"address"`
@@ -452,6 +580,25 @@ type AuthenticatorList struct {
 // AuthenticatorType sms and u2f are not supported
 type AuthenticatorType string
 
+// CreatedAPIToken defines model for CreatedAPIToken.
+type CreatedAPIToken struct {
+	CreatedTimestamp    Timestamp           `json:"createdTimestamp"`
+	ExpirationTimestamp Timestamp           `json:"expirationTimestamp"`
+	LastIP              *string             `json:"lastIp"`
+	LastUsedTimestamp   *string             `json:"lastUsedTimestamp"`
+	Mailboxes           []string            `json:"mailboxes"`
+	Name                string              `json:"name"`
+	Organization        *openapi_types.UUID `json:"organization"`
+
+	// Owner The person as whom the token acts
+	Owner  APITokenOwner `json:"owner"`
+	Scopes []Scope       `json:"scopes"`
+
+	// Token The API token, for `Authorization: Bearer`
+	Token string `json:"token"`
+	UID   UID    `json:"uid"`
+}
+
 // Credentials defines model for Credentials.
 type Credentials struct {
 	Email string `json:"email"`
@@ -462,6 +609,79 @@ type Credentials struct {
 	// Type sms and u2f are not supported
 	Type AuthenticatorType `json:"type"`
 }
+
+// DeviceAuthorizationRequest defines model for DeviceAuthorizationRequest.
+type DeviceAuthorizationRequest struct {
+	// ClientID What the program calls itself, such as its name and the machine. The person sees it
+	ClientID string `json:"client_id"`
+}
+
+// DeviceCodes defines model for DeviceCodes.
+type DeviceCodes struct {
+	DeviceCode string `json:"device_code"`
+
+	// ExpiresIn Seconds
+	ExpiresIn int `json:"expires_in"`
+
+	// Interval Seconds between two requests
+	Interval                int    `json:"interval"`
+	UserCode                string `json:"user_code"`
+	VerificationURI         string `json:"verification_uri"`
+	VerificationURIComplete string `json:"verification_uri_complete"`
+}
+
+// DeviceLogin defines model for DeviceLogin.
+type DeviceLogin struct {
+	// Client Browser and system in words, empty if unknown
+	Client string `json:"client"`
+
+	// ClientName What the program calls itself, unchecked
+	ClientName          string    `json:"clientName"`
+	ExpirationTimestamp Timestamp `json:"expirationTimestamp"`
+	IP                  string    `json:"ip"`
+	RequestedTimestamp  Timestamp `json:"requestedTimestamp"`
+	UserAgent           string    `json:"userAgent"`
+}
+
+// DeviceTokenError defines model for DeviceTokenError.
+type DeviceTokenError struct {
+	Error            DeviceTokenErrorError `json:"error"`
+	ErrorDescription string                `json:"error_description"`
+}
+
+// DeviceTokenErrorError defines model for DeviceTokenError.Error.
+type DeviceTokenErrorError string
+
+// DeviceTokenFailure defines model for DeviceTokenFailure.
+type DeviceTokenFailure struct {
+	union json.RawMessage
+}
+
+// DeviceTokenRequest defines model for DeviceTokenRequest.
+type DeviceTokenRequest struct {
+	// ClientID Is not checked
+	ClientID   *string                     `json:"client_id,omitempty"`
+	DeviceCode string                      `json:"device_code"`
+	GrantType  DeviceTokenRequestGrantType `json:"grant_type"`
+}
+
+// DeviceTokenRequestGrantType defines model for DeviceTokenRequest.GrantType.
+type DeviceTokenRequestGrantType string
+
+// DeviceTokens defines model for DeviceTokens.
+type DeviceTokens struct {
+	AccessToken string `json:"access_token"`
+
+	// ExpiresIn Seconds that the access token is valid
+	ExpiresIn int `json:"expires_in"`
+
+	// IDToken The ID token of the session
+	IDToken   string                `json:"id_token"`
+	TokenType DeviceTokensTokenType `json:"token_type"`
+}
+
+// DeviceTokensTokenType defines model for DeviceTokens.TokenType.
+type DeviceTokensTokenType string
 
 // Discovery defines model for Discovery.
 type Discovery struct {
@@ -666,6 +886,26 @@ type MemberList struct {
 type Membership struct {
 	Organization OrganizationSummary `json:"organization"`
 	Roles        []Role              `json:"roles"`
+}
+
+// NewAPIToken defines model for NewAPIToken.
+type NewAPIToken struct {
+	// AuthFactor See Proof
+	AuthFactor *map[string]interface{} `json:"authFactor,omitempty"`
+
+	// AuthKey See Proof
+	AuthKey *string `json:"authKey,omitempty"`
+
+	// ExpirationTimestamp In at most a year; default: in 90 days
+	ExpirationTimestamp *time.Time `json:"expirationTimestamp,omitempty"`
+
+	// Mailboxes For mailbox:drop: links or uids of mailboxes on this host
+	Mailboxes *[]string `json:"mailboxes,omitempty"`
+	Name      string    `json:"name"`
+
+	// Organization Makes a token of this organization, for Organization.Admin
+	Organization *openapi_types.UUID `json:"organization,omitempty"`
+	Scopes       []Scope             `json:"scopes"`
 }
 
 // NewAccount defines model for NewAccount.
@@ -917,6 +1157,11 @@ type PublicOrganizationAssetsType string
 // Role defines model for Role.
 type Role string
 
+// Scope A right of an API token. mailbox:drop: make reservations on the named mailboxes, and fill them with the reservation's
+// token. transfers:read: list and download transfers, follow events. transfers:send: send and change transfers.
+// mailbox:manage: the own mailbox. organization:read, organization:manage: read or change the organization
+type Scope string
+
 // Security defines model for Security.
 type Security struct {
 	// MfaRequired Members need a second factor
@@ -1022,6 +1267,9 @@ type MailedKey = string
 
 // OrganizationUID defines model for OrganizationUID.
 type OrganizationUID = UID
+
+// UserCode defines model for UserCode.
+type UserCode = string
 
 // AddressNotFound defines model for AddressNotFound.
 type AddressNotFound = Error
@@ -1324,6 +1572,12 @@ type SignUpParams struct {
 	AcceptLanguage *string `json:"Accept-Language,omitempty"`
 }
 
+// ListAPITokensParams defines parameters for ListAPITokens.
+type ListAPITokensParams struct {
+	// Organization The uid of the organization whose tokens are listed. Without it, those of the caller.
+	Organization *UID `form:"organization,omitempty" json:"organization,omitempty"`
+}
+
 // FindProviderJSONRequestBody defines body for FindProvider for application/json ContentType.
 type FindProviderJSONRequestBody = AddressRequest
 
@@ -1335,6 +1589,15 @@ type RequestResetJSONRequestBody = AddressRequest
 
 // KeepSessionJSONRequestBody defines body for KeepSession for application/json ContentType.
 type KeepSessionJSONRequestBody KeepSessionJSONBody
+
+// BeginDeviceLoginFormdataRequestBody defines body for BeginDeviceLogin for application/x-www-form-urlencoded ContentType.
+type BeginDeviceLoginFormdataRequestBody = DeviceAuthorizationRequest
+
+// CreateDeviceTokenFormdataRequestBody defines body for CreateDeviceToken for application/x-www-form-urlencoded ContentType.
+type CreateDeviceTokenFormdataRequestBody = DeviceTokenRequest
+
+// ApproveDeviceLoginJSONRequestBody defines body for ApproveDeviceLogin for application/json ContentType.
+type ApproveDeviceLoginJSONRequestBody = Proof
 
 // AcceptInvitationJSONRequestBody defines body for AcceptInvitation for application/json ContentType.
 type AcceptInvitationJSONRequestBody AcceptInvitationJSONBody
@@ -1404,6 +1667,71 @@ type CreateProfileExportJSONRequestBody = Proof
 
 // SignUpJSONRequestBody defines body for SignUp for application/json ContentType.
 type SignUpJSONRequestBody = NewAccount
+
+// CreateAPITokenJSONRequestBody defines body for CreateAPIToken for application/json ContentType.
+type CreateAPITokenJSONRequestBody = NewAPIToken
+
+// AsDeviceTokenError returns the union data inside the DeviceTokenFailure as a DeviceTokenError
+func (t DeviceTokenFailure) AsDeviceTokenError() (DeviceTokenError, error) {
+	var body DeviceTokenError
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDeviceTokenError overwrites any union data inside the DeviceTokenFailure as the provided DeviceTokenError
+func (t *DeviceTokenFailure) FromDeviceTokenError(v DeviceTokenError) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeDeviceTokenError performs a merge with any union data inside the DeviceTokenFailure, using the provided DeviceTokenError
+func (t *DeviceTokenFailure) MergeDeviceTokenError(v DeviceTokenError) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsError returns the union data inside the DeviceTokenFailure as a Error
+func (t DeviceTokenFailure) AsError() (Error, error) {
+	var body Error
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromError overwrites any union data inside the DeviceTokenFailure as the provided Error
+func (t *DeviceTokenFailure) FromError(v Error) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeError performs a merge with any union data inside the DeviceTokenFailure, using the provided Error
+func (t *DeviceTokenFailure) MergeError(v Error) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t DeviceTokenFailure) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *DeviceTokenFailure) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1609,6 +1937,58 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /confirm/{key} (the `ConfirmAddress` operationId).
 	ConfirmAddress(ctx context.Context, key MailedKey, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginDeviceLoginWithBody Ask for a session, for a program without a browser
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+	BeginDeviceLoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BeginDeviceLoginWithFormdataBody Ask for a session, for a program without a browser
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+	BeginDeviceLoginWithFormdataBody(ctx context.Context, body BeginDeviceLoginFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeviceTokenWithBody Fetch the session that a person has approved
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+	CreateDeviceTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeviceTokenWithFormdataBody Fetch the session that a person has approved
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+	CreateDeviceTokenWithFormdataBody(ctx context.Context, body CreateDeviceTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetDeviceLogin The program that waits with a user code
+	//
+	// Corresponds with GET /device/{code} (the `GetDeviceLogin` operationId).
+	GetDeviceLogin(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveDeviceLoginWithBody Give the program a session
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+	ApproveDeviceLoginWithBody(ctx context.Context, code UserCode, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ApproveDeviceLogin Give the program a session
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+	ApproveDeviceLogin(ctx context.Context, code UserCode, body ApproveDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RefuseDeviceLogin Refuse the program
+	//
+	// Corresponds with POST /device/{code}/refuse (the `RefuseDeviceLogin` operationId).
+	RefuseDeviceLogin(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetEnvironment The public settings for clients
 	//
@@ -2100,6 +2480,30 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /signup (the `SignUp` operationId).
 	SignUp(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAPITokens The caller's API tokens, newest first
+	//
+	// Corresponds with GET /tokens (the `ListAPITokens` operationId).
+	ListAPITokens(ctx context.Context, params *ListAPITokensParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAPITokenWithBody Make an API token
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+	CreateAPITokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAPIToken Make an API token
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+	CreateAPIToken(ctx context.Context, body CreateAPITokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAPIToken Revoke an API token
+	//
+	// Corresponds with DELETE /tokens/{uid} (the `DeleteAPIToken` operationId).
+	DeleteAPIToken(ctx context.Context, uid string, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // GetWellKnownEnvironment The same at a well-known path
@@ -2453,6 +2857,138 @@ func (c *Client) UpgradeToken(ctx context.Context, reqEditors ...RequestEditorFn
 // Corresponds with POST /confirm/{key} (the `ConfirmAddress` operationId).
 func (c *Client) ConfirmAddress(ctx context.Context, key MailedKey, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewConfirmAddressRequest(c.Server, key)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginDeviceLoginWithBody Ask for a session, for a program without a browser
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+func (c *Client) BeginDeviceLoginWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginDeviceLoginRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BeginDeviceLoginWithFormdataBody Ask for a session, for a program without a browser
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+func (c *Client) BeginDeviceLoginWithFormdataBody(ctx context.Context, body BeginDeviceLoginFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBeginDeviceLoginRequestWithFormdataBody(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeviceTokenWithBody Fetch the session that a person has approved
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+func (c *Client) CreateDeviceTokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeviceTokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeviceTokenWithFormdataBody Fetch the session that a person has approved
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+func (c *Client) CreateDeviceTokenWithFormdataBody(ctx context.Context, body CreateDeviceTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeviceTokenRequestWithFormdataBody(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetDeviceLogin The program that waits with a user code
+//
+// Corresponds with GET /device/{code} (the `GetDeviceLogin` operationId).
+func (c *Client) GetDeviceLogin(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDeviceLoginRequest(c.Server, code)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveDeviceLoginWithBody Give the program a session
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+func (c *Client) ApproveDeviceLoginWithBody(ctx context.Context, code UserCode, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveDeviceLoginRequestWithBody(c.Server, code, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ApproveDeviceLogin Give the program a session
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+func (c *Client) ApproveDeviceLogin(ctx context.Context, code UserCode, body ApproveDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewApproveDeviceLoginRequest(c.Server, code, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RefuseDeviceLogin Refuse the program
+//
+// Corresponds with POST /device/{code}/refuse (the `RefuseDeviceLogin` operationId).
+func (c *Client) RefuseDeviceLogin(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRefuseDeviceLoginRequest(c.Server, code)
 	if err != nil {
 		return nil, err
 	}
@@ -3744,6 +4280,70 @@ func (c *Client) SignUp(ctx context.Context, params *SignUpParams, body SignUpJS
 	return c.Client.Do(req)
 }
 
+// ListAPITokens The caller's API tokens, newest first
+//
+// Corresponds with GET /tokens (the `ListAPITokens` operationId).
+func (c *Client) ListAPITokens(ctx context.Context, params *ListAPITokensParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAPITokensRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAPITokenWithBody Make an API token
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+func (c *Client) CreateAPITokenWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAPITokenRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAPIToken Make an API token
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+func (c *Client) CreateAPIToken(ctx context.Context, body CreateAPITokenJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAPITokenRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAPIToken Revoke an API token
+//
+// Corresponds with DELETE /tokens/{uid} (the `DeleteAPIToken` operationId).
+func (c *Client) DeleteAPIToken(ctx context.Context, uid string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAPITokenRequest(c.Server, uid)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // NewGetWellKnownEnvironmentRequest constructs an http.Request for the GetWellKnownEnvironment method
 func NewGetWellKnownEnvironmentRequest(server string, params *GetWellKnownEnvironmentParams) (*http.Request, error) {
 	var err error
@@ -4537,6 +5137,201 @@ func NewConfirmAddressRequest(server string, key MailedKey) (*http.Request, erro
 	}
 
 	operationPath := fmt.Sprintf("/confirm/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewBeginDeviceLoginRequestWithFormdataBody calls the generic BeginDeviceLogin builder with application/x-www-form-urlencoded body
+func NewBeginDeviceLoginRequestWithFormdataBody(server string, body BeginDeviceLoginFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewBeginDeviceLoginRequestWithBody(server, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewBeginDeviceLoginRequestWithBody constructs an http.Request for the BeginDeviceLogin method, with any body, and a specified content type
+func NewBeginDeviceLoginRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/device/authorization")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateDeviceTokenRequestWithFormdataBody calls the generic CreateDeviceToken builder with application/x-www-form-urlencoded body
+func NewCreateDeviceTokenRequestWithFormdataBody(server string, body CreateDeviceTokenFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewCreateDeviceTokenRequestWithBody(server, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewCreateDeviceTokenRequestWithBody constructs an http.Request for the CreateDeviceToken method, with any body, and a specified content type
+func NewCreateDeviceTokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/device/token")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetDeviceLoginRequest constructs an http.Request for the GetDeviceLogin method
+func NewGetDeviceLoginRequest(server string, code UserCode) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "code", code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/device/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewApproveDeviceLoginRequest calls the generic ApproveDeviceLogin builder with application/json body
+func NewApproveDeviceLoginRequest(server string, code UserCode, body ApproveDeviceLoginJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewApproveDeviceLoginRequestWithBody(server, code, "application/json", bodyReader)
+}
+
+// NewApproveDeviceLoginRequestWithBody constructs an http.Request for the ApproveDeviceLogin method, with any body, and a specified content type
+func NewApproveDeviceLoginRequestWithBody(server string, code UserCode, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "code", code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/device/%s/approve", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRefuseDeviceLoginRequest constructs an http.Request for the RefuseDeviceLogin method
+func NewRefuseDeviceLoginRequest(server string, code UserCode) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "code", code, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/device/%s/refuse", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -6991,6 +7786,134 @@ func NewSignUpRequestWithBody(server string, params *SignUpParams, contentType s
 	return req, nil
 }
 
+// NewListAPITokensRequest constructs an http.Request for the ListAPITokens method
+func NewListAPITokensRequest(server string, params *ListAPITokensParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Organization != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "organization", *params.Organization, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateAPITokenRequest calls the generic CreateAPIToken builder with application/json body
+func NewCreateAPITokenRequest(server string, body CreateAPITokenJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAPITokenRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateAPITokenRequestWithBody constructs an http.Request for the CreateAPIToken method, with any body, and a specified content type
+func NewCreateAPITokenRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteAPITokenRequest constructs an http.Request for the DeleteAPIToken method
+func NewDeleteAPITokenRequest(server string, uid string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/tokens/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -7195,6 +8118,62 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /confirm/{key} (the `ConfirmAddress` operationId).
 	ConfirmAddressWithResponse(ctx context.Context, key MailedKey, reqEditors ...RequestEditorFn) (*ConfirmAddressResponse, error)
+
+	// BeginDeviceLoginWithBodyWithResponse Ask for a session, for a program without a browser
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+	BeginDeviceLoginWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginDeviceLoginResponse, error)
+
+	// BeginDeviceLoginWithFormdataBodyWithResponse Ask for a session, for a program without a browser
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+	BeginDeviceLoginWithFormdataBodyWithResponse(ctx context.Context, body BeginDeviceLoginFormdataRequestBody, reqEditors ...RequestEditorFn) (*BeginDeviceLoginResponse, error)
+
+	// CreateDeviceTokenWithBodyWithResponse Fetch the session that a person has approved
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+	CreateDeviceTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeviceTokenResponse, error)
+
+	// CreateDeviceTokenWithFormdataBodyWithResponse Fetch the session that a person has approved
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+	CreateDeviceTokenWithFormdataBodyWithResponse(ctx context.Context, body CreateDeviceTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateDeviceTokenResponse, error)
+
+	// GetDeviceLoginWithResponse The program that waits with a user code
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /device/{code} (the `GetDeviceLogin` operationId).
+	GetDeviceLoginWithResponse(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*GetDeviceLoginResponse, error)
+
+	// ApproveDeviceLoginWithBodyWithResponse Give the program a session
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+	ApproveDeviceLoginWithBodyWithResponse(ctx context.Context, code UserCode, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveDeviceLoginResponse, error)
+
+	// ApproveDeviceLoginWithResponse Give the program a session
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+	ApproveDeviceLoginWithResponse(ctx context.Context, code UserCode, body ApproveDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveDeviceLoginResponse, error)
+
+	// RefuseDeviceLoginWithResponse Refuse the program
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /device/{code}/refuse (the `RefuseDeviceLogin` operationId).
+	RefuseDeviceLoginWithResponse(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*RefuseDeviceLoginResponse, error)
 
 	// GetEnvironmentWithResponse The public settings for clients
 	//
@@ -7748,6 +8727,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /signup (the `SignUp` operationId).
 	SignUpWithResponse(ctx context.Context, params *SignUpParams, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*SignUpResponse, error)
+
+	// ListAPITokensWithResponse The caller's API tokens, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /tokens (the `ListAPITokens` operationId).
+	ListAPITokensWithResponse(ctx context.Context, params *ListAPITokensParams, reqEditors ...RequestEditorFn) (*ListAPITokensResponse, error)
+
+	// CreateAPITokenWithBodyWithResponse Make an API token
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+	CreateAPITokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAPITokenResponse, error)
+
+	// CreateAPITokenWithResponse Make an API token
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+	CreateAPITokenWithResponse(ctx context.Context, body CreateAPITokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAPITokenResponse, error)
+
+	// DeleteAPITokenWithResponse Revoke an API token
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /tokens/{uid} (the `DeleteAPIToken` operationId).
+	DeleteAPITokenWithResponse(ctx context.Context, uid string, reqEditors ...RequestEditorFn) (*DeleteAPITokenResponse, error)
 }
 
 type GetWellKnownEnvironmentResponse struct {
@@ -8488,6 +9495,197 @@ func (r ConfirmAddressResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ConfirmAddressResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BeginDeviceLoginResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeviceCodes
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BeginDeviceLoginResponse) GetJSON200() *DeviceCodes {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r BeginDeviceLoginResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BeginDeviceLoginResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BeginDeviceLoginResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BeginDeviceLoginResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateDeviceTokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeviceTokens
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateDeviceTokenResponse) GetJSON200() *DeviceTokens {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDeviceTokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDeviceTokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDeviceTokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDeviceTokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetDeviceLoginResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeviceLogin
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDeviceLoginResponse) GetJSON200() *DeviceLogin {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDeviceLoginResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDeviceLoginResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDeviceLoginResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDeviceLoginResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ApproveDeviceLoginResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r ApproveDeviceLoginResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ApproveDeviceLoginResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ApproveDeviceLoginResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ApproveDeviceLoginResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RefuseDeviceLoginResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r RefuseDeviceLoginResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RefuseDeviceLoginResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RefuseDeviceLoginResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RefuseDeviceLoginResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10638,6 +11836,122 @@ func (r SignUpResponse) ContentType() string {
 	return ""
 }
 
+type ListAPITokensResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *APITokenList
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAPITokensResponse) GetJSON200() *APITokenList {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAPITokensResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAPITokensResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAPITokensResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAPITokensResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAPITokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *CreatedAPIToken
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAPITokenResponse) GetJSON201() *CreatedAPIToken {
+	return r.JSON201
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAPITokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAPITokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAPITokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAPITokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAPITokenResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAPITokenResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAPITokenResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAPITokenResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAPITokenResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetWellKnownEnvironmentWithResponse The same at a well-known path
 //
 // Returns a wrapper object for the known response body format(s).
@@ -10935,6 +12249,110 @@ func (c *ClientWithResponses) ConfirmAddressWithResponse(ctx context.Context, ke
 		return nil, err
 	}
 	return ParseConfirmAddressResponse(rsp)
+}
+
+// BeginDeviceLoginWithBodyWithResponse Ask for a session, for a program without a browser
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+func (c *ClientWithResponses) BeginDeviceLoginWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BeginDeviceLoginResponse, error) {
+	rsp, err := c.BeginDeviceLoginWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginDeviceLoginResponse(rsp)
+}
+
+// BeginDeviceLoginWithFormdataBodyWithResponse Ask for a session, for a program without a browser
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/authorization (the `BeginDeviceLogin` operationId).
+func (c *ClientWithResponses) BeginDeviceLoginWithFormdataBodyWithResponse(ctx context.Context, body BeginDeviceLoginFormdataRequestBody, reqEditors ...RequestEditorFn) (*BeginDeviceLoginResponse, error) {
+	rsp, err := c.BeginDeviceLoginWithFormdataBody(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBeginDeviceLoginResponse(rsp)
+}
+
+// CreateDeviceTokenWithBodyWithResponse Fetch the session that a person has approved
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+func (c *ClientWithResponses) CreateDeviceTokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeviceTokenResponse, error) {
+	rsp, err := c.CreateDeviceTokenWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeviceTokenResponse(rsp)
+}
+
+// CreateDeviceTokenWithFormdataBodyWithResponse Fetch the session that a person has approved
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/token (the `CreateDeviceToken` operationId).
+func (c *ClientWithResponses) CreateDeviceTokenWithFormdataBodyWithResponse(ctx context.Context, body CreateDeviceTokenFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateDeviceTokenResponse, error) {
+	rsp, err := c.CreateDeviceTokenWithFormdataBody(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeviceTokenResponse(rsp)
+}
+
+// GetDeviceLoginWithResponse The program that waits with a user code
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /device/{code} (the `GetDeviceLogin` operationId).
+func (c *ClientWithResponses) GetDeviceLoginWithResponse(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*GetDeviceLoginResponse, error) {
+	rsp, err := c.GetDeviceLogin(ctx, code, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDeviceLoginResponse(rsp)
+}
+
+// ApproveDeviceLoginWithBodyWithResponse Give the program a session
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+func (c *ClientWithResponses) ApproveDeviceLoginWithBodyWithResponse(ctx context.Context, code UserCode, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ApproveDeviceLoginResponse, error) {
+	rsp, err := c.ApproveDeviceLoginWithBody(ctx, code, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveDeviceLoginResponse(rsp)
+}
+
+// ApproveDeviceLoginWithResponse Give the program a session
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/{code}/approve (the `ApproveDeviceLogin` operationId).
+func (c *ClientWithResponses) ApproveDeviceLoginWithResponse(ctx context.Context, code UserCode, body ApproveDeviceLoginJSONRequestBody, reqEditors ...RequestEditorFn) (*ApproveDeviceLoginResponse, error) {
+	rsp, err := c.ApproveDeviceLogin(ctx, code, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseApproveDeviceLoginResponse(rsp)
+}
+
+// RefuseDeviceLoginWithResponse Refuse the program
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /device/{code}/refuse (the `RefuseDeviceLogin` operationId).
+func (c *ClientWithResponses) RefuseDeviceLoginWithResponse(ctx context.Context, code UserCode, reqEditors ...RequestEditorFn) (*RefuseDeviceLoginResponse, error) {
+	rsp, err := c.RefuseDeviceLogin(ctx, code, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRefuseDeviceLoginResponse(rsp)
 }
 
 // GetEnvironmentWithResponse The public settings for clients
@@ -11964,6 +13382,58 @@ func (c *ClientWithResponses) SignUpWithResponse(ctx context.Context, params *Si
 	return ParseSignUpResponse(rsp)
 }
 
+// ListAPITokensWithResponse The caller's API tokens, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /tokens (the `ListAPITokens` operationId).
+func (c *ClientWithResponses) ListAPITokensWithResponse(ctx context.Context, params *ListAPITokensParams, reqEditors ...RequestEditorFn) (*ListAPITokensResponse, error) {
+	rsp, err := c.ListAPITokens(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAPITokensResponse(rsp)
+}
+
+// CreateAPITokenWithBodyWithResponse Make an API token
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+func (c *ClientWithResponses) CreateAPITokenWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAPITokenResponse, error) {
+	rsp, err := c.CreateAPITokenWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAPITokenResponse(rsp)
+}
+
+// CreateAPITokenWithResponse Make an API token
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /tokens (the `CreateAPIToken` operationId).
+func (c *ClientWithResponses) CreateAPITokenWithResponse(ctx context.Context, body CreateAPITokenJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAPITokenResponse, error) {
+	rsp, err := c.CreateAPIToken(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAPITokenResponse(rsp)
+}
+
+// DeleteAPITokenWithResponse Revoke an API token
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /tokens/{uid} (the `DeleteAPIToken` operationId).
+func (c *ClientWithResponses) DeleteAPITokenWithResponse(ctx context.Context, uid string, reqEditors ...RequestEditorFn) (*DeleteAPITokenResponse, error) {
+	rsp, err := c.DeleteAPIToken(ctx, uid, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAPITokenResponse(rsp)
+}
+
 // ParseGetWellKnownEnvironmentResponse parses an HTTP response from a GetWellKnownEnvironmentWithResponse call
 func ParseGetWellKnownEnvironmentResponse(rsp *http.Response) (*GetWellKnownEnvironmentResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12407,6 +13877,116 @@ func ParseConfirmAddressResponse(rsp *http.Response) (*ConfirmAddressResponse, e
 	}
 
 	response := &ConfirmAddressResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseBeginDeviceLoginResponse parses an HTTP response from a BeginDeviceLoginWithResponse call
+func ParseBeginDeviceLoginResponse(rsp *http.Response) (*BeginDeviceLoginResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BeginDeviceLoginResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeviceCodes
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateDeviceTokenResponse parses an HTTP response from a CreateDeviceTokenWithResponse call
+func ParseCreateDeviceTokenResponse(rsp *http.Response) (*CreateDeviceTokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDeviceTokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeviceTokens
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetDeviceLoginResponse parses an HTTP response from a GetDeviceLoginWithResponse call
+func ParseGetDeviceLoginResponse(rsp *http.Response) (*GetDeviceLoginResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDeviceLoginResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeviceLogin
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseApproveDeviceLoginResponse parses an HTTP response from a ApproveDeviceLoginWithResponse call
+func ParseApproveDeviceLoginResponse(rsp *http.Response) (*ApproveDeviceLoginResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ApproveDeviceLoginResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseRefuseDeviceLoginResponse parses an HTTP response from a RefuseDeviceLoginWithResponse call
+func ParseRefuseDeviceLoginResponse(rsp *http.Response) (*RefuseDeviceLoginResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RefuseDeviceLoginResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -13645,6 +15225,74 @@ func ParseSignUpResponse(rsp *http.Response) (*SignUpResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseListAPITokensResponse parses an HTTP response from a ListAPITokensWithResponse call
+func ParseListAPITokensResponse(rsp *http.Response) (*ListAPITokensResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAPITokensResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest APITokenList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAPITokenResponse parses an HTTP response from a CreateAPITokenWithResponse call
+func ParseCreateAPITokenResponse(rsp *http.Response) (*CreateAPITokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAPITokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest CreatedAPIToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAPITokenResponse parses an HTTP response from a DeleteAPITokenWithResponse call
+func ParseDeleteAPITokenResponse(rsp *http.Response) (*DeleteAPITokenResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAPITokenResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
 	}
 
 	return response, nil
