@@ -33,7 +33,7 @@ export async function accountTests() {
     await p.getByRole("button", { name: "Add to a website" }).click();
     equal((await p.locator(".snippet").textContent()).startsWith(`<a href="${box}" style="background:#`), true, "HTML of the button");
     await (await page(await visitor(), "/m/nora.new")).getByRole("heading", { name: "Nora New" }).waitFor();
-    await q.getByRole("link", { name: "Continue" }).click();
+    await q.getByRole("link", { name: "Open your inbox" }).click();
     await q.waitForURL("**/inbox");
     await q.getByRole("link", { name: "Mailbox", exact: true }).click();
     await q.getByLabel("Name in the link").fill("nora");

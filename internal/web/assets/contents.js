@@ -40,7 +40,7 @@ export function Contents({ objects, of, total, download, read, counts = false })
   const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${Boolean(single)} counts=${counts} previews=${previews} busy=${busy === o.uid}
     choose=${objects.length > 2 ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
   return html`<div class="contents">
-    <${Button} kind="primary" class="big" icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
+    <${Button} kind=${counts ? "plain" : "primary"} class=${counts ? "" : "big"} icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
       onClick=${() => (single ? get.run("all", single.uid) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>
     <${Problem} error=${get.error} />
     ${limits.map((limit) => html`<p class="hint" key=${limit}>${limit}</p>`)}

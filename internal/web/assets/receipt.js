@@ -28,8 +28,8 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
   return html`<article class="sheet receipt">
     <div class="seal"><${Icon} name="check" /></div>
     <h1>${T("Delivered")}</h1>
-    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${to && html` · ${F("to %s", to)}`}${days > 0 && html` · ${
-      N("available for %d day", "available for %d days", days)}`}</p>
+    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${days > 0 && html` · ${N("available for %d day", "available for %d days", days)}`}
+      ${to && html`<span class="block break">${F("to %s", to)}</span>`}</p>
     ${children}
     <dl class="facts">
       <dt>${T("Time")}</dt><dd>${exactly(receipt.createdAt)}</dd>

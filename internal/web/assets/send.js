@@ -111,6 +111,5 @@ function Sent({ upload }) {
   return html`<${Receipt} receipt=${receipt} to=${to} onMore=${upload.discard}>
     ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link} label=${T("Copy the link")} /></div>
       <p class="hint">${guarded({ mode: "link", protection: receipt.protection })}</p>`}
-    <p class="screen"><a href="/inbox">${T("Transfers")}</a></p>
   <//>`;
 }

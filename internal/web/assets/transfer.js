@@ -75,7 +75,7 @@ const senderOf = (value) => value.sender?.name || value.sender?.email || T("Some
 function Lock({ value, unlock }) {
   return html`<div class="narrow card">
     <span class="halo small"><${Icon} name="lock" /></span>
-    <h1>${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></h1>
+    <h1 class="whose">${F("Files from %s", senderOf(value))} <${Unchecked} sender=${value.sender} /></h1>
     ${value.protection === "password" ? html`<${ByPassword} unlock=${unlock} />` : html`<${ByCode} unlock=${unlock} />`}
   </div>`;
 }
