@@ -94,6 +94,11 @@ func DNS(lookupTXT func(ctx context.Context, name string) ([]string, error)) Opt
 	return func(s *setup) { s.dns = lookupTXT }
 }
 
+// Former makes the server continue an installation: its data directory, and the time it was left at.
+func Former(dataDir string, at time.Time) Option {
+	return func(s *setup) { s.dataDir, s.clock = dataDir, clock.At(at) }
+}
+
 // Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
 func Beside(first *Server) Option {
 	return func(s *setup) {
@@ -113,7 +118,10 @@ func New(t testing.TB, options ...Option) *Server {
 	}
 	if s.clock == nil {
 		// The clock starts at the present because Postgres and River use the real time.
-		s.dataDir, s.clock, s.mail, s.secrets = t.TempDir(), clock.At(time.Now().UTC().Truncate(time.Millisecond)), NewSink(t), newSecrets()
+		s.dataDir, s.clock = t.TempDir(), clock.At(time.Now().UTC().Truncate(time.Millisecond))
+	}
+	if s.mail == nil {
+		s.mail, s.secrets = NewSink(t), newSecrets()
 	}
 	listener, admin := loopback(t), loopback(t)
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
