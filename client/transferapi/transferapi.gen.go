@@ -593,7 +593,7 @@ type Attached struct {
 	union json.RawMessage
 }
 
-// DeliveredObject Of a transfer that has ended, only uid, contentLength and downloads are present
+// DeliveredObject Of a transfer that has expired and may be extended, recipients see only uid, contentLength and downloads
 type DeliveredObject struct {
 	ContentLength int64   `json:"contentLength"`
 	Downloads     int     `json:"downloads"`
@@ -972,15 +972,17 @@ type PublicTransfer struct {
 	MaxDownloads *int `json:"maxDownloads,omitempty"`
 
 	// MaxTotalDownloads How often all recipients together may download each object. Left out: no limit
-	MaxTotalDownloads *int               `json:"maxTotalDownloads,omitempty"`
-	Message           *string            `json:"message,omitempty"`
-	ObjectCount       *int               `json:"objectCount,omitempty"`
-	Objects           *[]DeliveredObject `json:"objects,omitempty"`
-	Protection        Protection         `json:"protection"`
-	Sender            Sender             `json:"sender"`
-	Subject           *string            `json:"subject,omitempty"`
-	TotalBytes        *int64             `json:"totalBytes,omitempty"`
-	Type              Kind               `json:"type"`
+	MaxTotalDownloads *int    `json:"maxTotalDownloads,omitempty"`
+	Message           *string `json:"message,omitempty"`
+	ObjectCount       *int    `json:"objectCount,omitempty"`
+
+	// Objects Empty once the transfer has ended
+	Objects    *[]DeliveredObject `json:"objects,omitempty"`
+	Protection Protection         `json:"protection"`
+	Sender     Sender             `json:"sender"`
+	Subject    *string            `json:"subject,omitempty"`
+	TotalBytes *int64             `json:"totalBytes,omitempty"`
+	Type       Kind               `json:"type"`
 }
 
 // Receiver A recipient of a transfer. Only the sender sees delivery, accessedAt, downloadedAt, downloads and remindedAt

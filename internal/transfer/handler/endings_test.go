@@ -109,7 +109,7 @@ func TestRevoking(t *testing.T) {
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	for _, p := range []*testkit.Person{ann, bob} {
 		left := p.Get(x.path).Want(http.StatusOK)
-		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0.name") != nil || left.Value("objects.0.sha256") != nil || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
+		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0") != nil || left.Value("objectCount") != 1.0 || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
 			t.Errorf("%s", left.Body)
 		}
 	}

@@ -52,9 +52,17 @@ func (s *Store) AuditAbout(ctx context.Context, a audit.About) ([]audit.Record, 
 	return audit.ListAbout(ctx, s.q, a)
 }
 
-// ObjectNames returns uids and names of objects; the names of erased ones are empty.
-func (s *Store) ObjectNames(ctx context.Context, uids []id.Object) ([]transfer.ObjectName, error) {
-	return database.All[transfer.ObjectName](ctx, s.q, "list names", `SELECT uid, coalesce(name, '') AS name FROM transfer.objects WHERE uid = ANY ($1)`, uids)
+// ObjectNames returns the names of those objects whose transfers have not ended.
+func (s *Store) ObjectNames(ctx context.Context, uids []id.Object) (map[id.Object]string, error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	list, err := database.All[transfer.ObjectName](ctx, s.q, "list names", `SELECT uid, name FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL`, uids)
+	names := make(map[id.Object]string, len(list))
+	for _, n := range list {
+		names[n.UID] = n.Name
+	}
+	return names, err
 }
 
 // ForgetAddresses clears up to limit addresses of recipients that were recorded before a time, of downloads and first accesses each. It

@@ -30,55 +30,72 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Ti
 		SELECT uid FROM `+bounded, now, limit, graceOver)
 }
 
-// EndTransfers deletes the content of locked transfers and sets their final state. It marks the bytes for the purge and clears subject,
-// message, fields, names, digests and passwords. Bytes that a forward shares stay (release_content in migrations). Uids, times, sizes and addresses stay (contract 4.9). It ignores transfers that have
-// ended already, and returns the number of the others.
-func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (int, error) {
+// Ended is what EndTransfers has ended.
+type Ended struct {
+	Transfers int
+	charges   []charge // that Release gives back
+}
+
+// EndTransfers deletes the content of locked transfers and sets their final state. It deletes the objects, marks their bytes for the purge
+// and clears subject, message, fields and passwords. Bytes that a forward shares stay (release_content in migrations). Uids, times, sums
+// and addresses stay (contract 4.9). It ignores transfers that have ended already. The caller releases the volume with Release.
+func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (e Ended, err error) {
 	type ended struct {
 		Transfers          int
 		LimitsOrganization id.Organization
 		Held               int64
 	}
 	// A statement of its own takes the locks in one order. Most contents are not shared.
-	if _, err := database.Exec(ctx, s.q, "lock shared contents", `
+	shared, err := database.Exec(ctx, s.q, "lock shared contents", `
 		SELECT FROM transfer.shared_contents c WHERE c.content IN (
 			SELECT coalesce(o.content, o.uid) FROM transfer.transfers t JOIN transfer.objects o ON o.reservation = t.reservation
 			WHERE t.uid = ANY ($1) AND t.ended_at IS NULL)
-		ORDER BY c.content FOR UPDATE`, uids); err != nil {
-		return 0, err
+		ORDER BY c.content FOR UPDATE`, uids)
+	if err != nil {
+		return e, err
 	}
 	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
 			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
 			RETURNING uid, reservation, limits_organization
-		), r AS (
-			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL FROM t WHERE r.uid = t.reservation
-			RETURNING r.metadata, t.limits_organization
-		), o AS (
-			UPDATE transfer.objects o SET name = NULL, client_id = o.uid::text, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL
-			FROM t WHERE o.reservation = t.reservation
-			RETURNING o.uid, o.held + o.metadata AS held, t.limits_organization
+		), cleared AS (
+			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL
+			FROM t WHERE r.uid = t.reservation AND num_nonnulls(r.subject, r.message, r.fields, r.password_hash) > 0
+		), o AS MATERIALIZED (
+			SELECT o.uid, t.uid AS transfer, coalesce(o.content, o.uid) AS content, o.held + o.metadata AS held, t.limits_organization
+			FROM t JOIN transfer.objects o ON o.reservation = t.reservation
 		), noted AS (
-			INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT uid, $3 FROM o
+			INSERT INTO transfer.discarded_objects (object, discarded_at, unshared) SELECT uid, $3, $4 FROM o
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
+		), erasing AS (
+			INSERT INTO transfer.erasing (transfer, contents)
+			SELECT t.uid, array_remove(array_agg(o.content), NULL) FROM t JOIN transfer.receipts r ON r.transfer = t.uid AND r.kind = 'delivered'
+			LEFT JOIN o ON o.transfer = t.uid GROUP BY t.uid
+			ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING
 		), keys AS (
 			DELETE FROM transfer.one_time_keys k USING t WHERE k.transfer = t.uid
+		), sums AS (
+			SELECT t.limits_organization, 1 AS transfers, r.metadata AS held FROM t JOIN transfer.reservations r ON r.uid = t.reservation
+			UNION ALL SELECT limits_organization, 0, held FROM o
 		)
-		SELECT count(*)::int AS transfers, limits_organization,
-			((SELECT coalesce(sum(held), 0) FROM o WHERE o.limits_organization = t.limits_organization)
-				+ (SELECT sum(metadata) FROM r WHERE r.limits_organization = t.limits_organization))::bigint AS held
-		FROM t GROUP BY limits_organization`, uids, final, now)
+		SELECT sum(transfers)::int AS transfers, limits_organization, sum(held)::bigint AS held FROM sums GROUP BY limits_organization`,
+		uids, final, now, shared == 0)
 	if err != nil {
-		return 0, err
+		return e, err
 	}
-	n, charges := 0, make([]charge, len(rows))
-	for i, r := range rows {
-		n += r.Transfers
-		charges[i] = charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held}
+	for _, r := range rows {
+		e.Transfers += r.Transfers
+		e.charges = append(e.charges, charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held})
 	}
-	return n, s.refund(ctx, charges)
+	// A statement of its own: release_content reads the objects.
+	_, err = database.Exec(ctx, s.q, "delete objects", `
+		DELETE FROM transfer.objects o USING transfer.transfers t WHERE t.uid = ANY ($1) AND t.ended_at = $2 AND o.reservation = t.reservation`, uids, now)
+	return e, err
 }
+
+// Release gives back the volume of ended transfers. Every upload waits for the rows that it locks.
+func (s *Store) Release(ctx context.Context, e Ended) error { return s.refund(ctx, e.charges) }
 
 // DeliveriesTo returns a transfer's deliveries to a person that the person has not hidden.
 func (s *Store) DeliveriesTo(ctx context.Context, t id.Transfer, p id.Person) ([]id.Delivery, error) {
@@ -159,8 +176,7 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (in
 }
 
 // DeleteEndedTransfers deletes transfers that ended before a time, at most limit and as bounded allows, with their reservations, objects
-// and deliveries. It returns their number. Objects whose bytes await the purge stay marked. The erasure of bytes that a forward still
-// shares is not certified any more.
+// and deliveries. It returns their number. Objects whose bytes await the purge stay marked.
 func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
 	uids, err := database.Scalars[id.Reservation](ctx, s.q, "delete ended transfers", `
 		WITH due AS (
@@ -172,8 +188,6 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 			DELETE FROM transfer.transfers x USING t WHERE x.uid = t.uid
 		), uses AS (
 			DELETE FROM transfer.downloads x USING t WHERE x.transfer = t.uid
-		), e AS (
-			DELETE FROM transfer.erasures e USING t WHERE e.transfer = t.uid
 		), o AS (
 			DELETE FROM transfer.objects o USING t WHERE o.reservation = t.reservation
 		)

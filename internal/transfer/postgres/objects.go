@@ -121,7 +121,7 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 			FROM (SELECT reservation, count(*) AS n FROM gone GROUP BY reservation) t
 			WHERE r.uid = t.reservation
 		), noted AS (
-			INSERT INTO transfer.discarded_objects (object, discarded_at, busy_until) SELECT uid, $3, lease_until FROM gone
+			INSERT INTO transfer.discarded_objects (object, discarded_at, busy_until, unshared) SELECT uid, $3, lease_until, true FROM gone
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
 		), deleted AS (
 			DELETE FROM transfer.objects o USING gone g WHERE o.uid = g.uid

@@ -24,7 +24,7 @@ func (s *Store) InsertStatements(ctx context.Context, kind string, statements []
 	}
 	entries, err := database.Scalars[[]byte](ctx, s.q, "store statements", `
 		INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at)
-		SELECT r.transfer, $1, n.entry, n.body, r.readers, r.named, $5
+		SELECT r.transfer, $1, n.entry, n.body, r.readers, '{}', $5
 		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[]) AS n (transfer, entry, body)
 		JOIN transfer.receipts r ON r.transfer = n.transfer AND r.kind = 'delivered'
 		ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING entry`, kind,
@@ -37,27 +37,29 @@ func (s *Store) InsertStatements(ctx context.Context, kind string, statements []
 	return translog.AppendAll(ctx, s.tx, entries)
 }
 
-// ExpectErasure notes ended transfers, whose erasure is certified once their bytes are deleted.
-func (s *Store) ExpectErasure(ctx context.Context, transfers []id.Transfer) error {
-	_, err := database.Exec(ctx, s.q, "note erasures", `
-		INSERT INTO transfer.erasures (transfer, reservation)
-		SELECT t.uid, t.reservation FROM transfer.transfers t JOIN transfer.receipts r ON r.transfer = t.uid AND r.kind = 'delivered'
-		WHERE t.uid = ANY ($1) ON CONFLICT ON CONSTRAINT erasures_pkey DO NOTHING`, transfers)
-	return err
-}
-
-// TakeErased returns up to limit noted transfers all of whose bytes are deleted, and forgets them.
-func (s *Store) TakeErased(ctx context.Context, limit int) ([]id.Transfer, error) {
+// TakeErased returns up to limit ended transfers all of whose bytes are deleted, ordered by uid, beginning after the uid given, and forgets
+// them. Of those that an older version has ended it deletes the objects.
+func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([]id.Transfer, error) {
+	if _, err := database.Exec(ctx, s.q, "plan", planOnce.SQL); err != nil { // the tables are empty most of the time
+		return nil, err
+	}
 	return database.Scalars[id.Transfer](ctx, s.q, "take erasures", `
-		DELETE FROM transfer.erasures WHERE transfer IN (
-			SELECT e.transfer FROM transfer.erasures e
-			WHERE NOT EXISTS (SELECT FROM transfer.objects o JOIN transfer.discarded_objects d ON d.object = coalesce(o.content, o.uid) WHERE o.reservation = e.reservation)
-				AND NOT EXISTS (SELECT FROM transfer.objects o JOIN transfer.shared_contents c ON c.content = coalesce(o.content, o.uid) WHERE o.reservation = e.reservation)
-			ORDER BY e.transfer LIMIT $1 FOR UPDATE SKIP LOCKED)
-		RETURNING transfer`, limit)
+		WITH taken AS (
+			DELETE FROM transfer.erasing WHERE transfer IN (
+				SELECT e.transfer FROM transfer.erasing e
+				WHERE e.transfer > $1 AND NOT EXISTS (SELECT FROM transfer.discarded_objects d WHERE d.object = ANY (e.contents))
+					AND NOT EXISTS (SELECT FROM transfer.shared_contents c WHERE c.content = ANY (e.contents))
+				ORDER BY e.transfer LIMIT $2 FOR UPDATE SKIP LOCKED)
+			RETURNING transfer
+		), old AS (
+			DELETE FROM transfer.erasures x USING taken WHERE x.transfer = taken.transfer RETURNING x.reservation
+		), o AS (
+			DELETE FROM transfer.objects o USING old WHERE o.reservation = old.reservation
+		)
+		SELECT transfer FROM taken ORDER BY transfer`, after, limit)
 }
 
 // wholly is true when each object of transfer t was downloaded, or its archive, and this was not stated yet. Of transfers with more than
 // $11 objects only the archive counts.
-const wholly = `coalesce((t.archives > 0 OR t.object_count <= $11 AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = t.reservation AND o.downloads = 0))
+const wholly = `coalesce((t.archives > 0 OR t.object_count <= $11 AND t.object_count = (SELECT count(*) FROM transfer.objects o WHERE o.reservation = t.reservation AND o.downloads > 0))
 	AND NOT EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = t.uid AND r.kind = 'downloaded'), false)`

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -104,7 +105,7 @@ func (s *Store) refund(ctx context.Context, charges []charge) error {
 		UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
 		FROM t JOIN locked ON locked.organization = t.organization WHERE v.organization = t.organization`,
 		column(charges, func(c charge) id.Organization { return c.LimitsOrganization }), held, reserved)
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(charges, func(c charge) bool { return c.Month != nil || !c.Reservation.IsZero() }) {
 		return err
 	}
 	_, err = database.Exec(ctx, s.q, "refund volumes", `

@@ -174,11 +174,9 @@ func (s *Service) nameActivities(ctx context.Context, uid id.Transfer, list []Ac
 			uids = append(uids, a.Use.Objects...)
 		}
 	}
-	var names []transfer.ObjectName
-	if len(uids) > 0 {
-		if names, err = s.store.ObjectNames(ctx, uids); err != nil {
-			return err
-		}
+	names, err := s.store.ObjectNames(ctx, uids)
+	if err != nil {
+		return err
 	}
 	for i := range list {
 		a := &list[i]
@@ -190,10 +188,8 @@ func (s *Service) nameActivities(ctx context.Context, uid id.Transfer, list []Ac
 		if a.Use == nil {
 			continue
 		}
-		for _, n := range names {
-			if slices.Contains(a.Use.Objects, n.UID) {
-				a.Objects = append(a.Objects, n)
-			}
+		for _, o := range a.Use.Objects {
+			a.Objects = append(a.Objects, transfer.ObjectName{UID: o, Name: names[o]})
 		}
 	}
 	return nil

@@ -31,7 +31,7 @@ func (s *Service) ExpireReservations(ctx context.Context) error {
 func (s *Service) ExpireTransfers(ctx context.Context) error {
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		now := s.now()
-		uids, err := tx.LockExpiredTransfers(ctx, now, now.Add(-s.expiryGrace), expireBatch)
+		uids, err := tx.LockExpiredTransfers(ctx, now, now.Add(-s.expiryGrace), endBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}

@@ -116,3 +116,37 @@ func TestPurgeVolumes(t *testing.T) {
 		}
 	}
 }
+
+// TestEndOfAnOlderVersion: a replica of an earlier version keeps the objects of the transfers that it ends. Their erasure is stated once, by
+// whichever version notices it, and then the objects are deleted.
+func TestEndOfAnOlderVersion(t *testing.T) {
+	t.Parallel()
+	w, c, r := newReservation(t)
+	w.attach(c, r, "a", 3)
+	mustUpload(w, c, r, "a", whole([]byte("abc")))
+	if _, err := w.Confirm(t.Context(), c, r); err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`UPDATE transfer.transfers SET state = 'expired', ended_at = now(), subject = NULL, search = NULL`)
+	w.exec(`UPDATE transfer.objects SET name = NULL, client_id = uid::text, sha256 = NULL, crc32 = 0, mime_type = NULL`)
+	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT uid, now() FROM transfer.objects`)
+	w.exec(`INSERT INTO transfer.erasures (transfer, reservation) SELECT uid, reservation FROM transfer.transfers`)
+	stated := func() int64 {
+		if err := w.CertifyErasure(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.count(`SELECT count(*) FROM transfer.receipts WHERE kind = 'erased'`)
+	}
+	if stated() != 0 {
+		t.Error("the erasure is stated while the bytes are there")
+	}
+	if err := w.content.PurgeBytes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if stated() != 1 || stated() != 1 {
+		t.Error("the erasure is not stated once")
+	}
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.erasing) + (SELECT count(*) FROM transfer.erasures)`); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}

@@ -8,8 +8,10 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// expireBatch is how many rows one transaction of a job handles at most.
-const expireBatch = 100
+const (
+	expireBatch = 100 // rows that one transaction of a job handles at most
+	endBatch    = 500 // transfers that one transaction ends: requests do not wait for their rows
+)
 
 // The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
 const (

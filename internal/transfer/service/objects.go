@@ -27,11 +27,13 @@ func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 	return s.streamObjects(ctx, r, nil, 0, true)
 }
 
-// delivered streams the objects of a transfer. When the transfer ends during the stream, the names are erased and the stream
-// ends with transfer.ErrNotFound.
+// delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted (an older version erases
+// their names) and the stream ends with transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
+		left := t.ObjectCount
 		for o, err := range s.attached(ctx, t.Reservation) {
+			left--
 			o.Downloads += t.Archives
 			if err == nil && o.Name == "" && !t.State.Ended() {
 				err = transfer.ErrNotFound
@@ -42,6 +44,9 @@ func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 			if !yield(o, err) || err != nil {
 				return
 			}
+		}
+		if left > 0 && !t.State.Ended() {
+			yield(transfer.Object{}, transfer.ErrNotFound)
 		}
 	}
 }

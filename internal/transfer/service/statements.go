@@ -35,19 +35,18 @@ func (s *Service) stateEnd(ctx context.Context, tx *postgres.Store, uids []id.Tr
 	if final == transfer.Revoked {
 		kind = transfer.StatedRevoked
 	}
-	if err := s.state(ctx, tx, kind, uids...); err != nil {
-		return err
-	}
-	return tx.ExpectErasure(ctx, uids)
+	return s.state(ctx, tx, kind, uids...)
 }
 
 // CertifyErasure states of ended transfers that all their stored bytes are deleted.
 func (s *Service) CertifyErasure(ctx context.Context) error {
+	var last id.Transfer
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.TakeErased(ctx, expireBatch)
+		uids, err := tx.TakeErased(ctx, last, endBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
+		last = uids[len(uids)-1]
 		return len(uids), s.state(ctx, tx, transfer.StatedErased, uids...)
 	})
 }

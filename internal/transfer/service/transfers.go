@@ -356,8 +356,8 @@ func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uid
 
 // endTransfers erases locked transfers and the mails about them, and purges their bytes.
 func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
-	n, err := tx.EndTransfers(ctx, uids, final, s.now())
-	if err != nil || n == 0 {
+	ended, err := tx.EndTransfers(ctx, uids, final, s.now())
+	if err != nil || ended.Transfers == 0 {
 		return err
 	}
 	references := make([]string, len(uids))
@@ -370,7 +370,10 @@ func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []i
 	if err := s.stateEnd(ctx, tx, uids, final); err != nil {
 		return err
 	}
-	return s.content.PurgeSoon(ctx, tx)
+	if err := s.content.PurgeSoon(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Release(ctx, ended)
 }
 
 // cursor encodes a position in a list.

@@ -158,16 +158,16 @@ func TestExpiry(t *testing.T) {
 	run(w.ExpireTransfers)
 	poll.Until(w.t, "all bytes are purged", func() bool { run(w.content.PurgeBytes); return w.blobsLeft() == 0 })
 	left, err := w.seen(owner, done.UID)
-	if err != nil || left.State != transfer.Expired || left.Objects[0].Name != "" || left.TotalBytes != 3 {
+	if err != nil || left.State != transfer.Expired || len(left.Objects) != 0 || left.ObjectCount != 2 || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
+	}
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.object_charges)`); n != 0 {
+		t.Errorf("%d objects and charges are left", n)
 	}
 	w.clock.Advance(91 * 24 * time.Hour)
 	run(w.Purge, w.content.ReleaseVolumes, w.content.SweepOrphans)
 	if _, err := w.seen(owner, done.UID); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("got %v", err)
-	}
-	if n := w.count(`SELECT count(*) FROM transfer.objects`); n != 0 {
-		t.Errorf("%d objects are left", n)
 	}
 }
 
