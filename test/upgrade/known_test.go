@@ -3,8 +3,6 @@ package upgrade_test
 import (
 	"strings"
 	"time"
-
-	"github.com/consign-dev/consign/internal/testkit"
 )
 
 // known is what the people of the fixture know: their tokens, keys and links.
@@ -29,8 +27,3 @@ var (
 	rays     = strings.Repeat("X-ray 23\n", 500)
 	contract = "Agreed: the boat is Eve's.\n"
 )
-
-// bearer returns the token in an answer's Authorization header.
-func bearer(r *testkit.Response) string {
-	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-}

@@ -107,3 +107,8 @@ func write(t *testing.T, name string, content []byte) {
 		t.Fatal(err)
 	}
 }
+
+// bearer returns the token in an answer's Authorization header.
+func bearer(r *testkit.Response) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
