@@ -27,16 +27,23 @@ func (s *Service) ExpireReservations(ctx context.Context) error {
 	}, func() { s.returnStrangersTransfers(ctx, unused) })
 }
 
-// ExpireTransfers erases transfers whose lifetime and grace have passed.
+// ExpireTransfers erases transfers whose lifetime and grace have passed. It purges the bytes when it has erased all, because both wait for
+// the same disk.
 func (s *Service) ExpireTransfers(ctx context.Context) error {
-	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+	found := false
+	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		now := s.now()
 		uids, err := tx.LockExpiredTransfers(ctx, now, now.Add(-s.expiryGrace), endBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
-		return len(uids), s.endTransfers(ctx, tx, uids, transfer.Expired)
+		found = true
+		return len(uids), s.erase(ctx, tx, uids, transfer.Expired)
 	})
+	if err != nil || !found {
+		return err // a purge runs each minute, too
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error { return s.content.PurgeSoon(ctx, tx) })
 }
 
 // WarnExpiring mails recipients and senders of transfers that expire soon, once each.

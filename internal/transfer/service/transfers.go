@@ -356,6 +356,14 @@ func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uid
 
 // endTransfers erases locked transfers and the mails about them, and purges their bytes.
 func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
+	if err := s.content.PurgeSoon(ctx, tx); err != nil {
+		return err
+	}
+	return s.erase(ctx, tx, uids, final)
+}
+
+// erase is endTransfers without the purge of the bytes.
+func (s *Service) erase(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
 	ended, err := tx.EndTransfers(ctx, uids, final, s.now())
 	if err != nil || ended.Transfers == 0 {
 		return err
@@ -368,9 +376,6 @@ func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []i
 		return err
 	}
 	if err := s.stateEnd(ctx, tx, uids, final); err != nil {
-		return err
-	}
-	if err := s.content.PurgeSoon(ctx, tx); err != nil {
 		return err
 	}
 	return tx.Release(ctx, ended)
