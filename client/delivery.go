@@ -80,11 +80,7 @@ func (c *Client) reserveMailbox(ctx context.Context, d Delivery) (*Upload, error
 	for name, value := range d.Fields {
 		fields[name] = &value
 	}
-	uid, err := uuid.Parse(u.UID)
-	if err != nil {
-		return nil, err
-	}
-	_, err = c.Transfer.PatchReservationWithResponse(ctx, uid.String(), transferapi.ReservationPatch{Fields: &fields}, bearer(u.Token))
+	_, err = c.Transfer.PatchReservationWithResponse(ctx, u.UID, transferapi.ReservationPatch{Fields: &fields}, bearer(u.Token))
 	return u, err
 }
 
@@ -156,6 +152,9 @@ func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 	var transfer *transferapi.Transfer
 	err := again(ctx, u.c.patience, func() error { // a second confirm is recognized
 		resp, err := u.c.Transfer.ConfirmReservationWithResponse(ctx, u.UID, bearer(u.Token))
+		if err == nil && resp.JSON200 == nil {
+			return fmt.Errorf("the confirm answered %s without a transfer", resp.Status())
+		}
 		if err == nil {
 			transfer = resp.JSON200
 		}

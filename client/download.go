@@ -63,6 +63,9 @@ func (c *Client) OpenLink(ctx context.Context, key, password string) (*Link, err
 	if err != nil {
 		return nil, err
 	}
+	if shown.JSON200 == nil {
+		return nil, fmt.Errorf("the link answered %s without a transfer", shown.Status())
+	}
 	l := &Link{Transfer: *shown.JSON200}
 	if l.Transfer.Objects != nil {
 		l.Objects = objects(*l.Transfer.Objects, "/public/transfers/"+url.PathEscape(key), token)

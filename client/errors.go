@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,15 +38,7 @@ func (e *Error) Error() string {
 // HasCode reports whether err is an error of the server with one of the codes.
 func HasCode(err error, codes ...int) bool {
 	var e *Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
 // HasStatus reports whether err is an error of the server with the status.

@@ -157,6 +157,7 @@ var (
 	ErrMethodNotAllowed = New(405001)
 	ErrNotAcceptable    = New(406001)
 	ErrConflict         = New(409001)
+	ErrVersion          = New(409002) // If-Match names another version: read again; a repetition fails again
 	ErrGone             = New(410001)
 	ErrTooLarge         = New(413001)
 	ErrUnsupported      = New(415001)

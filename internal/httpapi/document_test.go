@@ -42,7 +42,7 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	w, err := get("If-Match", `"v0"`)
-	if f := new(fault.Error); !errors.As(err, &f) || f.Code != 409001 || w.Body.Len() > 0 {
+	if f := new(fault.Error); !errors.As(err, &f) || f.Code != 409002 || w.Body.Len() > 0 {
 		t.Errorf("another version is required: %v, body %q", err, w.Body)
 	}
 }

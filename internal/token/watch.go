@@ -81,8 +81,8 @@ func (w watchers) end(one *watcher) {
 }
 
 // Watch returns a channel that is closed within a second after the caller's access token is revoked (contract 2.8), and at
-// once if it already is; likewise for an API token, and for a reservation token that depends on one. The caller must call cancel. For other kinds of callers the channel is nil and never ready. The
-// expiry of the token does not close the channel.
+// once if it already is; likewise for an API token, and for a reservation token that depends on one. For other kinds of callers the
+// channel is nil and never ready. The expiry of the token does not close the channel. The caller must call cancel.
 func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	if c.Kind != KindAccess && !c.ByAPIToken() {
 		return nil, func() {}

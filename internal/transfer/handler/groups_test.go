@@ -231,7 +231,7 @@ func TestAvatarOfAMailbox(t *testing.T) {
 			t.Errorf("Range: %s answered %d bytes", sent, len(r.Body))
 		}
 	}
-	s.Stranger().With("If-Match", `"another"`).Get(path).WantError(fault.ErrConflict)
+	s.Stranger().With("If-Match", `"another"`).Get(path).WantError(fault.ErrVersion)
 	for _, height := range []string{"0", "-1", "tall", "NaN", "1e9"} {
 		s.Stranger().Get(path + "?height=" + height).WantError(fault.ErrInvalid)
 	}

@@ -40,13 +40,13 @@ func (s *Service) stateEnd(ctx context.Context, tx *postgres.Store, uids []id.Tr
 
 // CertifyErasure states of ended transfers that all their stored bytes are deleted.
 func (s *Service) CertifyErasure(ctx context.Context) error {
-	var last id.Transfer
+	var after, last id.Transfer
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.TakeErased(ctx, last, endBatch)
+		uids, err := tx.TakeErased(ctx, after, endBatch)
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
 		last = uids[len(uids)-1]
 		return len(uids), s.state(ctx, tx, transfer.StatedErased, uids...)
-	})
+	}, func() { after = last })
 }

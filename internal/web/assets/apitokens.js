@@ -18,7 +18,6 @@ const scopes = () => [
 
 const lifetimes = [30, 90, 180, 365]; // days
 const day = 24 * 60 * 60 * 1000;
-const calls = (/** @type {string} */ method, /** @type {string} */ url, /** @type {any} */ options) => call(method, url, options); // with the session cookie: access tokens are refused
 
 /** Shows the API tokens of the person, or of an organization. @param {{organization?: string}} props uid; none: the person's */
 export function APITokens({ organization = "" }) {
@@ -71,7 +70,7 @@ function Row({ token, shared, busy, onRevoke }) {
 
 function Make({ organization, onDone, onCancel }) {
   const [chosen, choose] = useState(/** @type {string[]} */ ([]));
-  const { stepUp, dialog } = useStepUp(calls);
+  const { stepUp, dialog } = useStepUp(call); // with the session cookie: access tokens are refused
   const make = useAction(async ({ name, mailboxes = "", days }) => {
     const { body } = await stepUp("POST", `${identity}/tokens`, {
       name: name.trim(), scopes: chosen, expirationTimestamp: new Date(now() + Number(days) * day).toISOString(),
