@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -214,17 +213,14 @@ type upload struct {
 	err    error
 }
 
-// stalledUpload begins an upload whose body does not end by itself, and reports its answer. It returns once the server reads the body.
+// stalledUpload begins an upload whose body does not end by itself, and reports its answer. It returns once the server writes the object:
+// a request that is refused before waits for its body.
 func stalledUpload(t *testing.T, p *testkit.Person, reservation, file string, done chan<- upload) {
 	t.Helper()
 	p.Post(reservation+"/objects", map[string]any{"clientId": file, "name": file, "intendedSize": 1 << 20}).Want(http.StatusCreated)
 	r, w := io.Pipe()
 	t.Cleanup(func() { _ = w.Close() })
-	var sent atomic.Bool
-	go func() {
-		_, _ = w.Write(make([]byte, 256<<10)) // more than the client buffers
-		sent.Store(true)
-	}()
+	go func() { _, _ = w.Write(make([]byte, 256<<10)) }()
 	go func() {
 		got, err := p.With("Content-Range", "bytes 0-1048575/1048576").Try(t.Context(), "PUT", reservation+"/objects/"+file+"/content", r)
 		u := upload{at: time.Now(), err: err}
@@ -233,7 +229,11 @@ func stalledUpload(t *testing.T, p *testkit.Person, reservation, file string, do
 		}
 		done <- u
 	}()
-	poll.Until(t, "the upload beginning", sent.Load)
+	poll.Until(t, "the upload beginning", func() bool {
+		var begun bool
+		err := p.Server.App.DB.Pool.QueryRow(t.Context(), `SELECT lease_until IS NOT NULL FROM transfer.objects WHERE client_id = $1`, file).Scan(&begun)
+		return err == nil && begun
+	})
 }
 
 // TestAPITokenEndsWithMembership: a removed or demoted member's tokens end, also when the person returns.
