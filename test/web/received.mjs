@@ -100,27 +100,29 @@ export async function receivedTests() {
     equal((await api("GET", `${transfer}/transfers?filter=pinned`, { token })).body.transfers.length, 0, "kept transfers");
 
     await p.getByRole("button", { name: "More", exact: true }).focus();
-    const focus = () => p.evaluate(() => document.activeElement?.textContent?.trim());
+    const focused = (name) => p.waitForFunction((want) => document.activeElement?.textContent?.trim() === want, name, { polling: 50, timeout: 5000 });
     await p.keyboard.press("Enter");
-    equal(await focus(), "Notes", "focus in the menu");
+    await focused("Notes");
     await p.keyboard.press("End");
-    equal(await focus(), "Delete", "focus at its end");
+    await focused("Delete");
     await p.keyboard.press("ArrowDown");
-    equal(await focus(), "Notes", "focus after its end");
+    await focused("Notes");
     await p.keyboard.press("Escape");
-    equal([await focus(), await p.getByRole("menu").count()], ["More", 0], "focus after Escape");
+    await focused("More");
+    await p.getByRole("menu").waitFor({ state: "detached" });
     await p.keyboard.press("Enter");
+    await focused("Notes");
     await p.keyboard.press("Tab");
     await p.getByRole("menu").waitFor({ state: "detached" });
     await more(p, "Notes");
     await p.getByRole("button", { name: "Close" }).click();
-    equal(await focus(), "More", "focus after the form");
+    await focused("More");
 
     await p.getByRole("button", { name: "Select" }).click();
     for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
     const saved = [];
     p.on("download", (d) => saved.push(d));
-    await p.locator(".chosen").getByRole("button", { name: "Download" }).click();
+    await Promise.all([p.waitForEvent("download", { predicate: () => saved.length === 2 }), p.locator(".chosen").getByRole("button", { name: "Download" }).click()]);
     await p.locator(".chosen").waitFor({ state: "detached" });
     await Promise.all(saved.map((d) => d.path()));
     equal(saved.length, 2, "downloads");
