@@ -6,7 +6,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import os from "node:os";
 import path from "node:path";
-import { access, api, base, equal, file, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, equal, file, focused, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at));
 const arrived = (p) => p.locator(".status").getByText("Uploaded, not delivered yet").waitFor();
@@ -154,7 +154,7 @@ export async function dropTests() {
     await choose(q, [file("first.txt", 10), file("second.txt", 10)]);
     await q.getByRole("button", { name: "Remove all" }).click();
     await q.getByText("Drop files or folders here").waitFor();
-    equal(await q.evaluate(() => document.activeElement?.textContent.trim()), "Choose files", "focus");
+    await focused(q, "Choose files");
   });
 
   await test("drop: a link that is sent says how it is protected", async () => {

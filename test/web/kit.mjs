@@ -131,6 +131,9 @@ export function equal(got, want, what) {
 
 // ---- files
 
+/** Waits until the element with that text has the focus: pages move it after they have drawn. */
+export const focused = (p, name) => p.waitForFunction((want) => document.activeElement?.textContent?.trim() === want, name, { polling: 50, timeout: 5000 });
+
 export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 /** A file of random bytes. */

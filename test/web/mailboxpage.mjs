@@ -174,7 +174,7 @@ export async function mailboxPageTests() {
     await p.click(".details button[type=submit]");
     equal(await p.locator(".receipt").count(), 0, "delivered without the required choice");
     await p.selectOption('[name="field.kind"]', "offer");
-    await p.getByText("2 files were refused").waitFor();
+    await p.getByText("2 files were refused and will not be delivered.", { exact: true }).waitFor();
     await p.click(".details button[type=submit]");
     equal(Object.keys(await receipt(p)), ["note.txt"], "delivered");
     const { body } = await api("GET", "/transfer/v2/transfers?location=received", { token });

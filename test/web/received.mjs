@@ -1,6 +1,6 @@
 // What recipients do with what they received: forward, notes, pins, read state, filters, several at once.
 
-import { access, api, equal, more, page, person, signedIn, test } from "./kit.mjs";
+import { access, api, equal, focused, more, page, person, signedIn, test } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
@@ -100,23 +100,22 @@ export async function receivedTests() {
     equal((await api("GET", `${transfer}/transfers?filter=pinned`, { token })).body.transfers.length, 0, "kept transfers");
 
     await p.getByRole("button", { name: "More", exact: true }).focus();
-    const focused = (name) => p.waitForFunction((want) => document.activeElement?.textContent?.trim() === want, name, { polling: 50, timeout: 5000 });
     await p.keyboard.press("Enter");
-    await focused("Notes");
+    await focused(p, "Notes");
     await p.keyboard.press("End");
-    await focused("Delete");
+    await focused(p, "Delete");
     await p.keyboard.press("ArrowDown");
-    await focused("Notes");
+    await focused(p, "Notes");
     await p.keyboard.press("Escape");
-    await focused("More");
+    await focused(p, "More");
     await p.getByRole("menu").waitFor({ state: "detached" });
     await p.keyboard.press("Enter");
-    await focused("Notes");
+    await focused(p, "Notes");
     await p.keyboard.press("Tab");
     await p.getByRole("menu").waitFor({ state: "detached" });
     await more(p, "Notes");
     await p.getByRole("button", { name: "Close" }).click();
-    await focused("More");
+    await focused(p, "More");
 
     await p.getByRole("button", { name: "Select" }).click();
     for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
