@@ -3,12 +3,14 @@ import { finish, signedIn, test, visitor, page, settled } from "./kit.mjs";
 import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
 import { transferTests } from "./transfers.mjs";
+import { pdfTests } from "./pdf.mjs";
 import { judge } from "./looks.mjs";
 import { world } from "./world.mjs";
 
 await mailboxPageTests();
 await accountTests();
 await transferTests();
+await pdfTests();
 
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/api/"];
 const own = ["/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "groups", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];

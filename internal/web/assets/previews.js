@@ -9,7 +9,7 @@ import { startWorker } from "./workers.js";
 const MB = 1_000_000;
 const thumbnails = 12, thumbnailBytes = 8 * MB; // pictures shown without being asked for, and the largest of them
 const textBytes = 200_000; // beginning of a text
-const pdfTime = 20_000; // milliseconds to draw a page
+const pdfTime = 20_000, pdfSize = 1400; // milliseconds to read and draw a page, and pixels of its longer side
 
 /**
  * What can be shown: how, for which types, up to which size, and for which extensions if the server knows no type.
@@ -122,48 +122,40 @@ function Text({ object, read }) {
   return html`<pre tabindex="0">${value}</pre>${object.contentLength > textBytes && html`<p class="dim">${T("Only the beginning is shown.")}</p>`}`;
 }
 
-/** Rejects when some work takes longer than a time in milliseconds. @template V @param {Promise<V>} work @param {number} time @returns {Promise<V>} */
-const within = (work, time) => Promise.race([work, new Promise((_, reject) => { setTimeout(reject, time, new Error("takes too long")); })]);
-
-/** Draws the first page of a PDF. It is read in a worker, which ends afterwards: a hostile file does not freeze the page. @param {Uint8Array} data @param {() => HTMLCanvasElement} place @param {AbortSignal} signal */
-async function drawFirstPage(data, place, signal) {
-  const { getDocument, PDFWorker } = await import("./vendor/pdf.js");
-  const port = startWorker("vendor/pdf.worker.js");
-  const task = getDocument({ data, worker: new PDFWorker({ port }), isEvalSupported: false, enableXfa: false, useWorkerFetch: false, useWasm: false, stopAtErrors: false, verbosity: 0 });
-  const end = () => port.terminate();
-  signal.addEventListener("abort", end);
-  /** @type {any} */
-  let drawing;
-  const draw = async () => {
-    const opened = await task.promise;
-    const page = await opened.getPage(1), natural = page.getViewport({ scale: 1 });
-    const viewport = page.getViewport({ scale: Math.min(4, 1400 / Math.max(natural.width, natural.height)) });
-    const canvas = place();
-    Object.assign(canvas, { width: Math.ceil(viewport.width), height: Math.ceil(viewport.height) });
-    drawing = page.render({ canvas, viewport });
-    await drawing.promise;
-    return opened.numPages;
-  };
+/**
+ * Draws the first page of a PDF in a worker, which ends afterwards, so that a hostile file does not freeze the page.
+ * @param {Uint8Array} data @param {AbortSignal} signal @returns {Promise<{bitmap: ImageBitmap, width: number, height: number, pages: number}>}
+ */
+async function firstPage(data, signal) {
+  signal.throwIfAborted();
+  const worker = startWorker("pdfpage.js");
+  let timer;
   try {
-    return await within(draw(), pdfTime);
-  } catch (error) {
-    drawing?.cancel();
-    throw error;
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(reject, pdfTime, new Error("takes too long"));
+      signal.addEventListener("abort", () => reject(signal.reason));
+      worker.addEventListener("error", reject);
+      worker.addEventListener("message", ({ data: answer }) => {
+        if (answer.bitmap) resolve(answer);
+        if (answer.failed) reject(new Error("no PDF"));
+      });
+      worker.postMessage({ data, size: pdfSize }, [data.buffer]);
+    });
   } finally {
-    end();
+    clearTimeout(timer);
+    worker.terminate();
   }
 }
 
-/** The first page of a PDF. */
+/** The first page of a PDF. Browsers whose workers cannot draw show that there is no preview. */
 function Pdf({ object, read }) {
-  const place = useRef(/** @type {HTMLCanvasElement | null} */ (null));
-  const { value, error } = useContent(async (signal) => {
-    const data = new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer());
-    return drawFirstPage(data, () => /** @type {HTMLCanvasElement} */ (place.current), signal);
-  }, [object.uid]);
-  return html`${!value && html`<${Loading} error=${error} />`}
-    <canvas ref=${place} class=${value ? "" : "hidden"} role="img" aria-label=${F("First page of %s", object.name)}></canvas>
-    ${value > 1 && html`<p class="dim">${F("Page 1 of %s", value)}</p>`}`;
+  const { value, error } = useContent(async (signal) => firstPage(new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer()), signal), [object.uid]);
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  useEffect(() => { if (value) canvas.current?.getContext("bitmaprenderer")?.transferFromImageBitmap(value.bitmap); }, [value]);
+  if (!value) return html`<${Loading} error=${error} />`;
+  const { width, height, pages } = value;
+  return html`<canvas ref=${canvas} width=${width} height=${height} role="img" aria-label=${F("First page of %s", object.name)}></canvas>
+    ${pages > 1 && html`<p class="dim">${F("Page 1 of %s", pages)}</p>`}`;
 }
 
 /** @type {Record<string, any>} */
