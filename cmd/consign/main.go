@@ -91,6 +91,7 @@ func commands() []command {
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
 		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
+		{"licenses", "print the licences of Consign and of everything that it contains; --text prints their texts", []string{"[--text]"}, printLicenses},
 		{"version", "print the version", []string{""}, printVersion},
 	}
 }

@@ -102,6 +102,18 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+func TestLicenses(t *testing.T) {
+	t.Parallel()
+	list, _, err := consign(t.Context(), nil, "licenses")
+	if err != nil || !strings.HasPrefix(list, "consign ") || !strings.Contains(list, "github.com/jackc/pgx/v5") {
+		t.Errorf("%v, %.200q", err, list)
+	}
+	texts, _, err := consign(t.Context(), nil, "licenses", "--text")
+	if err != nil || !strings.Contains(texts, "Mozilla Public License Version 2.0") || !strings.Contains(texts, "SIL OPEN FONT LICENSE") {
+		t.Errorf("%v, %d bytes of licence texts", err, len(texts))
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))

@@ -123,9 +123,9 @@ func (f *Feed) Clean(ctx context.Context) error {
 			DELETE FROM events WHERE ctid = ANY (ARRAY (SELECT ctid FROM events WHERE created_at < $1 LIMIT $2))`,
 			[]any{before, cleanBatch}},
 		{"event feeds", `
-			DELETE FROM event_feeds WHERE person IN (
-				SELECT person FROM event_feeds WHERE used_at < $1 AND last_id < $3 ORDER BY used_at LIMIT $2
-				FOR UPDATE SKIP LOCKED)`,
+			DELETE FROM event_feeds WHERE ctid = ANY (ARRAY (
+				SELECT ctid FROM event_feeds WHERE used_at < $1 AND last_id < $3 ORDER BY used_at LIMIT $2
+				FOR UPDATE SKIP LOCKED))`,
 			[]any{before, cleanBatch, before.UnixMicro()}},
 	} {
 		for {

@@ -182,9 +182,9 @@ func (m *Mailer) Resume(ctx context.Context) error {
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		uids, err := database.Scalars[string](ctx, tx, "list interrupted mails", `
 			UPDATE mails SET busy_until = NULL
-			WHERE uid IN (
-				SELECT uid FROM mails WHERE state = 'queued' AND busy_until < clock_timestamp()
-				ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+			WHERE ctid = ANY (ARRAY (
+				SELECT ctid FROM mails WHERE state = 'queued' AND busy_until < clock_timestamp()
+				ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED))
 			RETURNING uid::text`, batchSize)
 		if err != nil {
 			return err
@@ -221,8 +221,8 @@ func sendJobs(uids []string) []river.JobArgs {
 func (m *Mailer) Clean(ctx context.Context) error {
 	for {
 		n, err := database.Exec(ctx, m.db.Pool, "delete old mails", `
-			DELETE FROM mails WHERE uid IN (
-				SELECT uid FROM mails WHERE state <> 'queued' AND finished_at < $1 ORDER BY finished_at LIMIT $2)`,
+			DELETE FROM mails WHERE ctid = ANY (ARRAY (
+				SELECT ctid FROM mails WHERE state <> 'queued' AND finished_at < $1 ORDER BY finished_at LIMIT $2))`,
 			m.now().Add(-m.options.Retention), batchSize)
 		if err != nil || n < batchSize {
 			return err

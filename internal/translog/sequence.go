@@ -136,9 +136,11 @@ func (l *Log) integrate(ctx context.Context, r row) (row, int, error) {
 			`SELECT FROM log.logs WHERE id = $1 AND leader = $2 AND leased_until > clock_timestamp() AND size = $3 FOR UPDATE`, r.ID, l.me, r.Size); err != nil {
 			return err
 		}
+		// ARRAY is computed once. IN (SELECT … LIMIT) is a join, which may run the SELECT again for each row when statistics say that there is
+		// hardly any: they are mostly made while the queue is empty.
 		entries, err := database.Scalars[[]byte](ctx, tx, "take log entries", `
 			WITH taken AS (
-				DELETE FROM log.pending WHERE id IN (SELECT id FROM log.pending ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id, entry
+				DELETE FROM log.pending WHERE ctid = ANY (ARRAY (SELECT ctid FROM log.pending ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING id, entry
 			)
 			SELECT entry FROM taken ORDER BY id`, batchSize)
 		if err != nil {

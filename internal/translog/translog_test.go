@@ -46,6 +46,24 @@ func TestEntriesAreProved(t *testing.T) {
 	}
 }
 
+// TestQueueGrowsAfterItsStatistics: Postgres believes that the queue has one entry, as after an ANALYZE of the empty queue, when many
+// arrive at once.
+func TestQueueGrowsAfterItsStatistics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.exec("ALTER TABLE log.pending SET (autovacuum_enabled = off)")
+	l := w.replica()
+	w.add(20_000)
+	w.sequence(l)
+	w.add(1) // in the last page, so that VACUUM keeps the pages
+	w.exec("VACUUM ANALYZE log.pending")
+	w.add(20_000)
+	w.sequence(l)
+	if v := w.checkpoint(l); v.N != 40_001 {
+		t.Errorf("the log has %d entries", v.N)
+	}
+}
+
 // client reads a log as C2SP tlog-tiles describes, with the code of golang.org/x/mod.
 type client struct {
 	t *testing.T

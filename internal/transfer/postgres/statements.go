@@ -46,11 +46,11 @@ func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([
 	}
 	return database.Scalars[id.Transfer](ctx, s.q, "take erasures", `
 		WITH taken AS (
-			DELETE FROM transfer.erasing WHERE transfer IN (
-				SELECT e.transfer FROM transfer.erasing e
+			DELETE FROM transfer.erasing WHERE ctid = ANY (ARRAY (
+				SELECT e.ctid FROM transfer.erasing e
 				WHERE e.transfer > $1 AND NOT EXISTS (SELECT FROM transfer.discarded_objects d WHERE d.object = ANY (e.contents))
 					AND NOT EXISTS (SELECT FROM transfer.shared_contents c WHERE c.content = ANY (e.contents))
-				ORDER BY e.transfer LIMIT $2 FOR UPDATE SKIP LOCKED)
+				ORDER BY e.transfer LIMIT $2 FOR UPDATE OF e SKIP LOCKED))
 			RETURNING transfer
 		), old AS (
 			DELETE FROM transfer.erasures x USING taken WHERE x.transfer = taken.transfer RETURNING x.reservation
