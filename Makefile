@@ -6,7 +6,7 @@ TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-journeys build generate test lint test-all bench migrate docs pin clean
+.PHONY: help run demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -22,6 +22,9 @@ demo-journeys: build postgres ## walk each journey in Chromium, with pictures in
 
 build: ## build bin/consign
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
+
+consign-client: ## build bin/consign-client, the commands for people without the server
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign-client ./cmd/consign-client
 
 generate: ## generate the Go client from api/*.yaml
 	@client/generate/generate.sh

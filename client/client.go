@@ -39,6 +39,7 @@ type Client struct {
 	userAgent                string
 	patience                 time.Duration
 	onSession                func(Session) error
+	onWait                   func(err error, pause time.Duration)
 
 	apiToken string
 	mu       sync.Mutex // guards the session and its access token
@@ -68,6 +69,11 @@ func WithUserAgent(name string) Option { return func(c *Client) { c.userAgent = 
 // WithPatience sets how long requests are repeated that fail for a moment. The default is 10 minutes; uploads and downloads count from
 // the last byte that got through.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+
+// WithOnWait calls report before each pause that follows a failure, from several goroutines.
+func WithOnWait(report func(err error, pause time.Duration)) Option {
+	return func(c *Client) { c.onWait = report }
+}
 
 // connectPatience bounds how long New tries to reach the server.
 const connectPatience = 20 * time.Second

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,9 +21,10 @@ type Delivery struct {
 	Recipients              []transferapi.Recipient
 
 	Subject, Message string
-	Fields           map[string]string // answers to the questions of a mailbox
-	TTL              int               // days; 0: the organization's default
-	Password         string            // recipients need it; not for a mailbox
+	Fields           map[string]string      // answers to the questions of a mailbox
+	TTL              int                    // days; 0: the organization's default
+	Password         string                 // recipients need it; not for a mailbox
+	Protection       transferapi.Protection // default: the organization\'s, or password with a Password
 }
 
 // Upload is an open reservation: files are attached to it, uploaded and confirmed. Its exported members are what an interrupted
@@ -43,6 +45,16 @@ type UploadObject struct {
 	Size     int64  `json:"size"`
 	Complete bool   `json:"complete"`
 	SHA256   string `json:"sha256,omitempty"` // once complete
+
+	// Sent bytes of the file had the hash SentSHA256 when they were sent. A program that stores them learns early that the file has
+	// changed since; without them it learns so at the end.
+	Sent       int64  `json:"sent,omitempty"`
+	SentSHA256 string `json:"sentSha256,omitempty"`
+}
+
+// Authorize authorizes a call with the reservation's token, for operations of the generated client.
+func (u *Upload) Authorize(ctx context.Context, r *http.Request) error {
+	return bearer(u.Token)(ctx, r)
 }
 
 // Reserve begins a delivery. Errors: *Error.
@@ -52,8 +64,9 @@ func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
 	}
 	body := transferapi.ReservationPatch{Subject: some(d.Subject), Message: some(d.Message), TTL: some(d.TTL), Password: some(d.Password)}
 	if d.Password != "" {
-		body.Protection = some(transferapi.Protection("password"))
+		d.Protection = "password"
 	}
+	body.Protection = some(d.Protection)
 	if len(d.Recipients) > 0 {
 		body.Recipients = &d.Recipients
 	}
@@ -136,7 +149,7 @@ func (u *Upload) Attach(ctx context.Context, files ...File) error {
 
 // attach attaches a batch. It can be repeated: the server recognizes objects that it has.
 func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) error {
-	return again(ctx, u.c.patience, func() error {
+	return again(ctx, u.c, func() error {
 		_, err := u.c.Transfer.AttachObjectsWithResponse(ctx, u.UID, body, bearer(u.Token))
 		return err
 	})
@@ -150,7 +163,7 @@ const codeConfirmed = 409010
 // Confirm delivers the transfer. When the answer of an earlier confirm was lost, the result has only its UID.
 func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 	var transfer *transferapi.Transfer
-	err := again(ctx, u.c.patience, func() error { // a second confirm is recognized
+	err := again(ctx, u.c, func() error { // a second confirm is recognized
 		resp, err := u.c.Transfer.ConfirmReservationWithResponse(ctx, u.UID, bearer(u.Token))
 		if err == nil && resp.JSON200 == nil {
 			return fmt.Errorf("the confirm answered %s without a transfer", resp.Status())

@@ -24,6 +24,7 @@ type Target interface {
 
 // Object is a file of a transfer.
 type Object struct {
+	UID    string
 	Name   string
 	Size   int64
 	SHA256 string // hex; empty when the server does not know it
@@ -37,10 +38,18 @@ func (c *Client) Objects(ctx context.Context, uid string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.JSON200 == nil || resp.JSON200.Objects == nil {
+	if resp.JSON200 == nil {
 		return nil, nil
 	}
-	return objects(*resp.JSON200.Objects, "/transfers/"+url.PathEscape(uid), ""), nil
+	return ObjectsOf(*resp.JSON200), nil
+}
+
+// ObjectsOf returns the files of a transfer that a list or the transfer's own answer has.
+func ObjectsOf(t transferapi.Transfer) []Object {
+	if t.Objects == nil {
+		return nil
+	}
+	return objects(*t.Objects, "/transfers/"+t.UID.String(), "")
 }
 
 // Link is a transfer that was opened by its link.
@@ -76,7 +85,7 @@ func (c *Client) OpenLink(ctx context.Context, key, password string) (*Link, err
 func objects(list []transferapi.DeliveredObject, base, token string) []Object {
 	var all []Object
 	for _, o := range list {
-		one := Object{Size: o.ContentLength, path: base + "/objects/" + o.UID.String() + "/content", token: token}
+		one := Object{UID: o.UID.String(), Size: o.ContentLength, path: base + "/objects/" + o.UID.String() + "/content", token: token}
 		if o.Name != nil {
 			one.Name = *o.Name
 		}
@@ -167,7 +176,7 @@ func (d *download) run(ctx context.Context) error {
 		if !again {
 			return err
 		}
-		if err := pauses.wait(ctx, err, d.c.patience, least); err != nil {
+		if err := pauses.wait(ctx, d.c, err, least); err != nil {
 			return err
 		}
 	}

@@ -25,9 +25,10 @@ type backoff struct {
 	since time.Time // of the first failure in a row
 }
 
-// wait waits before the next try, or returns err when patience has ended or ctx is done. least is the server's Retry-After. A server in
+// wait waits before the next try, or returns err when the client's patience has ended or ctx is done. least is the server's Retry-After. A server in
 // maintenance asks for minutes, but may be back sooner: no wait is longer than a quarter of patience.
-func (b *backoff) wait(ctx context.Context, err error, patience, least time.Duration) error {
+func (b *backoff) wait(ctx context.Context, c *Client, err error, least time.Duration) error {
+	patience := c.patience
 	if b.tries == 0 {
 		b.since = time.Now()
 	}
@@ -36,6 +37,9 @@ func (b *backoff) wait(ctx context.Context, err error, patience, least time.Dura
 	b.tries++
 	if time.Since(b.since)+pause > patience {
 		return err
+	}
+	if c.onWait != nil {
+		c.onWait(err, pause)
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -66,8 +70,8 @@ func passing(err error) (least time.Duration, ok bool) {
 	return 0, e.Code == codeNotStored || e.Code == codeProviderAway
 }
 
-// again calls try until it succeeds, fails for good, or patience has ended.
-func again(ctx context.Context, patience time.Duration, try func() error) error {
+// again calls try until it succeeds, fails for good, or the client's patience has ended.
+func again(ctx context.Context, c *Client, try func() error) error {
 	var pauses backoff
 	for {
 		err := try()
@@ -75,7 +79,7 @@ func again(ctx context.Context, patience time.Duration, try func() error) error 
 		if err == nil || !repeat {
 			return err
 		}
-		if err := pauses.wait(ctx, err, patience, least); err != nil {
+		if err := pauses.wait(ctx, c, err, least); err != nil {
 			return err
 		}
 	}
@@ -123,7 +127,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 			if !again || !replayable || !refused(err) && r.Method == http.MethodPost {
 				return nil, err
 			}
-			if err := pauses.wait(r.Context(), err, d.c.patience, least); err != nil {
+			if err := pauses.wait(r.Context(), d.c, err, least); err != nil {
 				return nil, err
 			}
 		}

@@ -94,6 +94,14 @@ func bearer(token string) func(context.Context, *http.Request) error {
 	}
 }
 
+// IDToken authorizes a call with the ID token of the session, for operations that take no access token, as those of API tokens.
+func (c *Client) IDToken(ctx context.Context, r *http.Request) error {
+	c.mu.Lock()
+	token := c.session.IDToken
+	c.mu.Unlock()
+	return bearer(token)(ctx, r)
+}
+
 // keep makes token the ID token of the session. The caller holds mu.
 func (c *Client) keep(token string) error {
 	c.session.IDToken = token

@@ -54,6 +54,7 @@ type UploadOptions struct {
 	Parallel int                                    // files at a time; 4 when 0
 	Part     int64                                  // bytes of a request; 64 MiB when 0
 	Progress func(file int, held int64)             // bytes that the server holds or is being sent; called by several goroutines
+	Sent     func(file int, object UploadObject)    // a part has arrived: store the object
 	Complete func(file int, object UploadObject)    // a file is complete
 	Limit    func(ctx context.Context, n int) error // called before n bytes are sent: waits to limit the rate
 }
@@ -151,7 +152,7 @@ func (p *parts) send(ctx context.Context) error {
 			return err
 		}
 		if known < 0 {
-			if err := pauses.wait(ctx, err, p.u.c.patience, least); err != nil {
+			if err := pauses.wait(ctx, p.u.c, err, least); err != nil {
 				return err
 			}
 			held, err = p.held(ctx)
@@ -162,7 +163,7 @@ func (p *parts) send(ctx context.Context) error {
 		}
 		held, err = known, nil
 		if held <= before { // not forward: do not spin
-			if err := pauses.wait(ctx, errors.New("the server repeats its range"), p.u.c.patience, least); err != nil {
+			if err := pauses.wait(ctx, p.u.c, errors.New("the server repeats its range"), least); err != nil {
 				return err
 			}
 		}
@@ -253,16 +254,42 @@ func (p *parts) part(ctx context.Context, first int64) (held int64, err error) {
 		return first, err
 	}
 	drain(resp)
-	return end, nil
+	return end, p.sent(end)
 }
 
-// hashTo hashes the file up to byte end.
+// sent records the hash of the bytes up to end, which the server holds.
+func (p *parts) sent(end int64) error {
+	if p.o.Sent == nil {
+		return nil
+	}
+	if err := p.hashTo(end); err != nil {
+		return err
+	}
+	object := &p.u.Objects[p.i]
+	object.Sent, object.SentSHA256 = end, hex.EncodeToString(p.digest.Sum(nil))
+	p.o.Sent(p.i, *object)
+	return nil
+}
+
+// hashTo hashes the file up to byte end. It compares the hash of what an earlier program has sent.
 func (p *parts) hashTo(end int64) error {
+	if object := p.u.Objects[p.i]; p.hashed < object.Sent && object.Sent < end {
+		if err := p.hashOn(object.Sent); err != nil {
+			return err
+		}
+	}
+	return p.hashOn(end)
+}
+
+func (p *parts) hashOn(end int64) error {
 	if p.hashed >= end {
 		return nil
 	}
 	n, err := io.Copy(p.digest, io.NewSectionReader(p.content, p.hashed, end-p.hashed))
 	if p.hashed += n; err == nil && p.hashed < end {
+		err = ErrChanged
+	}
+	if object := p.u.Objects[p.i]; err == nil && p.hashed == object.Sent && hex.EncodeToString(p.digest.Sum(nil)) != object.SentSHA256 {
 		err = ErrChanged
 	}
 	return err

@@ -9,14 +9,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 
+	"github.com/spf13/cobra"
+
 	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/cli"
 	"github.com/consign-dev/consign/internal/config"
 )
 
@@ -24,24 +25,35 @@ import (
 var version = "dev"
 
 func main() {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
-		ends = append(ends, syscall.SIGHUP) // the terminal was closed
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	// The first signal starts a graceful shutdown and restores the default, so that a second one kills the process.
-	context.AfterFunc(ctx, stop)
+	ctx, stop := cli.Signals() // the first signal starts a graceful shutdown, a second one kills the process
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	stop()
+	var client clientError
 	switch {
+	case errors.As(err, &client):
+		os.Exit(cli.Report(os.Stderr, "consign", client.error))
 	case errors.As(err, new(usageError)):
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
-	case errors.Is(err, errRefused):
-		os.Exit(1)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "consign:", err)
 		os.Exit(1)
 	}
+}
+
+// clientError is the error of a client command, which has its own exit codes.
+type clientError struct{ error }
+
+func (e clientError) Unwrap() error { return e.error }
+
+// clientProgram returns the client commands. The operator's commands are in it by name, for completions.
+func clientProgram(environ []string, stdout, stderr io.Writer) *cli.Program {
+	p := &cli.Program{Name: "consign", Version: version, Environ: environ, Stdin: os.Stdin, Stdout: stdout, Stderr: stderr}
+	for _, c := range commands() {
+		help, _, _ := strings.Cut(c.help, "\n")
+		p.Others = append(p.Others, &cobra.Command{Use: c.name, Short: help, DisableFlagParsing: true, Run: func(*cobra.Command, []string) {}})
+	}
+	return p
 }
 
 // environment is the process environment of a command.
@@ -84,8 +96,6 @@ func commands() []command {
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
-		{"verify", "verify a receipt and files offline; KEY is the key of the log that you trust, or a file with such keys; exit code 1: refused",
-			[]string{"--key KEY… [--witness KEY…] [--tsa-cert FILE] [--json] receipt.consign [FILE…]"}, verify},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
@@ -108,10 +118,16 @@ func (c command) usage() string {
 
 // usage returns the help text of consign: all commands.
 func usage() string {
-	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n"
+	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n\nThe server and its operators:\n"
 	for _, c := range commands() {
 		help, _, _ := strings.Cut(c.help, "\n")
 		text += fmt.Sprintf("\n  %-11s %s", c.name, help)
+	}
+	text += "\n\nClients of a server (also in consign-client):\n"
+	for _, c := range clientProgram(nil, io.Discard, io.Discard).Command().Commands() {
+		if !c.DisableFlagParsing && !c.Hidden {
+			text += fmt.Sprintf("\n  %-11s %s", c.Name(), c.Short)
+		}
 	}
 	return text
 }
@@ -122,6 +138,13 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return usageError(usage())
 	}
 	name, rest := args[0], args[1:]
+	client := clientProgram(environ, stdout, stderr)
+	if own := client.Names(); slices.Contains(own, name) || name == "help" && len(rest) > 0 && slices.Contains(own, rest[0]) {
+		if err := client.Run(ctx, args); err != nil {
+			return clientError{err}
+		}
+		return nil
+	}
 	if name == "help" && len(rest) > 0 {
 		name, rest = rest[0], []string{"--help"}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/cli"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -52,17 +53,17 @@ func TestVerify(t *testing.T) {
 		{"another file", []string{key, receipt, foreign}, true, "is no file of this receipt"},
 	} {
 		out, _, err := consign(t.Context(), nil, append([]string{"verify"}, c.args...)...)
-		if errors.Is(err, errRefused) != c.refused || !c.refused && err != nil || !strings.Contains(out, c.says) {
+		if errors.Is(err, cli.ErrRefused) != c.refused || !c.refused && err != nil || !strings.Contains(out, c.says) {
 			t.Errorf("%s: %v\n%s", c.name, err, out)
 		}
-		var v verdict
+		var v struct{ Valid bool }
 		out, _, err = consign(t.Context(), nil, append([]string{"verify", "--json"}, c.args...)...)
-		if jsonErr := json.Unmarshal([]byte(out), &v); jsonErr != nil || v.Valid == c.refused || errors.Is(err, errRefused) != c.refused {
+		if jsonErr := json.Unmarshal([]byte(out), &v); jsonErr != nil || v.Valid == c.refused || errors.Is(err, cli.ErrRefused) != c.refused {
 			t.Errorf("%s as JSON: %v %v\n%s", c.name, jsonErr, err, out)
 		}
 	}
 	for _, args := range [][]string{{receipt}, {"--key=x", receipt}, {key, "--witness=x", receipt}, {key, "--tsa-cert=" + vectors + "keys", receipt}, {key}} {
-		if _, _, err := consign(t.Context(), nil, append([]string{"verify"}, args...)...); err == nil || errors.Is(err, errRefused) {
+		if _, _, err := consign(t.Context(), nil, append([]string{"verify"}, args...)...); err == nil || errors.Is(err, cli.ErrRefused) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

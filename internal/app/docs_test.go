@@ -51,7 +51,7 @@ var (
 	settingName     = regexp.MustCompile(`\bCONSIGN_[A-Z_]+\b`)
 	testName        = regexp.MustCompile(`\bTest[A-Z]\w+\b`)
 	bracketed       = regexp.MustCompile(`\[([A-Z][A-Z_]{3,})[ \]]`)
-	packageRow      = regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ")
+	packageRow      = regexp.MustCompile("(?m)^\\| `([a-z0-9/-]+)` \\| ")
 	packageName     = regexp.MustCompile(`(?:\(|\b(?:[Ii]n|[Oo]f|[Ss]ee|[Ff]rom|[Bb]y) )package ([a-z][a-z0-9]*)\b`)
 )
 

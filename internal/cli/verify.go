@@ -1,12 +1,9 @@
-package main
+package cli
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/consign-dev/consign/internal/proof"
@@ -42,29 +40,30 @@ type fileVerdict struct {
 	OK   bool   `json:"ok"`
 }
 
-// errRefused makes the exit code 1; the verdict is printed already.
-var errRefused = errors.New("refused")
+func (p *Program) verifyCommand() *cobra.Command {
+	var keys, witnesses []string
+	var tsaCert string
+	c := &cobra.Command{
+		Use: "verify [flags] --key KEY… receipt.consign [FILE…]", Short: "Verify a receipt and files offline",
+		Long: `Verify a receipt and files offline. KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
+The exit code is 1 when the receipt or a file is refused.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(_ *cobra.Command, paths []string) error { return p.verify(paths, keys, witnesses, tsaCert) },
+	}
+	c.Flags().StringArrayVar(&keys, "key", nil, "key of the log, or a file with keys; can be repeated")
+	c.Flags().StringArrayVar(&witnesses, "witness", nil, "key of a witness that must have signed; can be repeated")
+	c.Flags().StringVar(&tsaCert, "tsa-cert", "", "file with the certificate of a trusted time stamp service (PEM)")
+	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
+	return c
+}
 
 // verify checks a receipt and files offline.
-func verify(_ context.Context, env environment, args []string) error {
-	f := flags("verify")
-	var keys, witnesses []string
-	collect := func(list *[]string) func(string) error {
-		return func(s string) error { *list = append(*list, s); return nil }
-	}
-	f.Func("key", "", collect(&keys))
-	f.Func("witness", "", collect(&witnesses))
-	tsaCert := f.String("tsa-cert", "", "")
-	asJSON := f.Bool("json", false, "")
-	paths, err := parse(f, args, 1, 1<<20)
-	if err != nil {
-		return err
-	}
+func (p *Program) verify(paths, keys, witnesses []string, tsaCert string) error {
 	policy, err := pinned(keys, witnesses)
 	if err != nil {
 		return err
 	}
-	roots, err := authorities(*tsaCert)
+	roots, err := authorities(tsaCert)
 	if err != nil {
 		return err
 	}
@@ -76,13 +75,13 @@ func verify(_ context.Context, env environment, args []string) error {
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		err = json.NewEncoder(env.stdout).Encode(v)
+	if p.json {
+		err = p.emit(v)
 	} else {
-		err = v.print(env.stdout)
+		err = v.print(p.Stdout)
 	}
 	if err == nil && !v.Valid {
-		return errRefused
+		return ErrRefused
 	}
 	return err
 }
@@ -91,7 +90,7 @@ func verify(_ context.Context, env environment, args []string) error {
 func pinned(keys, witnesses []string) (proof.Policy, error) {
 	var policy proof.Policy
 	if len(keys) == 0 {
-		return policy, usageError("consign verify: --key is missing: the key of the log that you trust, or a file with it (consign log key, or /log/keys of the server)")
+		return policy, usageError("verify: --key is missing: the key of the log that you trust, or a file with it (consign log key, or /log/keys of the server)")
 	}
 	for _, k := range keys {
 		lines := []string{k}
@@ -102,7 +101,7 @@ func pinned(keys, witnesses []string) (proof.Policy, error) {
 			key, _, _ := strings.Cut(line, " ")
 			v, err := note.NewVerifier(key)
 			if err != nil {
-				return policy, usageError(fmt.Sprintf("consign verify: %q is neither a key nor a file with keys", line))
+				return policy, usageError(fmt.Sprintf("verify: %q is neither a key nor a file with keys", line))
 			}
 			policy.Logs = append(policy.Logs, v)
 		}
@@ -110,7 +109,7 @@ func pinned(keys, witnesses []string) (proof.Policy, error) {
 	for _, w := range witnesses {
 		c, err := proof.NewCosigner(w)
 		if err != nil {
-			return policy, usageError(fmt.Sprintf("consign verify: --witness %q %v", w, err))
+			return policy, usageError(fmt.Sprintf("verify: --witness %q %v", w, err))
 		}
 		policy.Witnesses = append(policy.Witnesses, c)
 	}
@@ -129,7 +128,7 @@ func authorities(name string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, usageError(fmt.Sprintf("consign verify: --tsa-cert: %s has no certificate in PEM", name))
+		return nil, usageError(fmt.Sprintf("verify: --tsa-cert: %s has no certificate in PEM", name))
 	}
 	return roots, nil
 }
@@ -208,8 +207,12 @@ func hashFile(path string) (sum string, size int64, err error) {
 		return "", 0, err
 	}
 	defer f.Close()
+	return hashOf(f)
+}
+
+func hashOf(r io.Reader) (sum string, size int64, err error) {
 	h := sha256.New()
-	size, err = io.Copy(h, f)
+	size, err = io.Copy(h, r)
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 

@@ -1,0 +1,375 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/consign-dev/consign/client"
+	"github.com/consign-dev/consign/client/transferapi"
+)
+
+const shortPatience = 30 * time.Second
+
+func (p *Program) listCommand() *cobra.Command {
+	var sent, received bool
+	var search, filter string
+	var limit int
+	c := &cobra.Command{
+		Use: "list [flags]", Short: "List received and sent transfers, newest first",
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			params := &transferapi.ListTransfersParams{}
+			if sent != received {
+				location := []transferapi.ListTransfersParamsLocation{"sent"}
+				if received {
+					location[0] = "received"
+				}
+				params.Location = &location
+			}
+			if search != "" {
+				params.Search = &search
+			}
+			if filter != "" {
+				f := transferapi.ListTransfersParamsFilter(filter)
+				params.Filter = &f
+			}
+			return p.list(c.Context(), params, limit)
+		},
+	}
+	c.Flags().BoolVar(&sent, "sent", false, "only sent ones")
+	c.Flags().BoolVar(&received, "received", false, "only received ones")
+	c.Flags().StringVar(&search, "search", "", "text in subject, names or addresses")
+	c.Flags().StringVar(&filter, "filter", "", "new, open, expired or pinned")
+	c.Flags().IntVar(&limit, "limit", 50, "most transfers to list; 0 for all")
+	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"new", "open", "expired", "pinned"}, cobra.ShellCompDirectiveNoFileComp))
+	return p.online(c, shortPatience)
+}
+
+func (p *Program) list(ctx context.Context, params *transferapi.ListTransfersParams, limit int) error {
+	c, _, err := p.signedIn(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"TRANSFER", "DATE", "STATE", "FROM", "TO", "FILES", "SIZE", "SUBJECT"}}
+	for listed := 0; limit == 0 || listed < limit; {
+		page := 200
+		if limit > 0 {
+			page = min(page, limit-listed)
+		}
+		params.Limit = &page
+		resp, err := c.Transfer.ListTransfersWithResponse(ctx, params)
+		if err != nil {
+			return err
+		}
+		for _, t := range resp.JSON200.Transfers {
+			listed++
+			if p.json {
+				if err := p.emit(t); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, []string{t.UID.String(), t.CreatedAt.Local().Format("2006-01-02 15:04"), string(t.State), t.Sender.Email, to(t),
+				count(t.ObjectCount), total(t.TotalBytes), text(t.Subject)})
+		}
+		if params.Cursor = resp.JSON200.Next; params.Cursor == nil {
+			break
+		}
+	}
+	if p.json {
+		return nil
+	}
+	return p.table(rows)
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func count(n *int) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.Itoa(*n)
+}
+
+func total(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return size(*n)
+}
+
+// to returns the first recipient of a transfer and the number of others.
+func to(t transferapi.Transfer) string {
+	switch len(t.Recipients) {
+	case 0:
+		return "(link)"
+	case 1:
+		return string(t.Recipients[0].Email)
+	}
+	return fmt.Sprintf("%s +%d", t.Recipients[0].Email, len(t.Recipients)-1)
+}
+
+func (p *Program) showCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "show [flags] TRANSFER", Short: "Show a transfer and its files",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			uid, err := transferUID(given[0])
+			if err != nil {
+				return err
+			}
+			client, _, err := p.signedIn(c.Context())
+			if err != nil {
+				return err
+			}
+			resp, err := client.Transfer.GetTransferWithResponse(c.Context(), uid)
+			if err != nil {
+				return err
+			}
+			return p.showTransfer(*resp.JSON200)
+		},
+	}
+	return p.online(c, shortPatience)
+}
+
+func (p *Program) showTransfer(t transferapi.Transfer) error {
+	if p.json {
+		return p.emit(t)
+	}
+	local := func(at *time.Time) string {
+		if at == nil {
+			return ""
+		}
+		return at.Local().Format("2006-01-02 15:04:05 MST")
+	}
+	rows := [][]string{{"transfer", t.UID.String()}, {"state", string(t.State)}, {"subject", text(t.Subject)},
+		{"from", text(t.Sender.Name) + " <" + t.Sender.Email + ">"}}
+	for _, r := range t.Recipients {
+		rows = append(rows, []string{"to", string(r.Email) + downloaded(r, local)})
+	}
+	rows = append(rows, []string{"protection", string(t.Protection)}, []string{"created", local(&t.CreatedAt)}, []string{"expires", local(&t.ExpiresAt)},
+		[]string{"link", text(t.Link)}, []string{"message", text(t.Message)})
+	if t.Answers != nil {
+		for _, a := range *t.Answers {
+			rows = append(rows, []string{a.Title, a.Value})
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
+	if err := p.table(rows); err != nil {
+		return err
+	}
+	files := [][]string{{"SIZE", "SHA-256", "NAME"}}
+	for _, o := range client.ObjectsOf(t) {
+		files = append(files, []string{size(o.Size), o.SHA256, o.Name})
+	}
+	fmt.Fprintln(p.Stdout)
+	return p.table(files)
+}
+
+func downloaded(r transferapi.Receiver, local func(*time.Time) string) string {
+	if r.DownloadedAt == nil {
+		return ""
+	}
+	return ", downloaded " + local(r.DownloadedAt)
+}
+
+var uidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+func transferUID(text string) (string, error) {
+	uid := strings.ToLower(text)
+	if !uidForm.MatchString(uid) {
+		return "", usageError(fmt.Sprintf("%q is not the uid of a transfer, as list prints it", text))
+	}
+	return uid, nil
+}
+
+func (p *Program) extendCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "extend [flags] TRANSFER DAYS", Short: "Let a sent transfer expire in so many days from now",
+		Args: args(cobra.ExactArgs(2)),
+		RunE: func(c *cobra.Command, given []string) error {
+			uid, err := transferUID(given[0])
+			if err != nil {
+				return err
+			}
+			days, err := strconv.Atoi(given[1])
+			if err != nil || days < 1 || days > 3650 {
+				return usageError(fmt.Sprintf("%q is not a number of days", given[1]))
+			}
+			client, _, err := p.signedIn(c.Context())
+			if err != nil {
+				return err
+			}
+			until := time.Now().Add(time.Duration(days) * 24 * time.Hour)
+			resp, err := client.Transfer.PatchTransferWithResponse(c.Context(), uid, transferapi.TransferPatch{ExpiresAt: &until})
+			if err != nil {
+				return err
+			}
+			if p.json {
+				return p.emit(resp.JSON200)
+			}
+			_, err = fmt.Fprintln(p.Stdout, "expires:", resp.JSON200.ExpiresAt.Local().Format("2006-01-02 15:04"))
+			return err
+		},
+	}
+	return p.online(c, shortPatience)
+}
+
+func (p *Program) revokeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "revoke [flags] TRANSFER…", Short: "Revoke sent transfers, or remove received ones from the inbox",
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			client, _, err := p.signedIn(c.Context())
+			if err != nil {
+				return err
+			}
+			var failures []error
+			for _, one := range given {
+				uid, err := transferUID(one)
+				if err == nil {
+					_, err = client.Transfer.DeleteTransferWithResponse(c.Context(), uid)
+				}
+				if err != nil {
+					failures = append(failures, fmt.Errorf("%s: %w", one, err))
+				} else if !p.json {
+					fmt.Fprintln(p.Stdout, "revoked", uid)
+				}
+			}
+			return errors.Join(failures...)
+		},
+	}
+	return p.online(c, shortPatience)
+}
+
+func (p *Program) downloadCommand() *cobra.Command {
+	var dir, password string
+	var f receiveFlags
+	c := &cobra.Command{
+		Use: "download [flags] TRANSFER|LINK", Short: "Download the files of a transfer",
+		Long: `Download the files of a transfer that you have received or sent, or of a link (https://HOST/t/…), which needs no login. Files that
+are there already with the same content are skipped; other files are not replaced. An interrupted download continues.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, given []string) error {
+			return p.download(c.Context(), given[0], dir, password, f)
+		},
+	}
+	c.Flags().StringVarP(&dir, "directory", "d", ".", "where the files are written")
+	c.Flags().StringVar(&password, "password", "", "password of the transfer of a link; - asks for it")
+	c.Flags().IntVar(&f.parallel, "parallel", 4, "files at a time")
+	c.Flags().Var(&f.limit, "limit-rate", "bytes a second for all files together, as 500k or 2M")
+	c.Flags().BoolVarP(&p.quiet, "quiet", "q", false, "no progress")
+	_ = c.MarkFlagDirname("directory")
+	return p.online(c, 10*time.Minute)
+}
+
+func (p *Program) download(ctx context.Context, what, dir, password string, f receiveFlags) error {
+	if f.parallel < 1 || f.parallel > 32 {
+		return usageError("--parallel must be from 1 to 32")
+	}
+	c, objects, err := p.openTransfer(ctx, what, password)
+	if err != nil {
+		return err
+	}
+	if len(objects) == 0 {
+		return fmt.Errorf("the transfer has no files (any more): %w", errNotFound)
+	}
+	root, err := openFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	names := safeNames(objects)
+	g := p.progress("receiving", sumOf(objects))
+	defer g.end()
+	limit := f.limit.limit()
+	return each(f.parallel, len(objects), func(i int) error {
+		options := client.DownloadOptions{Limit: limit, Progress: func(held int64) { g.set(i, held) }}
+		return named(objects[i], p.downloadObject(ctx, c, root, names[i], objects[i], options))
+	})
+}
+
+// openTransfer returns the files of a uid or a link.
+func (p *Program) openTransfer(ctx context.Context, what, password string) (*client.Client, []client.Object, error) {
+	if !strings.Contains(what, "://") {
+		uid, err := transferUID(what)
+		if err != nil {
+			return nil, nil, err
+		}
+		c, _, err := p.signedIn(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		objects, err := c.Objects(ctx, uid)
+		return c, objects, err
+	}
+	l, err := parseLink(what)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.kind != "t" {
+		return nil, nil, usageError("the link is not that of a transfer (…/t/…)")
+	}
+	if password == "-" {
+		if password, err = p.ask("Password of the transfer:", true, "--password - needs a terminal"); err != nil {
+			return nil, nil, err
+		}
+	}
+	c, err := client.New(ctx, l.server, p.options()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := c.OpenLink(ctx, l.key, password)
+	if client.HasCode(err, 401010) {
+		return nil, nil, fmt.Errorf("the password is wrong or missing: use --password: %w", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, opened.Objects, nil
+}
+
+// downloadObject downloads one file, unless it is there.
+func (p *Program) downloadObject(ctx context.Context, c *client.Client, root *os.Root, name string, o client.Object, options client.DownloadOptions) error {
+	if f, err := root.Open(name); err == nil {
+		defer f.Close()
+		if sum, n, err := hashOf(f); err != nil || n != o.Size || sum != o.SHA256 {
+			return errors.Join(localError("another file has this name; move it away, or choose another --directory"), err)
+		}
+		options.Progress(o.Size)
+		return p.downloadedFile(root, name, o, "is there already")
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	part := partName(".", o)
+	if err := fetch(ctx, c, root, part, o, options); err != nil {
+		return err
+	}
+	if err := place(root, part, name); err != nil {
+		return err
+	}
+	return p.downloadedFile(root, name, o, "")
+}
+
+func (p *Program) downloadedFile(root *os.Root, name string, o client.Object, remark string) error {
+	if p.json {
+		return p.emit(map[string]any{"object": o.UID, "name": o.Name, "path": root.Name() + string(os.PathSeparator) + name, "size": o.Size, "sha256": o.SHA256})
+	}
+	_, err := fmt.Fprintln(p.Stdout, strings.TrimSpace(printable(name)+" "+remark))
+	return err
+}
