@@ -4,7 +4,7 @@ import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
 import { transferTests } from "./transfers.mjs";
 import { pdfTests } from "./pdf.mjs";
-import { judge } from "./looks.mjs";
+import { judge, openMenu } from "./looks.mjs";
 import { world } from "./world.mjs";
 
 await mailboxPageTests();
@@ -22,6 +22,10 @@ for (const viewport of [{ width: 1280, height: 860 }, { width: 360, height: 740 
         const p = await page(context, where);
         await settled(p);
         await judge(p, where);
+        if (where === "/inbox") {
+          await openMenu(p);
+          await judge(p, "the menu of a transfer");
+        }
         await p.close();
       }
     }

@@ -23,7 +23,14 @@ export async function judge(p, what) {
 }
 
 /** Pictures of the window only, not of the whole page. */
-const inWindow = ["api", "dialog", "crop", "second-factor-setup"];
+const inWindow = ["api", "dialog", "crop", "inbox-menu", "second-factor-setup"];
+
+/** Opens the first transfer of the inbox and its menu. */
+export async function openMenu(p) {
+  await p.locator(".entry .head").first().click();
+  await p.getByRole("button", { name: "More", exact: true }).click();
+  await p.getByRole("menuitem").first().waitFor();
+}
 
 /** The public pages: name, path, and the steps to the state of the picture. */
 const strangers = (w) => [
@@ -64,6 +71,7 @@ const owners = (w) => [
     await p.locator(".entry .head").first().click();
     await p.waitForSelector(".contents");
   }],
+  ["inbox-menu", "/inbox", openMenu],
   ["inbox-sent", "/inbox", async (p) => {
     await p.locator("#tab-sent").click();
     await p.getByText("uma@bidders.example").waitFor();

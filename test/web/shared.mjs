@@ -1,6 +1,6 @@
 // Computers that several people use: what one person leaves in the browser is not there for the next.
 
-import { api, base, closeBrowser, equal, file, page, person, slow, test, unfold, visitor } from "./kit.mjs";
+import { api, base, closeBrowser, equal, file, mail, page, person, slow, test, unfold, visitor } from "./kit.mjs";
 
 async function signIn(p, who) {
   await p.goto(`${base}/login`);
@@ -141,6 +141,67 @@ export async function sharedTests() {
     await stay(bert); // without a sign-out
     await other.waitForURL(`${base}/`);
     await knowsNothing(other, ["window-A", "Half-A", "Second-A"]);
+  });
+
+  await test("a request that is refused after the sign-out in another tab leads to the start page", async () => {
+    const anna = await person("Anna"), context = await visitor();
+    const p = await page(context, "/login");
+    await signIn(p, anna);
+    const other = await page(context, "/mailbox");
+    const out = () => other.evaluate(() => !document.cookie.includes("who="));
+    let refuse = () => {}, asked;
+    await context.route("**/transfer/v2/transfers?**", async (route) => { // answered after the sign-out
+      const refused = new Promise((done) => { refuse = done; });
+      asked?.();
+      await refused;
+      await route.continue().catch(() => {});
+    });
+    await context.route(`${base}/`, async (route) => { // the start page is slow: the answer comes first
+      if (route.request().frame().page() === p) {
+        refuse();
+        await p.waitForTimeout(500);
+      }
+      await route.continue().catch(() => {});
+    });
+    const loading = new Promise((done) => { asked = done; });
+    await p.reload();
+    await loading;
+    await other.getByRole("button", { name: "Sign out", exact: true }).click();
+    await p.waitForURL(`${base}/`);
+    await other.waitForURL(`${base}/`);
+    equal(await out(), true, "signed out");
+  });
+
+  await test("an answer from before the confirmation in another tab does not stay", async () => {
+    const address = "early@example.com", context = await visitor();
+    const p = await page(context, "/signup");
+    await p.fill("[name=address]", address);
+    await p.fill("[name=password]", "violet-anchor-92-meadow");
+    await p.locator("form [type=submit]").click();
+    await p.getByText(address).waitFor();
+    const { link } = await mail(address, "/confirm/");
+    let release = () => {};
+    const late = new Promise((done) => { release = done; });
+    const early = await context.newPage();
+    const answers = [];
+    await early.route("**/id/v3/events", (route) => route.abort());
+    await early.route(/\/(transfer\/v2|id\/v3\/invitations)/, async (route) => {
+      const response = await route.fetch();
+      answers.push(`${response.status()} ${new URL(response.url()).pathname}`);
+      await late;
+      await route.fulfill({ response });
+    });
+    await early.goto(`${base}/inbox`);
+    await early.evaluate(() => { new BroadcastChannel("consign.session").onmessage = () => { window.told = true; }; });
+    for (let i = 0; i < 100 && !answers.includes("403 /transfer/v2/transfers"); i++) await early.waitForTimeout(100);
+    equal(answers.includes("403 /transfer/v2/transfers"), true, `answers from before the confirmation: ${answers}`);
+    const confirming = await page(context, new URL(link).pathname);
+    await confirming.getByRole("button", { name: "Confirm the address" }).click();
+    await confirming.getByText("Your email address is confirmed.").waitFor();
+    await early.waitForFunction(() => window.told, null, { polling: 200 });
+    await early.unroute(/\/(transfer\/v2|id\/v3\/invitations)/);
+    release();
+    await early.getByText("Nothing has arrived yet.").waitFor();
   });
 
   await test("a receipt survives a reload, not a new visit, and ends with “Done”", async () => {

@@ -84,12 +84,19 @@ const none = { token: "", until: 0 };
 let access = none;
 /** @type {Promise<string> | null} */
 let fetching = null;
+let changes = 0; // of the session, as far as this page knows: what was requested before is of the session as it was
+
+/** Removes the access token: the session has changed, here or in another tab. */
+function changed() {
+  access = none;
+  changes++;
+}
 
 /** Notes that the server has replaced the ID token in the cookie: any answer may carry a new one. Other tokens are ignored. @param {string} token */
 function noteRenewal(token) {
   const who = person();
   if (!token || !who || claims(token).scope !== "idtoken" || claims(token).sid !== who.sid) return;
-  access = none;
+  changed();
   remember(token, who.stay);
   tell();
 }
@@ -120,7 +127,7 @@ async function putInCookie(token, stay) {
 }
 await migrate();
 
-let shown = account(); // whose contents this page shows
+let shown = person(); // whose contents this page shows
 let unverified = false; // the server has refused something until the address is confirmed
 
 /**
@@ -130,18 +137,19 @@ let unverified = false; // the server has refused something until the address is
 export async function keep(token, stay) {
   await left;
   device.removeItem(leaving);
-  access = none;
+  changed();
   await putInCookie(token, stay);
-  shown = account();
-  removeReceipts(shown);
-  await removeRecords((owner) => owner !== shown);
+  shown = person();
+  const uid = account();
+  removeReceipts(uid);
+  await removeRecords((owner) => owner !== uid);
   tell();
 }
 
 /** Forgets the session, and removes what the person has left in this browser. The person's unfinished uploads are cancelled. */
 export async function forget() {
   const owner = account();
-  access = none;
+  changed();
   drop();
   tell();
   removeReceipts("");
@@ -169,18 +177,20 @@ async function logOut() {
 }
 const left = device.getItem(leaving) && !signedIn() ? logOut() : Promise.resolve();
 
-/** Opens the start page when this page shows the contents of a person who is no longer signed in here. */
+/** Opens the start page when this page shows the contents of a person who is no longer signed in here. Returns whether it does. */
 function leaveOthersPage() {
-  if (shown && account() !== shown) location.replace("/");
+  const leaves = shown !== null && account() !== shown.uid;
+  if (leaves) location.replace("/");
+  return leaves;
 }
 onSession(() => {
-  access = none;
+  changed();
   leaveOthersPage();
   if (unverified && signedIn()) location.reload();
 });
 addEventListener("pageshow", (event) => { if (event.persisted) leaveOthersPage(); }); // by the Back button, from memory
 addEventListener("visibilitychange", () => { if (!document.hidden) leaveOthersPage(); }); // without BroadcastChannel
-removeReceipts(shown);
+removeReceipts(account());
 
 /**
  * Returns an access token that is valid for at least a minute, or for half its lifetime when that is shorter. Parallel callers
@@ -193,6 +203,7 @@ export async function accessToken() {
 }
 
 async function renew() {
+  const before = changes;
   const { body } = await call("POST", `${identity}/auth/access`);
   const { iat, exp, sub } = claims(body.token);
   if (sub !== account()) { // somebody else has signed in in another tab
@@ -200,6 +211,7 @@ async function renew() {
     location.replace("/");
     return new Promise(() => {});
   }
+  if (changes !== before) return renew();
   refresh(body.token);
   access = { token: body.token, until: now() + (exp - iat) * 1000 - Math.min(60_000, (exp - iat) * 500) };
   return access.token;
@@ -224,15 +236,22 @@ const tokenRejected = (error) => error instanceof Failure && error.status === 40
  */
 export async function own(method, url, options = {}, otherwise = leave) {
   for (let tries = 2; tries > 0 && signedIn(); tries--) {
+    let before = changes;
     try {
-      return await call(method, url, { ...options, token: await accessToken() });
+      const token = await accessToken();
+      before = changes;
+      return await call(method, url, { ...options, token });
     } catch (error) {
-      unverified ||= error instanceof Failure && error.code === TokenCode.UNVERIFIED;
+      if (error instanceof Failure && error.code === TokenCode.UNVERIFIED) {
+        if (tries > 1 && changes !== before) continue; // confirmed meanwhile, in another tab
+        unverified = true;
+      }
       if (!tokenRejected(error)) throw error;
       access = none;
     }
   }
   if (signedIn()) await forget(); // the session was ended
+  else if (shown && shown.until > now() && leaveOthersPage()) return new Promise(() => {}); // signed out in another tab
   else drop();
   return otherwise();
 }
