@@ -87,7 +87,7 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			secrets, err := a.Identity.Reseal(ctx)
+			secrets, webhooks, err := a.Identity.Reseal(ctx)
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets and %d log keys resealed\n", n, secrets, logKeys)
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets, %d webhooks and %d log keys resealed\n", n, secrets, webhooks, logKeys)
 			return err
 		}
 	})

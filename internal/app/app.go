@@ -50,6 +50,7 @@ type Options struct {
 	// NoPeriodic disables periodic jobs; the caller runs them with Jobs.RunOnce.
 	NoPeriodic bool
 	LookupTXT  func(ctx context.Context, name string) ([]string, error) // the DNS; nil: the system's resolver
+	Resolver   *net.Resolver                                            // of the receivers of webhooks; nil: the system's
 	// Space measures the volume of the stored files; nil: the operating system does.
 	Space  func(dir string) (free, size int64, err error)
 	BlobFS disk.FS   // file system of the disk store; nil: the operating system's

@@ -49,6 +49,9 @@ var authorization = map[string][]string{
 	"access": {
 		"GET /id/v3/events", "GET /id/v3/device/{code}", "POST /id/v3/device/{code}/approve", "POST /id/v3/device/{code}/refuse",
 		"GET /id/v3/profile/export", "POST /id/v3/profile/export",
+		"GET /id/v3/webhooks", "POST /id/v3/webhooks", "GET /id/v3/webhooks/{uid}", "PUT /id/v3/webhooks/{uid}", "DELETE /id/v3/webhooks/{uid}",
+		"POST /id/v3/webhooks/{uid}/rotate", "POST /id/v3/webhooks/{uid}/ping", "GET /id/v3/webhooks/{uid}/deliveries",
+		"POST /id/v3/webhooks/{uid}/deliveries/{delivery}/send",
 		"PUT /id/v3/profile/avatar", "DELETE /id/v3/profile/avatar",
 		"POST /id/v3/profile/emails", "DELETE /id/v3/profile/emails/{address}", "POST /id/v3/profile/emails/{address}/primary",
 		"GET /id/v3/invitations", "POST /id/v3/invitations/{key}/accept",

@@ -33,6 +33,7 @@ import (
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 	"github.com/consign-dev/consign/internal/web"
+	"github.com/consign-dev/consign/internal/webhook"
 )
 
 // buildDomains creates both domains and mounts their routes and the pages.
@@ -47,6 +48,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, config.HostsTTL, a.now)
 	a.watchDirectory(identityStore)
+	a.listener.Handle(identitypostgres.WebhookChannel, func(string) { a.Identity.WakeWebhooks() }, nil)
 	if a.config.BcryptCost < config.SafeBcryptCost {
 		a.log.Warn("CONSIGN_BCRYPT_COST is so low that stolen password hashes are easy to guess; use it for tests only", "cost", a.config.BcryptCost, "least", config.SafeBcryptCost)
 	}
@@ -66,9 +68,15 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	}
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
-		SlowSearches: a.Transfer.SlowSearches,
+		SlowSearches: a.Transfer.SlowSearches, Webhooks: a.webhookStats, WaitingWebhooks: a.Identity.WaitingWebhooks,
 	})
 	return nil
+}
+
+// webhookStats counts the attempts of this process to deliver to webhooks, by outcome.
+func (a *App) webhookStats() map[string]int64 {
+	o := a.Identity.WebhookOutcomes()
+	return map[string]int64{"delivered": o.Delivered, "failed": o.Failed, "dead": o.Dead}
 }
 
 // watchDirectory invalidates the caches of hosts and organizations when this or another process changes them.
@@ -144,7 +152,9 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	if lookupTXT == nil {
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
+	guard := webhook.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
 	a.Identity = identityservice.New(identityservice.Options{
+		Webhooks: identityservice.WebhookOptions{Guard: guard, Sender: webhook.NewSender(guard, a.options.Version, a.now)},
 		External: external, Imaging: a.pictures, LookupTXT: lookupTXT,
 		Agreements: agreement.New(catalog), Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,

@@ -69,6 +69,8 @@ func (a *App) Run(ctx context.Context) (err error) {
 		}
 	})
 
+	running.Go(func() error { return a.Identity.RunWebhooks(jobsCtx) })
+
 	served := a.serve(ctx, stopFeed)
 	stopJobs()
 	stopBackground()

@@ -41,6 +41,11 @@ var scopes = map[string][]string{
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}", "GET /id/v3/organizations/{uid}/invitations",
 		"GET /transfer/v2/mailboxgroups", "GET /transfer/v2/mailboxgroups/{uid}", "GET /transfer/v2/adminunit",
 	},
+	"webhooks": {
+		"GET /id/v3/webhooks", "POST /id/v3/webhooks", "GET /id/v3/webhooks/{uid}", "PUT /id/v3/webhooks/{uid}", "DELETE /id/v3/webhooks/{uid}",
+		"POST /id/v3/webhooks/{uid}/rotate", "POST /id/v3/webhooks/{uid}/ping", "GET /id/v3/webhooks/{uid}/deliveries",
+		"POST /id/v3/webhooks/{uid}/deliveries/{delivery}/send",
+	},
 	"organization:manage": {
 		"PUT /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
 		"PUT /id/v3/organizations/{uid}/theme", "DELETE /id/v3/organizations/{uid}/theme",
@@ -48,8 +53,8 @@ var scopes = map[string][]string{
 		"POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
 		"POST /transfer/v2/mailboxgroups", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/adminunit",
 	},
-	"transfers:read organization:read organization:manage":                                            {"GET /id/v3/profile"},
-	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage": {"GET /transfer/v2/environment"},
+	"transfers:read organization:read organization:manage":                                                     {"GET /id/v3/profile"},
+	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks": {"GET /transfer/v2/environment"},
 }
 
 // opening returns the scopes that open a route.

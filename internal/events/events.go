@@ -41,6 +41,12 @@ const (
 	TransferRevoked            = "TRANSFER_REVOKED"             // subject: transfer; the sender took it back
 )
 
+// Kinds are all kinds.
+var Kinds = []string{
+	ProfileAvatarUpdated, OrganizationAvatarUpdated, OrganizationProfileUpdated, PrivilegesUpdated,
+	TransferReceived, TransferAccessed, TransferUpdated, TransferExtensionAsked, TransferRevoked,
+}
+
 // channel is the LISTEN/NOTIFY channel from Append to the Feed of every replica.
 const channel = "events"
 

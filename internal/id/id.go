@@ -27,6 +27,8 @@ type (
 	group        struct{}
 	event        struct{}
 	mail         struct{}
+	webhook      struct{}
+	message      struct{}
 )
 
 type (
@@ -56,6 +58,10 @@ type (
 	Event = ID[event]
 	// Mail names a queued mail.
 	Mail = ID[mail]
+	// Webhook names a webhook.
+	Webhook = ID[webhook]
+	// Message names a delivery to a webhook.
+	Message = ID[message]
 )
 
 var errForm = errors.New("is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")

@@ -115,6 +115,8 @@ var (
 	ErrFactorFirst = fault.New(403048, "this session began without your second factor; log in again with it")
 	// ErrTooManyAPITokens: the person or the organization has as many API tokens as are allowed.
 	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
+	// ErrTooManyWebhooks: the person or the organization has as many webhooks as are allowed.
+	ErrTooManyWebhooks = fault.New(403054, "there are too many webhooks; delete one first")
 	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
 	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
 	// ErrExternalAddressInUse: another account has verified the address of a first external login.
@@ -152,6 +154,10 @@ var (
 	ErrAuthenticatorNotFound = fault.New(404016, "there is no such authenticator")
 	// ErrAPITokenNotFound: there is no such API token, or it is another person's.
 	ErrAPITokenNotFound = fault.New(404017, "there is no such API token")
+	// ErrWebhookNotFound: there is no such webhook, or it is not the caller's.
+	ErrWebhookNotFound = fault.New(404019, "there is no such webhook")
+	// ErrWebhookDeliveryNotFound: the webhook has no such delivery, or it is no longer in its log.
+	ErrWebhookDeliveryNotFound = fault.New(404020, "the webhook has no such delivery")
 	// ErrUserCode: no program waits with this user code.
 	ErrUserCode = fault.New(404018, "code: is unknown, used or expired")
 

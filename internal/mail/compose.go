@@ -128,6 +128,7 @@ var compositions = map[string]func(c *composer){
 	FactorRequired:      factorRequired,
 	APITokenCreated:     apiTokenCreated,
 	APITokenExpiring:    apiTokenExpiring,
+	WebhookDisabled:     webhookDisabled,
 	FactorGuesses:       factorGuesses,
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,

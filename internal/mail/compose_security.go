@@ -114,6 +114,16 @@ func apiTokenExpiring(c *composer) {
 	c.button(c.T("Show API tokens"))
 }
 
+func webhookDisabled(c *composer) {
+	c.out.Subject = c.T("A webhook was turned off")
+	if c.data.flag("gone") {
+		c.say(c.F("The receiver of the webhook to %s of your %s account wants no more messages. It gets none until you turn the webhook on again.", c.data.line("host"), c.product))
+	} else {
+		c.say(c.F("The webhook to %s of your %s account has failed for three days. It gets no more messages until you turn it on again.", c.data.line("host"), c.product))
+	}
+	c.button(c.T("Show webhooks"))
+}
+
 func dataExported(c *composer) {
 	c.out.Subject = c.T("A copy of your data was downloaded")
 	c.say(c.F("Someone downloaded a copy of all data of your %s account. If it was you, there’s nothing to do.", c.product))

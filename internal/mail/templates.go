@@ -38,6 +38,8 @@ const (
 
 	// APITokenExpiring warns before an API token expires: name, expiresAt; link to the page that makes a new one.
 	APITokenExpiring = "api-token-expiring"
+	// WebhookDisabled reports that a webhook was made inactive: host, gone (true: the receiver wants no more messages); link to the page.
+	WebhookDisabled = "webhook-disabled"
 	// DataExported reports that somebody downloaded all data of the account. Its data is that of the mails about changes.
 	DataExported = "data-exported"
 

@@ -43,7 +43,11 @@ var (
 	logRefuses = describe("log_refuses", "1 while this replica refuses to sign the transparency log of receipts.")
 	logPending = describe("log_pending_entries", "Entries of the installation that wait for their signature; 10000 stands for more.")
 
-	mailAttempts = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
-	mailsWaiting = describe("mails_waiting", "Mails of the installation that are not sent yet.")
-	mailOldest   = describe("mail_oldest_due_seconds", "How long the mail that has been due for longest has been.")
+	mailAttempts    = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
+	mailsWaiting    = describe("mails_waiting", "Mails of the installation that are not sent yet.")
+	webhookAttempts = describe("webhook_attempts_total", "Attempts of this replica to deliver to a webhook: delivered, failed and to be repeated, dead (given up).", "outcome")
+	webhooksWaiting = describe("webhook_deliveries_waiting", "Deliveries to webhooks of the installation that wait for their first or next attempt.")
+	webhookOldest   = describe("webhook_oldest_due_seconds", "How long the delivery that has been due for longest has been.")
+
+	mailOldest = describe("mail_oldest_due_seconds", "How long the mail that has been due for longest has been.")
 )

@@ -29,6 +29,9 @@ type Sources struct {
 	Volume   *floor.Volume // nil: without file storage
 
 	SlowSearches func() int64
+
+	Webhooks        func() map[string]int64 // attempts of this process by outcome
+	WaitingWebhooks func(ctx context.Context) (pending int64, oldestDue time.Duration, err error)
 }
 
 // Watch adds the sources to each scrape.
@@ -116,6 +119,9 @@ func (c *collector) work(out samples) {
 	out.counter(mailAttempts, float64(s.Sent), "sent")
 	out.counter(mailAttempts, float64(s.Postponed), "postponed")
 	out.counter(mailAttempts, float64(s.Failed), "failed")
+	for outcome, n := range c.Webhooks() {
+		out.counter(webhookAttempts, float64(n), outcome)
+	}
 	out.gauge(logRefuses, number(c.Receipts.Trouble() != nil))
 }
 
@@ -139,6 +145,12 @@ func (c *collector) waiting(out samples) error {
 	}
 	out.gauge(mailsWaiting, float64(mails.Queued))
 	out.gauge(mailOldest, mails.OldestDue.Seconds())
+	deliveries, oldest, err := c.WaitingWebhooks(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(webhooksWaiting, float64(deliveries))
+	out.gauge(webhookOldest, oldest.Seconds())
 	unsigned, err := c.Receipts.Waiting(ctx)
 	if err != nil {
 		return err

@@ -16,11 +16,13 @@ const (
 	ScopeMailboxManage      Scope = "mailbox:manage"      // the person's mailbox
 	ScopeOrganizationRead   Scope = "organization:read"   // read the organization
 	ScopeOrganizationManage Scope = "organization:manage" // change the organization, its members and invitations
+	ScopeWebhooks           Scope = "webhooks"            // the webhooks of the person, and of the organization that the person administers
 )
 
 // Scopes are all scopes. The position of one is its bit in an Auth: append only.
 var Scopes = []Scope{
 	ScopeMailboxDrop, ScopeTransfersRead, ScopeTransfersSend, ScopeMailboxManage, ScopeOrganizationRead, ScopeOrganizationManage,
+	ScopeWebhooks,
 }
 
 // firstScope is the bit of the first of Scopes.

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -92,15 +91,8 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 
 // listAPITokens handles GET /tokens.
 func (h *Handler) listAPITokens(w http.ResponseWriter, r *http.Request) error {
-	var problems fault.Problems
-	var o id.Organization
-	if text := queryOne(r.URL.Query(), &problems, "organization"); text != nil {
-		var err error
-		if o, err = id.Parse[id.Organization](*text); err != nil || o.IsZero() {
-			problems.Add("organization", "must be the uid of an organization")
-		}
-	}
-	if err := problems.Err(); err != nil {
+	o, err := queryOrganization(r)
+	if err != nil {
 		return err
 	}
 	tokens, err := h.service.APITokens(r.Context(), caller(r), o)

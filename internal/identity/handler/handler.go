@@ -138,7 +138,7 @@ func asker(r *http.Request, address string) string {
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.deviceRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
+	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.deviceRoutes(), h.webhookRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
 }
 
 // accountRoutes holds signup, login, tokens and sessions.

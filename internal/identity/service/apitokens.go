@@ -157,14 +157,8 @@ func (s *Service) lockAPITokens(ctx context.Context, tx *postgres.Store, caller 
 	most := identity.MaxAPITokens
 	if !o.IsZero() {
 		most = identity.MaxOrganizationAPITokens
-		if err := tx.LockOrganizations(ctx, o); err != nil {
-			return err
-		}
-		if err := s.authorize(ctx, tx, caller, o, identity.RoleOrganizationAdmin); err != nil {
-			return err
-		}
 	}
-	if err := tx.LockPerson(ctx, caller.Person); err != nil {
+	if err := s.lockOwner(ctx, tx, caller, o); err != nil {
 		return err
 	}
 	n, err := tx.CountAPITokens(ctx, caller.Person, o, s.now())

@@ -99,7 +99,7 @@ func TestReseal(t *testing.T) {
 	secret := k.totp(ann.Person)
 	moving := openKit(t, k.url, testSealer(t, "n", "k"))
 	for _, want := range []int{1, 0} {
-		if n, err := moving.Reseal(t.Context()); err != nil || n != want {
+		if n, _, err := moving.Reseal(t.Context()); err != nil || n != want {
 			t.Fatalf("%d secrets were resealed, %v, want %d", n, err, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestResealOfKeptSecrets(t *testing.T) {
 	must(t, k.ResetFactors(t.Context(), "ann@example.com"))
 	moving := openKit(t, k.url, testSealer(t, "n", "k"))
 	for _, want := range []int{1, 0} {
-		if n, err := moving.Reseal(t.Context()); err != nil || n != want {
+		if n, _, err := moving.Reseal(t.Context()); err != nil || n != want {
 			t.Fatalf("%d secrets were resealed, %v, want %d", n, err, want)
 		}
 	}

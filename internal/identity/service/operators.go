@@ -232,9 +232,17 @@ func (s *Service) find(ctx context.Context, reference string) (id.Person, error)
 // resealBatch is how many secrets one query returns.
 const resealBatch = 500
 
-// Reseal encrypts every TOTP secret of the previous secret key with the current one. It returns how many it has
-// changed.
-func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
+// Reseal encrypts every TOTP secret, and every secret of a webhook, of the previous secret key with the current one. It returns how many
+// it has changed.
+func (s *Service) Reseal(ctx context.Context) (factors, webhooks int, err error) {
+	if factors, err = s.resealFactors(ctx); err != nil {
+		return factors, 0, err
+	}
+	webhooks, err = s.resealWebhooks(ctx)
+	return factors, webhooks, err
+}
+
+func (s *Service) resealFactors(ctx context.Context) (resealed int, err error) {
 	var after postgres.Sealed
 	for {
 		batch, err := s.store.SealedAfter(ctx, after, resealBatch)

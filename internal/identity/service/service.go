@@ -50,6 +50,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/webhook"
 )
 
 // IdentityHooks are called inside the transaction of a change, so that other domains can react to it. The transfer
@@ -107,7 +108,8 @@ type Options struct {
 	LookupTXT   func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
 	Agreements  *agreement.Texts
 	Documents   *pdf.Renderer
-	Hooks       IdentityHooks // nil: none
+	Hooks       IdentityHooks  // nil: none
+	Webhooks    WebhookOptions // zero: to public addresses only
 	Settings    Settings
 	Now         func() time.Time
 	Log         *slog.Logger
@@ -131,6 +133,7 @@ type Service struct {
 	documents    *pdf.Renderer
 	environments *microcache.Cache[id.Organization, Environment]
 	hooks        IdentityHooks // may be nil
+	webhooks     *webhooks
 	settings     Settings
 	now          func() time.Time
 	log          *slog.Logger
@@ -142,11 +145,16 @@ func New(o Options) *Service {
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
-		hooks: o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
+		webhooks: newWebhooks(o.Webhooks, o.Sealer.Box("webhook")),
+		hooks:    o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)
+	}
+	if s.webhooks.Guard == nil {
+		s.webhooks.Guard = webhook.NewGuard(nil, "", nil)
+		s.webhooks.Sender = webhook.NewSender(s.webhooks.Guard, "", s.now)
 	}
 	s.registerJobs()
 	return s

@@ -1,0 +1,285 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// webhookSendBucket bounds the messages that one person causes by hand: tests, and deliveries that are sent again.
+var webhookSendBucket = ratelimit.Bucket{Name: "webhook-send", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByPerson, Essential: true}
+
+// webhookRoutes holds webhooks and the log of their deliveries (contract 3.26).
+func (h *Handler) webhookRoutes() []httpapi.Route {
+	access := token.NeedAccess.For(token.ScopeWebhooks)
+	const one, log = "/webhooks/{uid}", "/webhooks/{uid}/deliveries"
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/webhooks", Auth: access, Handler: h.listWebhooks},
+		{Method: "POST", Pattern: "/webhooks", Auth: access, Handler: h.createWebhook},
+		{Method: "GET", Pattern: one, Auth: access, Handler: h.getWebhook},
+		{Method: "PUT", Pattern: one, Auth: access, Handler: h.putWebhook},
+		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteWebhook},
+		{Method: "POST", Pattern: one + "/rotate", Auth: access, Handler: h.rotateWebhook},
+		{Method: "POST", Pattern: one + "/ping", Auth: access, Handler: h.pingWebhook},
+		{Method: "GET", Pattern: log, Auth: access, Handler: h.listWebhookDeliveries},
+		{Method: "POST", Pattern: log + "/{delivery}/send", Auth: access, Handler: h.resendWebhookDelivery},
+	}
+}
+
+type webhookRequest struct {
+	URL          string           `json:"url"`
+	Events       []string         `json:"events"`
+	Active       *bool            `json:"active"`
+	Organization *id.Organization `json:"organization"`
+}
+
+func (in webhookRequest) domain() service.WebhookSettings {
+	return service.WebhookSettings{URL: in.URL, Events: in.Events, Active: in.Active == nil || *in.Active}
+}
+
+type webhookResponse struct {
+	UID            id.Webhook       `json:"uid"`
+	Organization   *id.Organization `json:"organization"`
+	URL            string           `json:"url"`
+	Events         []string         `json:"events"`
+	Active         bool             `json:"active"`
+	DisabledReason *string          `json:"disabledReason"`
+	Created        httpapi.Time     `json:"createdTimestamp"`
+	Failing        *httpapi.Time    `json:"failingSinceTimestamp"`
+	Previous       *httpapi.Time    `json:"previousSecretExpirationTimestamp"`
+}
+
+// webhookSecretResponse shows the secret, which only the answers to its creation have.
+type webhookSecretResponse struct {
+	webhookResponse
+	Secret string `json:"secret"`
+}
+
+type webhooksResponse struct {
+	Webhooks []webhookResponse `json:"webhooks"`
+}
+
+func webhookFrom(w identity.Webhook) webhookResponse {
+	out := webhookResponse{
+		UID: w.UID, URL: w.URL, Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
+		Failing: (*httpapi.Time)(w.FailingSince), Previous: (*httpapi.Time)(w.PreviousUntil),
+	}
+	if !w.Organization.IsZero() {
+		out.Organization = &w.Organization
+	}
+	return out
+}
+
+type webhookDeliveryResponse struct {
+	UID      id.Message    `json:"uid"`
+	Event    id.Event      `json:"event"`
+	Kind     string        `json:"kind"`
+	Subject  string        `json:"subject"`
+	State    string        `json:"state"`
+	Attempts int           `json:"attempts"`
+	Created  httpapi.Time  `json:"createdTimestamp"`
+	Last     *httpapi.Time `json:"lastAttemptTimestamp"`
+	Next     *httpapi.Time `json:"nextAttemptTimestamp"`
+	Status   *int          `json:"status"`
+	Duration *int          `json:"duration"`
+	Answer   *string       `json:"answer"`
+	Reason   *string       `json:"reason"`
+}
+
+type webhookDeliveriesResponse struct {
+	Deliveries []webhookDeliveryResponse `json:"deliveries"`
+}
+
+func webhookDeliveryFrom(d identity.WebhookDelivery) webhookDeliveryResponse {
+	out := webhookDeliveryResponse{
+		UID: d.UID, Event: d.Event, Kind: d.Kind, Subject: d.Subject, State: d.State, Attempts: d.Attempts, Created: httpapi.Time(d.CreatedAt),
+		Last: (*httpapi.Time)(d.LastAttemptAt), Status: d.Status, Duration: d.DurationMs, Answer: d.Answer, Reason: d.Reason,
+	}
+	if d.State == identity.DeliveryPending {
+		next := httpapi.Time(d.NextAttemptAt)
+		out.Next = &next
+	}
+	return out
+}
+
+// createWebhook handles POST /webhooks.
+func (h *Handler) createWebhook(w http.ResponseWriter, r *http.Request) error {
+	var in webhookRequest
+	if err := strictjson.Decode(r, &in); err != nil {
+		return err
+	}
+	var o id.Organization
+	if in.Organization != nil {
+		o = *in.Organization
+	}
+	hook, secret, err := h.service.CreateWebhook(r.Context(), caller(r), o, in.domain())
+	if err != nil {
+		return err
+	}
+	return httpapi.Created(w, h.location(r, "/webhooks/"+hook.UID.String()), webhookSecretResponse{webhookFrom(hook), secret})
+}
+
+// listWebhooks handles GET /webhooks.
+func (h *Handler) listWebhooks(w http.ResponseWriter, r *http.Request) error {
+	o, err := queryOrganization(r)
+	if err != nil {
+		return err
+	}
+	hooks, err := h.service.Webhooks(r.Context(), caller(r), o)
+	if err != nil {
+		return err
+	}
+	out := webhooksResponse{Webhooks: make([]webhookResponse, len(hooks))}
+	for i, hook := range hooks {
+		out.Webhooks[i] = webhookFrom(hook)
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// queryOrganization returns the query parameter organization, zero when absent.
+// Errors: fault.ErrInvalid.
+func queryOrganization(r *http.Request) (o id.Organization, err error) {
+	var problems fault.Problems
+	if text := queryOne(r.URL.Query(), &problems, "organization"); text != nil {
+		if o, err = id.Parse[id.Organization](*text); err != nil || o.IsZero() {
+			problems.Add("organization", "must be the uid of an organization")
+		}
+	}
+	return o, problems.Err()
+}
+
+// webhookOf returns the uid of the path.
+// Errors: identity.ErrWebhookNotFound.
+func webhookOf(r *http.Request) (id.Webhook, error) {
+	uid, err := id.Parse[id.Webhook](httpapi.Param(r, "uid"))
+	if err != nil {
+		return uid, identity.ErrWebhookNotFound
+	}
+	return uid, nil
+}
+
+// getWebhook handles GET /webhooks/{uid}.
+func (h *Handler) getWebhook(w http.ResponseWriter, r *http.Request) error {
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	hook, err := h.service.Webhook(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, webhookFrom(hook))
+}
+
+type webhookChangeRequest struct {
+	URL    string   `json:"url"`
+	Events []string `json:"events"`
+	Active *bool    `json:"active"`
+}
+
+// putWebhook handles PUT /webhooks/{uid}.
+func (h *Handler) putWebhook(w http.ResponseWriter, r *http.Request) error {
+	var in webhookChangeRequest
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	if err := strictjson.Decode(r, &in); err != nil {
+		return err
+	}
+	hook, err := h.service.PutWebhook(r.Context(), caller(r), uid, webhookRequest{URL: in.URL, Events: in.Events, Active: in.Active}.domain())
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, webhookFrom(hook))
+}
+
+// deleteWebhook handles DELETE /webhooks/{uid}.
+func (h *Handler) deleteWebhook(w http.ResponseWriter, r *http.Request) error {
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteWebhook(r.Context(), caller(r), uid); err != nil {
+		return err
+	}
+	return httpapi.NoContent(w)
+}
+
+// rotateWebhook handles POST /webhooks/{uid}/rotate.
+func (h *Handler) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	hook, secret, err := h.service.RotateWebhook(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, webhookSecretResponse{webhookFrom(hook), secret})
+}
+
+// pingWebhook handles POST /webhooks/{uid}/ping.
+func (h *Handler) pingWebhook(w http.ResponseWriter, r *http.Request) error {
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	if err := h.buckets.Take(w, r.Context(), webhookSendBucket, caller(r).Person.String(), httpapi.Identity); err != nil {
+		return err
+	}
+	d, err := h.service.PingWebhook(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusAccepted, webhookDeliveryFrom(d))
+}
+
+// listWebhookDeliveries handles GET /webhooks/{uid}/deliveries.
+func (h *Handler) listWebhookDeliveries(w http.ResponseWriter, r *http.Request) error {
+	var problems fault.Problems
+	state := orEmpty(queryOne(r.URL.Query(), &problems, "state"))
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	list, err := h.service.WebhookDeliveries(r.Context(), caller(r), uid, state)
+	if err != nil {
+		return err
+	}
+	out := webhookDeliveriesResponse{Deliveries: make([]webhookDeliveryResponse, len(list))}
+	for i, d := range list {
+		out.Deliveries[i] = webhookDeliveryFrom(d)
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// resendWebhookDelivery handles POST /webhooks/{uid}/deliveries/{delivery}/send.
+func (h *Handler) resendWebhookDelivery(w http.ResponseWriter, r *http.Request) error {
+	uid, err := webhookOf(r)
+	if err != nil {
+		return err
+	}
+	delivery, err := id.Parse[id.Message](httpapi.Param(r, "delivery"))
+	if err != nil {
+		return identity.ErrWebhookDeliveryNotFound
+	}
+	if err := h.buckets.Take(w, r.Context(), webhookSendBucket, caller(r).Person.String(), httpapi.Identity); err != nil {
+		return err
+	}
+	d, err := h.service.ResendDelivery(r.Context(), caller(r), uid, delivery)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusAccepted, webhookDeliveryFrom(d))
+}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// NewWebhook is the input of InsertWebhook.
+type NewWebhook struct {
+	identity.Webhook
+	Creator id.Person
+	Host    string
+	Secret  []byte // sealed
+}
+
+// InsertWebhook stores a webhook.
+func (s *Store) InsertWebhook(ctx context.Context, w NewWebhook) error {
+	_, err := database.Exec(ctx, s.q, "store webhook", `
+		INSERT INTO identity.webhooks (uid, person, organization, creator, url, host, events, secret, active, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		w.UID, database.Null(w.Person), database.Null(w.Organization), w.Creator, w.URL, w.Host, w.Events, w.Secret, w.Active, w.CreatedAt)
+	return err
+}
+
+const webhookColumns = `uid, person, organization, url, events, previous_until, active, coalesce(disabled_reason, '') AS disabled_reason,
+		created_at, failing_since`
+
+// webhookOwner is the condition for the webhooks of a person $1, or of an organization $2 unless it is null.
+const webhookOwner = `CASE WHEN $2::uuid IS NULL THEN person = $1 ELSE organization = $2 END`
+
+// CountWebhooks returns how many webhooks a person has, or an organization unless it is zero. Call it with the one that counts locked.
+func (s *Store) CountWebhooks(ctx context.Context, p id.Person, o id.Organization) (int, error) {
+	return database.Scalar[int](ctx, s.q, "count webhooks", nil, `SELECT count(*) FROM identity.webhooks WHERE `+webhookOwner, p, database.Null(o))
+}
+
+// Webhooks returns the webhooks of a person, or of an organization unless it is zero, newest first.
+func (s *Store) Webhooks(ctx context.Context, p id.Person, o id.Organization) ([]identity.Webhook, error) {
+	return database.All[identity.Webhook](ctx, s.q, "list webhooks", `
+		SELECT `+webhookColumns+` FROM identity.webhooks WHERE `+webhookOwner+` ORDER BY created_at DESC, uid DESC`, p, database.Null(o))
+}
+
+// Webhook returns a webhook.
+// Errors: identity.ErrWebhookNotFound.
+func (s *Store) Webhook(ctx context.Context, uid id.Webhook) (identity.Webhook, error) {
+	return database.One[identity.Webhook](ctx, s.q, "find webhook", identity.ErrWebhookNotFound,
+		`SELECT `+webhookColumns+` FROM identity.webhooks WHERE uid = $1`, uid)
+}
+
+// ChangeWebhook stores address, events and activity of a webhook. Activation forgets failures.
+// Errors: identity.ErrWebhookNotFound.
+func (s *Store) ChangeWebhook(ctx context.Context, w identity.Webhook, host string) (identity.Webhook, error) {
+	return database.One[identity.Webhook](ctx, s.q, "change webhook", identity.ErrWebhookNotFound, `
+		UPDATE identity.webhooks SET url = $2, host = $3, events = $4, active = $5,
+		       disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
+		       failing_since = CASE WHEN $5 AND NOT active OR url <> $2 THEN NULL ELSE failing_since END
+		WHERE uid = $1 RETURNING `+webhookColumns, w.UID, w.URL, host, w.Events, w.Active)
+}
+
+// RotateWebhook replaces the secret of a webhook. The former one signs too until a time.
+// Errors: identity.ErrWebhookNotFound.
+func (s *Store) RotateWebhook(ctx context.Context, uid id.Webhook, secret []byte, until time.Time) (identity.Webhook, error) {
+	return database.One[identity.Webhook](ctx, s.q, "rotate secret of webhook", identity.ErrWebhookNotFound, `
+		UPDATE identity.webhooks SET previous_secret = secret, previous_until = $3, secret = $2
+		WHERE uid = $1 RETURNING `+webhookColumns, uid, secret, until)
+}
+
+// DeleteWebhook deletes a webhook and its deliveries.
+// Errors: identity.ErrWebhookNotFound.
+func (s *Store) DeleteWebhook(ctx context.Context, uid id.Webhook) error {
+	return database.Changed(ctx, s.q, "delete webhook", identity.ErrWebhookNotFound, `
+		WITH gone AS (DELETE FROM identity.webhook_deliveries WHERE webhook = $1)
+		DELETE FROM identity.webhooks WHERE uid = $1`, uid)
+}
+
+// DisableWebhook makes an active webhook inactive, and its pending deliveries dead. done is false when it was inactive already.
+func (s *Store) DisableWebhook(ctx context.Context, uid id.Webhook, reason string) (done bool, err error) {
+	n, err := database.Exec(ctx, s.q, "disable webhook", `
+		WITH disabled AS (
+			UPDATE identity.webhooks SET active = false, disabled_reason = $2 WHERE uid = $1 AND active RETURNING uid
+		), dead AS (
+			UPDATE identity.webhook_deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM disabled w WHERE d.webhook = w.uid AND d.state = 'pending'
+		)
+		SELECT uid FROM disabled`, uid, reason, identity.ReasonDisabled)
+	return n > 0, err
+}
+
+// WebhookKeeper returns who is mailed about a webhook: its maker, or another administrator of its organization. It is zero when there is
+// nobody.
+func (s *Store) WebhookKeeper(ctx context.Context, uid id.Webhook) (id.Person, error) {
+	return database.Scalar[id.Person](ctx, s.q, "find keeper of webhook", nil, `
+		SELECT coalesce(w.person, (
+		    SELECT m.person FROM identity.memberships m WHERE m.organization = w.organization AND 'Organization.Admin' = ANY (m.roles)
+		    ORDER BY (m.person = w.creator) IS TRUE DESC, m.person LIMIT 1), '00000000-0000-0000-0000-000000000000')
+		FROM identity.webhooks w WHERE w.uid = $1`, uid)
+}
+
+// SealedWebhook holds the sealed secrets of a webhook.
+type SealedWebhook struct {
+	UID            id.Webhook
+	Secret         []byte
+	PreviousSecret []byte
+}
+
+// SealedWebhooks returns up to limit webhooks with their secrets, after one, in the order of their uids.
+func (s *Store) SealedWebhooks(ctx context.Context, after id.Webhook, limit int) ([]SealedWebhook, error) {
+	return database.All[SealedWebhook](ctx, s.q, "list secrets of webhooks",
+		`SELECT uid, secret, previous_secret FROM identity.webhooks WHERE uid > $1 ORDER BY uid LIMIT $2`, after, limit)
+}
+
+// ReplaceSealedWebhook stores the secrets of a webhook, unless they were changed since they were read.
+func (s *Store) ReplaceSealedWebhook(ctx context.Context, read, sealed SealedWebhook) error {
+	_, err := database.Exec(ctx, s.q, "reseal secrets of webhook",
+		`UPDATE identity.webhooks SET secret = $3, previous_secret = $4 WHERE uid = $1 AND secret = $2`, read.UID, read.Secret, sealed.Secret, sealed.PreviousSecret)
+	return err
+}

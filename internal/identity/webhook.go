@@ -1,0 +1,70 @@
+package identity
+
+import (
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+)
+
+// Webhook is an address to which the events of a person, or of the members of an organization, are sent (contract 3.26).
+type Webhook struct {
+	UID            id.Webhook
+	Person         id.Person       // zero: of an organization
+	Organization   id.Organization // zero: of a person
+	URL            string
+	Events         []string // kinds
+	PreviousUntil  *time.Time
+	Active         bool
+	DisabledReason string // empty: not made inactive by the server
+	CreatedAt      time.Time
+	FailingSince   *time.Time
+}
+
+// The reasons why the server makes a webhook inactive.
+const (
+	DisabledFailing = "FAILING" // no success for WebhookFailing
+	DisabledGone    = "GONE"    // the receiver answered 410
+)
+
+// WebhookDelivery is an event for a webhook, with its last attempt.
+type WebhookDelivery struct {
+	UID           id.Message
+	Event         id.Event
+	Kind          string
+	Subject       string
+	State         string
+	Attempts      int
+	CreatedAt     time.Time
+	NextAttemptAt time.Time
+	LastAttemptAt *time.Time
+	Status        *int
+	DurationMs    *int
+	Answer        *string
+	Reason        *string
+}
+
+// The states of a WebhookDelivery.
+const (
+	DeliveryPending   = "pending"   // waits for its first or next attempt
+	DeliveryDelivered = "delivered" // the receiver answered with 2xx
+	DeliveryDead      = "dead"      // given up; it can be sent again
+)
+
+// The reasons of dead deliveries, besides those of package webhook.
+const (
+	ReasonTooMany  = "TOO_MANY" // more than MaxPendingDeliveries waited
+	ReasonDisabled = "DISABLED" // the webhook was made inactive
+)
+
+// WebhookPing is the kind of a test, which no feed has.
+const WebhookPing = "PING"
+
+// Limits of webhooks (contract 3.26).
+const (
+	MaxWebhooks             = 10   // of a person
+	MaxOrganizationWebhooks = 20   // of an organization
+	MaxPendingDeliveries    = 1000 // of a webhook; the oldest beyond become dead
+	LoggedDeliveries        = 100  // of a webhook that are kept: delivered ones, and as many dead ones
+	WebhookFailing          = 72 * time.Hour
+	WebhookOverlap          = 24 * time.Hour // how long a replaced secret signs too
+)
