@@ -109,7 +109,8 @@ func (p *Program) Names() []string {
 func (p *Program) online(c *cobra.Command, patience time.Duration) *cobra.Command {
 	c.Flags().StringVar(&p.server, "server", "", "address of the server, as https://files.example.com; default: $CONSIGN_SERVER, or the last login")
 	c.Flags().BoolVar(&p.json, "json", false, "print JSON, one value a line")
-	c.Flags().DurationVar(&p.patience, "patience", patience, "how long to try again when the server or the network fails")
+	chosen := c.Flags().Duration("patience", patience, "how long to try again when the server or the network fails")
+	c.PreRun = func(*cobra.Command, []string) { p.patience = *chosen } // commands have different defaults
 	return c
 }
 

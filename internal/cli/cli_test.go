@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -366,5 +367,34 @@ func TestExplanations(t *testing.T) {
 	code := cli.Report(&b, "consign", fmt.Errorf("\x1b]0;title\a %w", client.ErrSessionEnded))
 	if code != 3 || strings.ContainsAny(b.String(), "\x1b\a") {
 		t.Errorf("%d %q", code, b.String())
+	}
+}
+
+// TestPatience: a send waits as long as a server that is busy asks for. Each command has a default of its own.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "consign-environment") {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"baseUrlId": %[1]q, "baseUrlSkp": %[1]q}`, server.URL)
+			return
+		}
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	d := newDesk(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var stderr output.Buffer
+	p := &cli.Program{Name: "consign", Version: "test", Environ: d.environ, Stdout: io.Discard, Stderr: &stderr}
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Run(ctx, append([]string{"send", d.write("a", nil), "--to", server.URL + "/m/ann"}, from...))
+	}()
+	poll.Until(t, "the notice of a pause", func() bool { return strings.Contains(stderr.String(), "trying again in 1m0s") })
+	cancel()
+	if err := <-done; cli.ExitCode(err) != 130 {
+		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -94,11 +94,13 @@ func explain(err error) string {
 	case client.HasCode(err, 403904, 403905):
 		return text + "; the API token lacks a scope for this, see token create --help"
 	case errors.Is(err, syscall.ENOSPC):
-		return text + "; make room and run the same command again, it continues"
+		return text + "; make room and run the same command again"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the server cannot be reached: connection refused"
 	case errors.Is(err, errInterrupted):
 		return "interrupted"
+	case client.HasCode(err, 404001):
+		return "it does not exist, or has ended (404001)"
 	case errors.As(err, &e) && e.Code == 0 && e.Status == 404:
 		return text + "; is this the address of a Consign server?"
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,8 +57,16 @@ func (p *Program) openSending(id string) (s *sending, found bool, err error) {
 		return nil, false, err
 	}
 	s = &sending{ID: id, file: filepath.Join(dir, id+".json")}
-	if s.unlock, err = lockFile(filepath.Join(dir, id+".lock"), false); err != nil {
+	lock := filepath.Join(dir, id+".lock")
+	unlock, err := lockFile(lock, false)
+	if err != nil {
 		return nil, false, err
+	}
+	s.unlock = func() {
+		if _, err := os.Stat(s.file); errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(lock)
+		}
+		unlock()
 	}
 	raw, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +110,6 @@ func (s *sending) forget() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	_ = os.Remove(strings.TrimSuffix(s.file, ".json") + ".lock")
 	return err
 }
 
