@@ -78,7 +78,8 @@ func commands() []command {
 	return []command{
 		{"serve", "serve both APIs until a signal ends it", []string{"[--demo] [--migrate]"}, serve},
 		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
-		{"config", "print the effective settings, secrets masked", []string{""}, printConfig},
+		{"config", "print the effective settings, secrets masked; --template prints an environment file with every setting commented",
+			[]string{"[--template]"}, printConfig},
 		{"person", "create, show, export and delete people, and unlock accounts" + personHelp, []string{
 			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON", "limits PERSON uploadVolumeGb=N|default",
 			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",

@@ -49,10 +49,15 @@ func printVersion(_ context.Context, env environment, args []string) error {
 	return err
 }
 
-// printConfig prints the effective settings.
+// printConfig prints the effective settings, or an environment file with all settings.
 func printConfig(_ context.Context, env environment, args []string) error {
-	if _, err := parse(flags("config"), args, 0, 0); err != nil {
+	f := flags("config")
+	template := f.Bool("template", false, "")
+	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	if *template {
+		return config.Template(env.stdout)
 	}
 	cfg, err := config.Parse(env.environ)
 	if err != nil {

@@ -325,3 +325,37 @@ func TestParseTouchesNothing(t *testing.T) {
 		t.Errorf("the data directory was made: %v", err)
 	}
 }
+
+// TestTemplate: all settings are comments; without the # they are the defaults.
+func TestTemplate(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := Template(&b); err != nil {
+		t.Fatal(err)
+	}
+	var environ []string
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "#") {
+			t.Errorf("%q is no comment", line)
+		}
+		if setting, ok := strings.CutPrefix(line, "#"+Prefix); ok {
+			environ = append(environ, Prefix+setting)
+		}
+	}
+	if len(environ) != len(Reference()) {
+		t.Errorf("%d settings, want %d", len(environ), len(Reference()))
+	}
+	if diff := cmp.Diff(printed(t, parse(t)), printed(t, parse(t, environ...))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func printed(t *testing.T, c Config) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := c.Print(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

@@ -20,6 +20,7 @@ type Setting struct {
 	Name    string // name of the variable, with prefix
 	Type    string // type in words
 	Default string // default value, or its meaning in words; empty: none
+	InWords bool   // whether Default describes a rule
 	Doc     string // one or two sentences
 	Secret  bool   // never printed
 }
@@ -39,7 +40,7 @@ func Reference() []Setting {
 		s := Setting{Group: group, Name: Prefix + name, Type: typeInWords(field), Doc: field.Tag.Get("doc"), Secret: field.Tag.Get("secret") != ""}
 		s.Default = field.Tag.Get("default")
 		if s.Default == "" {
-			s.Default = field.Tag.Get("otherwise")
+			s.Default, s.InWords = field.Tag.Get("otherwise"), true
 		}
 		list = append(list, s)
 	}
@@ -162,6 +163,30 @@ func Markdown(w io.Writer) error {
 			b.WriteString("## " + group + "\n\n| variable | type | default | meaning |\n|---|---|---|---|\n")
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Type, s.Default, s.Doc)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Template writes an environment file for systemd in which every setting is a comment, with its meaning above it.
+func Template(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings of Consign. Remove the # before a setting to change it, then restart the server.\n")
+	group := ""
+	for _, s := range Reference() {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n######## %s\n", group)
+		}
+		fmt.Fprintf(&b, "\n# %s\n", s.Doc)
+		value := s.Default
+		if s.InWords {
+			value = ""
+			if s.Default != "" {
+				fmt.Fprintf(&b, "# Default: %s.\n", s.Default)
+			}
+		}
+		fmt.Fprintf(&b, "#%s=%s\n", s.Name, value)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
