@@ -29,6 +29,9 @@ func migrate(ctx context.Context, env environment, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if verb == "up" {
+		if err := database.RefuseNewer(ctx, db.URL); err != nil {
+			return err
+		}
 		return database.Migrate(ctx, db.URL, log)
 	}
 	all, err := database.MigrationStatus(ctx, db.URL)

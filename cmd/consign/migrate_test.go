@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -29,5 +31,27 @@ func TestServeMigrates(t *testing.T) {
 	status, _, err := consign(t.Context(), environ, "migrate", "status")
 	if err != nil || strings.Contains(status, "pending") || !strings.Contains(log.String(), "0001_settings.sql") {
 		t.Errorf("%v\n%s\n%s", err, status, log.String())
+	}
+}
+
+// TestMigrateRefusesNewer: with the binary of a former version an operator learns that there is no way back. A server of that version
+// goes on, as it must during an upgrade.
+func TestMigrateRefusesNewer(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	environ := external(t, url)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	if _, err := conn.Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := consign(t.Context(), environ, "migrate", "up"); err == nil || !strings.Contains(err.Error(), "migration 9999") {
+		t.Errorf("migrate up: %v", err)
+	}
+	if _, _, err := consign(t.Context(), environ, "keys", "list"); err != nil {
+		t.Errorf("keys list: %v", err)
 	}
 }

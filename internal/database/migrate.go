@@ -213,6 +213,30 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 	return steps, nil
 }
 
+// RefuseNewer returns an error when a newer version of the program has migrated the database. Replicas may go on with such a database
+// during an upgrade; only an operator who asks for a migration learns that there is none to the older version.
+func RefuseNewer(ctx context.Context, url string) error {
+	cfg, err := readURL(url)
+	if err != nil {
+		return err
+	}
+	applied, err := appliedFiles(ctx, cfg.ConnConfig)
+	if err != nil {
+		return fmt.Errorf("read migration status: %w", err)
+	}
+	known, _, err := newestSteps()
+	if err != nil {
+		return err
+	}
+	for version := range applied {
+		if version > known {
+			return fmt.Errorf("a newer version of Consign has migrated this database (migration %04d; this version ends at %04d), and there is no way back: "+
+				"use the newer version, or restore the backup from before the upgrade", version, known)
+		}
+	}
+	return nil
+}
+
 // appliedFiles returns when each file was applied, by version. It reads goose's table itself, because goose would create a missing one.
 func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
