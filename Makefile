@@ -6,7 +6,7 @@ TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin clean
+.PHONY: help run demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -50,11 +50,14 @@ bench: build postgres ## compare with bare reference programs, about six minutes
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
 
+release: ## make packages, images, SBOM and signed checksums in dist/ (needs buildah)
+	@scripts/release/release.sh
+
 pin: ## pin the images of Dockerfile and compose.yaml by digest (needs docker buildx and the registries)
 	@scripts/pin-images.sh
 
 clean: ## remove build output, but not ./var, which holds data
-	rm -rf bin .tools
+	rm -rf bin dist .tools
 
 postgres:
 	@scripts/install-postgres.sh

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, an SBOM, and signed checksums. The same
+# commit gives the same bytes on any path and date. Settings:
+#   RELEASE_KEY   file with the minisign secret key; without it, a key of this run only signs (dist/throwaway.pub)
+#   PLATFORMS     default: linux/amd64 linux/arm64 darwin/arm64
+# Needs a committed tree, and buildah for the images.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+fail() { printf 'make release: %s\n' "$*" >&2; exit 1; }
+tool() { GOFLAGS='' go tool -modfile=scripts/release/tools.mod "$@"; }
+
+[ -z "$(git status --porcelain)" ] || fail "the tree has changes: commit them first"
+command -v buildah >/dev/null || fail "buildah is missing: install it (apt-get install buildah)"
+PLATFORMS=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
+export CGO_ENABLED=0 GOFLAGS='' LC_ALL=C TZ=UTC
+umask 022
+
+# The first heading of CHANGELOG.md is "## VERSION (unreleased)" or "## VERSION (DATE)".
+heading=$(grep -m1 '^## ' CHANGELOG.md)
+VERSION=$(cut -d' ' -f2 <<<"$heading")
+case $heading in *unreleased*) VERSION="$VERSION-dev.$(git rev-list --count HEAD)" ;; esac
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+MTIME=$(git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
+export SOURCE_DATE_EPOCH
+
+rm -rf dist
+mkdir dist
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+
+build() { # build OS ARCH COMMAND OUTPUT
+  GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o "$4" "./cmd/$3"
+}
+
+# packages makes a .deb and an .rpm of a command. Their sources are gathered in a directory.
+packages() { # packages ARCH COMMAND
+  local contents=$stage/$1/$2 packager shell
+  mkdir -p "$contents/man"
+  cp LICENSE NOTICE CHANGELOG.md deploy/package/{consign-admin,consign.service,copyright,sysusers.conf,tmpfiles.conf} "$contents"
+  cp docs/man/*.1 "$contents/man"
+  gzip -9n "$contents"/man/*
+  cp "dist/$2-$VERSION-linux-$1" "$contents/$2"
+  go run ./cmd/consign config --template >"$contents/consign.env"
+  manual | gzip -9n >"$contents/consign.8.gz"
+  for shell in bash zsh fish; do go run "./cmd/$2" completion $shell >"$contents/completion.$shell"; done
+  printf '%s (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- The Consign authors <consign@consign.dev>  %s\n' \
+    "$2" "${VERSION/-/\~}" "$(date -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$contents/changelog.gz"
+  find "$contents" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+  sed -e "s|@STAGE@|$contents|; s|@ARCH@|$1|; s|@VERSION@|$VERSION|; s|@MTIME@|$MTIME|" "deploy/package/$2.yaml" >"$stage/nfpm.yaml"
+  for packager in deb rpm; do
+    tool nfpm package --config "$stage/nfpm.yaml" --packager $packager --target dist/ >"$stage/nfpm.log" ||
+      { cat "$stage/nfpm.log" >&2; fail "the .$packager of $2 was not made"; }
+  done
+}
+
+manual() { # the manual page of the server
+  printf '.TH CONSIGN 8 "%s" "consign %s" "Consign"\n.SH NAME\nconsign, consign-admin \\- file hand-over service\n' "${MTIME%T*}" "$VERSION"
+  printf '.SH SYNOPSIS\n.B consign\n.I COMMAND\n.br\n.B consign-admin\n.I COMMAND\n.SH DESCRIPTION\n'
+  printf 'consign-admin runs a command as the user of the service and with the settings of /etc/consign/consign.env.\n.nf\n'
+  go run ./cmd/consign help | sed 's/\\/\\\\/g; s/-/\\-/g; s/^\./\\\&./'
+  printf '.fi\n.SH FILES\n.I /etc/consign/consign.env\n.br\n.I /var/lib/consign\n'
+}
+
+# image makes an archive of the image that Dockerfile describes. The stage "build" of Dockerfile is replaced by a directory with
+# the binary of this release, so that the image has the same binary as the packages.
+image() { # image ARCH
+  local root=$stage/$1/root
+  mkdir -p "$root"/{etc/ssl/certs,usr/local/go/lib/time,data}
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  cp "$(go env GOROOT)/lib/time/zoneinfo.zip" "$root/usr/local/go/lib/time/"
+  cp "dist/consign-$VERSION-linux-$1" "$root/consign"
+  local engine=(buildah --storage-driver vfs --root "$stage/containers" --runroot "$stage/run")
+  "${engine[@]}" build --isolation chroot --format docker --build-context "build=$root" --platform "linux/$1" --timestamp "$SOURCE_DATE_EPOCH" \
+    --tag "consign:$VERSION" --file Dockerfile . >"$stage/image.log" 2>&1 || { cat "$stage/image.log" >&2; fail "the image was not built"; }
+  "${engine[@]}" push --format oci "consign:$VERSION" "oci-archive:dist/consign-$VERSION-linux-$1.oci.tar:consign:$VERSION" >"$stage/image.log" 2>&1 ||
+    { cat "$stage/image.log" >&2; fail "the image was not written"; }
+}
+
+for platform in $PLATFORMS; do
+  os=${platform%/*} arch=${platform#*/}
+  echo "building $platform"
+  for command in consign consign-client; do
+    build "$os" "$arch" $command "dist/$command-$VERSION-$os-$arch"
+    if [ "$os" = linux ]; then packages "$arch" $command; fi
+  done
+  if [ "$os" = linux ]; then image "$arch"; fi
+done
+
+sbom_of=$(find dist -name "consign-$VERSION-*" ! -name '*.tar' | sort | tail -1)
+tool cyclonedx-gomod bin -json -noserial -notimestamp -std -output-version 1.6 -version "$VERSION" "$sbom_of" 2>"$stage/sbom.log" |
+  go run ./scripts/release/sbom >"dist/consign-$VERSION.cdx.json" || { cat "$stage/sbom.log" >&2; fail "the SBOM was not made"; }
+# The release notes are the text below the first heading of CHANGELOG.md.
+awk '/^## /{n++} n==1' CHANGELOG.md >"dist/RELEASE_NOTES.md"
+
+(cd dist && sha256sum -- * >SHA256SUMS)
+if [ -n "${RELEASE_KEY:-}" ]; then
+  tool minisign -S -s "$RELEASE_KEY" -m dist/SHA256SUMS -t "consign $VERSION"
+else
+  echo "RELEASE_KEY is not set: a key of this run only signs dist/SHA256SUMS (dist/throwaway.pub)" >&2
+  tool minisign -G -W -p dist/throwaway.pub -s "$stage/key" >/dev/null
+  tool minisign -S -W -s "$stage/key" -m dist/SHA256SUMS -t "consign $VERSION, throw-away key" >/dev/null
+fi
+ls -l dist
