@@ -146,7 +146,10 @@ func readDocument(content []byte) (document, error) {
 	}
 	for i := 0; i+1 < len(order.Paths.Content); i += 2 {
 		path := order.Paths.Content[i].Value
-		d.addPath(t.at("paths").at(path), path)
+		d.addPath(t.at("paths").at(path), d.Server+path)
+	}
+	for _, name := range sortedKeys(t.at("webhooks").node) {
+		d.addPath(t.at("webhooks").at(name), "address of the webhook")
 	}
 	d.Tags = slices.DeleteFunc(d.Tags, func(t tag) bool { return len(t.Operations) == 0 })
 	for _, name := range sortedKeys(t.at("components").at("schemas").node) {
@@ -163,7 +166,7 @@ func (d *document) addPath(item tree, path string) {
 		}
 		o := item.at(method)
 		op := operation{
-			ID: o.text("operationId"), Method: strings.ToUpper(method), Path: d.Server + path, Summary: o.text("summary"),
+			ID: o.text("operationId"), Method: strings.ToUpper(method), Path: path, Summary: o.text("summary"),
 			Description: o.text("description"), Auth: o.auth(), Body: "", Responses: o.responses(),
 		}
 		for _, source := range []any{item.node["parameters"], o.node["parameters"]} {

@@ -19,6 +19,7 @@ import { devicesTests } from "./devices.mjs";
 import { journeyTests } from "./journeys.mjs";
 import { dropTests } from "./drop.mjs";
 import { tokenTests } from "./tokens.mjs";
+import { webhookTests } from "./webhooks.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -39,4 +40,5 @@ await troubleTests();
 await devicesTests();
 await journeyTests();
 await tokenTests();
+await webhookTests();
 await finish();

@@ -15,6 +15,7 @@ import { Membership } from "./membership.js";
 import { now, person } from "./session.js";
 import { setLanguage } from "./shell.js";
 import { useStepUp } from "./stepup.js";
+import { Webhooks } from "./webhooks.js";
 
 showOwn(() => {
   const { value: profile, error, reload } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
@@ -27,6 +28,7 @@ showOwn(() => {
       <${Credentials} profile=${profile} />
       <${Sessions} />
       <${APITokens} />
+      <${Webhooks} />
       <${Invitations} shared=${true} />
       <${Membership} profile=${profile} onChange=${reload} />
       <${Copy} />

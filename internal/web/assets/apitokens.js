@@ -14,6 +14,7 @@ const scopes = () => [
   ["mailbox:manage", T("Change the mailbox")],
   ["organization:read", T("See the organization, its members and its activity")],
   ["organization:manage", T("Change the organization, its members and invitations")],
+  ["webhooks", T("Use webhooks")],
 ];
 
 const lifetimes = [30, 90, 180, 365]; // days

@@ -11,6 +11,7 @@ import { Members } from "./organization-members.js";
 import { Security } from "./organization-security.js";
 import { Groups } from "./organization-groups.js";
 import { Documents, Settings, Usage } from "./organization-transfers.js";
+import { Webhooks } from "./webhooks.js";
 import "./shell.js";
 
 showOwn(() => {
@@ -43,6 +44,7 @@ function Create() {
 }
 
 const Tokens = ({ at }) => html`<${APITokens} organization=${at.split("/").pop()} />`;
+const Hooks = ({ at }) => html`<${Webhooks} organization=${at.split("/").pop()} />`;
 
 /** Returns the visible parts as [fragment of the URL, label, component]. @param {boolean} admin @param {string[]} roles @returns {any[]} */
 function partsFor(admin, roles) {
@@ -54,6 +56,7 @@ function partsFor(admin, roles) {
     ["settings", T("Transfers"), Settings, admin],
     ["security", T("Security"), Security, admin],
     ["tokens", T("API tokens"), Tokens, admin],
+    ["webhooks", T("Webhooks"), Hooks, admin],
     ["usage", T("Usage"), Usage, true],
     ["documents", T("Documents"), Documents, reader],
   ].filter(([, , , may]) => may);
