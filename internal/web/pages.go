@@ -109,7 +109,7 @@ var missing = entry{
 	pattern: "not found",
 	script:  frame,
 	title:   func(p i18n.Printer) string { return p.T("Page not found") },
-	lead:    func(p i18n.Printer) string { return p.T("There’s nothing at this address.") },
+	lead:    func(p i18n.Printer) string { return p.T("The link may be mistyped or out of date.") },
 	body:    lost,
 }
 
@@ -119,7 +119,6 @@ func lost(p i18n.Printer) (g.Node, error) {
 	accent := g.El("path", h.Class("accent"), g.Attr("d", "M48 10v8m-10-4 4 6m6 42v-8m10 4-4-6"))
 	return h.Div(h.Class("blank lost"),
 		h.SVG(h.Class("drawing"), g.Attr("viewBox", "0 0 96 72"), h.Aria("hidden", "true"), lines, accent),
-		h.P(g.Text(p.T("The link may be mistyped or out of date."))),
 		h.A(h.Class("button"), h.Href("/"), g.Text(p.T("Go to the start page")))), nil
 }
 

@@ -53,6 +53,14 @@ export async function inboxTests() {
     await q.getByText("Nothing matches.").waitFor();
     await q.getByRole("searchbox").fill("2026-12-24");
     await q.getByText("The bridge").waitFor();
+    const r = await page(await visitor(), "/m/answered?field.due=2026-12-24");
+    await r.setInputFiles("[data-test=files]", { name: "plan.txt", mimeType: "text/plain", buffer: Buffer.from("x") });
+    await r.selectOption('[name="field.kind"]', "d");
+    await r.fill("[name=anonSender]", "Sam");
+    await r.fill("[name=anonEmail]", "sam@example.com");
+    await r.locator(".details button[type=submit]").click();
+    await r.locator(".receipt .facts").waitFor();
+    equal((await r.locator(".receipt .facts").innerText()).includes("What is it?\nDrawing\nNeeded by\nDecember 24, 2026"), true, "answers in the receipt");
   });
 
   await test("refused settings mark their field and move the focus there", async () => {

@@ -61,6 +61,7 @@ const strangers = (w) => [
     await p.waitForSelector("[name=code]");
   }],
   ["transfer-gone", "/t/abc"],
+  ["verify", "/verify"],
   ["not-found", "/nowhere"],
   ["api", "/api/"],
 ];
@@ -90,6 +91,11 @@ const owners = (w) => [
   ["crop", "/account", async (p) => {
     await p.setInputFiles("[data-test=picture]", { name: "me.jpg", mimeType: "image/jpeg", buffer: w.photograph });
     await p.waitForSelector(".crop canvas");
+  }],
+  ["device", "/device", async (p) => {
+    const begun = await fetch(new URL("/id/v3/device/authorization", p.url()), { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) });
+    await p.goto((await begun.json()).verification_uri_complete);
+    await p.getByText("consign on build-7").waitFor();
   }],
   ["organization", "/organization"], ["organization-members", "/organization#members"], ["organization-groups", "/organization#groups"],
   ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"], ["organization-documents", "/organization#documents"],
@@ -144,13 +150,22 @@ export async function looksTests() {
     const still = { ...options, reducedMotion: "reduce" };
     const take = async (p, name) => {
       await judge(p, name);
-      await p.evaluate(() => { if (document.querySelector(".sum")) scrollTo(0, document.body.scrollHeight); }); // the foot is in its place
-      await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: !inWindow.includes(name) });
+      const size = p.viewportSize(), height = inWindow.includes(name) ? 0 : await p.evaluate(() => document.documentElement.scrollHeight);
+      await p.setViewportSize({ ...size, height: Math.max(size.height, height) }); // what stays in the window is at its end
+      await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: height > 0 });
+      await p.setViewportSize(size);
+    };
+    /** Opens a page twice: the second time, the typeface is in the cache. */
+    const opened = async (context, where) => {
+      const p = await page(context, where);
+      await p.reload();
+      await settled(p);
+      return p;
     };
     const round = async (places, enter) => {
       for (const [name, where, arrange] of places) {
         await test(`picture: ${name}, ${look}`, async () => {
-          const p = await page(await enter(), where);
+          const p = await opened(await enter(), where);
           await arrange?.(p);
           await take(p, name);
         });
@@ -160,7 +175,7 @@ export async function looksTests() {
     await round(owners(w), () => signedIn(w.mara, still));
     await round(beginners(w), () => signedIn(w.newcomer, still));
     await test(`picture: a sign-up, ${look}`, async () => {
-      const p = await page(await visitor(still), "/signup");
+      const p = await opened(await visitor(still), "/signup");
       await p.fill("[name=address]", `new-${look}@example.com`);
       await p.fill("[name=password]", "violet-anchor-92-meadow");
       await p.locator("form [type=submit]").click();
@@ -168,7 +183,7 @@ export async function looksTests() {
       await take(p, "signup-sent");
     });
     await test(`picture: an upload, its receipt and the transfer, ${look}`, async () => {
-      const p = await page(await visitor(still), "/m/mara.lindqvist");
+      const p = await opened(await visitor(still), "/m/mara.lindqvist");
       const line = await slow(p, 1_500_000);
       await p.setInputFiles("[data-test=files]", [file("Bridge, sheet 1.pdf", 9_000_000), file("Notes.txt", 2_000), file("Photographs.zip", 14_000_000)].map((f) => f.at));
       await p.fill("[name=anonSender]", "Sam Stranger");
@@ -191,7 +206,7 @@ export async function looksTests() {
       await take(p, "transfer");
     });
     await test(`picture: a link that was made, ${look}`, async () => {
-      const p = await page(await signedIn(w.mara, still), "/send");
+      const p = await opened(await signedIn(w.mara, still), "/send");
       await p.getByText("As a link").click();
       await p.setInputFiles("[data-test=files]", file("Tender.pdf", 40_000).at);
       await p.locator(".details button[type=submit]").click();

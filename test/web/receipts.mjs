@@ -38,7 +38,10 @@ export async function receiptTests() {
     equal(q.workers().length, 1, "workers that hash files");
     await q.setInputFiles("[data-test=files]", [receipt, files[0].at, files[1].at]);
     await q.locator("[data-verdict=genuine]").waitFor();
-    await q.getByText("Under oath").waitFor();
+    await q.getByText("Under oath").first().waitFor();
+    equal((await q.locator("[data-verdict] .facts").first().innerText()).includes("Quentin"), true, "the sender");
+    await q.getByText("Everything that was signed").click();
+    await q.getByText("sender-checked").waitFor();
     await q.locator("tr[data-state=ok]").getByText("signed.bin").waitFor();
     await q.locator("tr[data-state=foreign]").getByText("other.bin").waitFor();
     await q.screenshot({ path: path.join(work, "verify.png"), fullPage: true });

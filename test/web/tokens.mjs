@@ -88,6 +88,7 @@ export async function tokenTests() {
     await p.getByRole("button", { name: "Continue" }).click();
     await p.getByRole("button", { name: "Refuse" }).click();
     await p.getByText("The program was refused").waitFor();
+    await judge(p, "a refused program");
     equal((await fetched(other)).error, "access_denied", "after the refusal");
   });
 }

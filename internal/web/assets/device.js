@@ -21,6 +21,9 @@ function Enter({ onCode }) {
     <//>`;
 }
 
+/** Returns a code as programs show it. @param {string} code as it was typed */
+const spelled = (code) => code.toUpperCase().replace(/[^A-Z0-9]/g, "").replace(/^(.{4})/, "$1-");
+
 function Program({ code, onOther }) {
   const at = `${identity}/device/${encodeURIComponent(code)}`;
   const { value, error } = useLoaded(async () => (await own("GET", at)).body);
@@ -34,19 +37,21 @@ function Program({ code, onOther }) {
   if (done === "approve") {
     return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The program is signed in")}<//>
-      <p>${T("Go back to it. You can end its session on your account page.")}</p><a href="/account">${T("Account")}</a></div>`;
+      <p>${T("Go back to it. You can end its session on your account page.")}</p><a class="button" href="/account">${T("Your account")}</a></div>`;
   }
-  if (done) return html`<${StepHeading}>${T("The program was refused")}<//><p>${T("It gets no access to your account.")}</p>`;
+  if (done) {
+    return html`<div class="center"><span class="halo"><${Icon} name="close" /></span>
+      <${StepHeading}>${T("The program was refused")}<//><p>${T("It gets no access to your account.")}</p></div>`;
+  }
   if (error) {
     return html`<${StepHeading}>${T("Sign in a program")}<//><${Problem} error=${error} />
       <div><${Button} onClick=${onOther}>${T("Enter another code")}<//></div>`;
   }
   if (!value) return html`<${Waiting} />`;
   return html`<${StepHeading}>${T("Sign in a program?")}<//>
-    <p><b class="break">${value.clientName}</b></p>
-    <ul class="list"><li>${F("Code: %s", code.toUpperCase())}</li>
-      <li>${F("From: %s", value.ip)}${value.userAgent && html` · <span class="break">${value.client || value.userAgent}</span>`}</li>
-      <li>${F("Asked %s", since(value.requestedTimestamp, now()))}</li></ul>
+    <div class="asking"><b class="break">${value.clientName}</b><code>${spelled(code)}</code>
+      <span class="dim">${F("From: %s", value.ip)}${value.userAgent && html` · <span class="break">${value.client || value.userAgent}</span>`}
+        <span class="block">${F("Asked %s", since(value.requestedTimestamp, now()))}</span></span></div>
     <${Notice} kind="warn">${T("It gets access to everything in your account. Continue only if you started it yourself just now, and it shows the same code.")}<//>
     <${Problem} error=${answer.error} />
     <div class="row">

@@ -168,7 +168,7 @@ function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
     ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">${F("Select the transfer of %s", who)}</span></label>`}
     <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
-      <span class="what"><span class="name">${!sent && html`<${Unchecked} sender=${t.sender} /> `}${who}</span><span class="dim">${subject}</span></span>
+      <span class="what"><span class="name"><span class="clipped">${who}</span>${!sent && html` <${Unchecked} sender=${t.sender} />`}</span><span class="dim">${subject}</span></span>
       <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
       <span class=${`badge ${t.state}`}>${badge(t, sent)}</span>
     </button>

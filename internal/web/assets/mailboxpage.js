@@ -4,7 +4,7 @@ import {
   Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, html, show, useAction, useEffect, useRef, useState,
 } from "./ui.js";
 import { Empty } from "./drawings.js";
-import { F, N, T, bytes } from "./i18n.js";
+import { F, N, T, bytes, day } from "./i18n.js";
 import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
 import { person, signedIn } from "./session.js";
 import { TransferCode, members } from "./errors.js";
@@ -15,7 +15,7 @@ import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { usable } from "./address.js";
 import { inWords } from "./filetypes.js";
-import { Fields, fieldsOf, given } from "./fields.js";
+import { Fields, choices, fieldsOf, given } from "./fields.js";
 import { Receipt } from "./receipt.js";
 import "./shell.js";
 
@@ -112,7 +112,11 @@ function Delivery({ mailbox }) {
 
 /** The owner's questions with the answers of a delivery. @returns {[string, string][]} */
 const answers = (mailbox, fields) => fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema)
-  .filter(({ name }) => fields?.[name]).map(({ name, title }) => [title, String(fields[name])]);
+  .filter(({ name }) => fields?.[name]).map((field) => {
+    const value = String(fields[field.name]);
+    const shown = field.rule.format === "date" && /^\d{4}-\d\d-\d\d$/.test(value) ? day(value) : value;
+    return [field.title, choices(field).find((choice) => choice.value === value)?.label ?? shown];
+  });
 
 /** Creates a reservation on the mailbox. A signed-in person becomes its sender; with an expired session the visitor is anonymous. */
 async function reserve() {

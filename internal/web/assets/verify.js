@@ -1,7 +1,7 @@
 // /verify: checks a receipt and files in the browser. The page needs the server only to load: nothing is sent, and it works offline afterwards.
 
 import { Icon, Notice, StepHeading, html, show, useEffect, useRef, useState } from "./ui.js";
-import { T, bytes } from "./i18n.js";
+import { T, bytes, exactly } from "./i18n.js";
 import { Refused, hashFile, readKeys, verify } from "./proof.js";
 import { Chooser } from "./upload/chooser.js";
 import { startWorker } from "./workers.js";
@@ -49,11 +49,22 @@ async function checkReceipt(files) {
   }
 }
 
+/** What people look for in a receipt of a delivery. Receipts of later events have none of it. @param {import("./proof.js").Statement} receipt @returns {[string, string][]} */
+function factsOf({ lines }) {
+  const all = (/** @type {string} */ name) => lines.filter((l) => l.name === name).map((l) => l.value);
+  const from = [...all("sender-name"), ...all("sender-email")].join(", "), to = all("recipient").map((r) => r.replace(/^(to|cc) /, "")).join(", ");
+  /** @type {[string, string][]} */
+  const facts = [[T("Delivered"), exactly(all("confirmed")[0])], [T("From"), from], [T("To"), to], [T("Subject"), all("subject").join()],
+    [T("Available until"), exactly(all("expires")[0])]];
+  return facts.filter(([, value]) => value);
+}
+
 /** What a receipt says, and which of its files are there. @param {{receipt: import("./proof.js").Statement, sums: Hashed[]}} props */
 function Proved({ receipt, sums }) {
   const have = (o) => sums.some((s) => s.sum === o.sha256 && s.size === o.size);
   const foreign = sums.filter((s) => !receipt.objects.some((o) => o.sha256 === s.sum && o.size === s.size));
-  return html`<dl class="facts">${receipt.lines.filter((l) => l.name !== "salt").map((l) => html`<dt>${l.name}</dt><dd>${l.value}</dd>`)}</dl>
+  const facts = factsOf(receipt), signed = receipt.lines.filter((l) => l.name !== "salt").map((l) => html`<dt>${l.name}</dt><dd class="break">${l.value}</dd>`);
+  return html`<dl class="facts">${facts.length > 0 ? facts.map(([name, value]) => html`<dt>${name}</dt><dd class="break">${value}</dd>`) : signed}</dl>
     ${(receipt.objects.length > 0 || foreign.length > 0) && html`<table class="delivered proven">
       <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
       <tbody>
@@ -66,7 +77,8 @@ function Proved({ receipt, sums }) {
     <p class="dim">${T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s.")}</p>
     <p class="dim">${T("This signature shows integrity and order by the server’s own key. Legal weight comes from a qualified time stamp.")}
       ${receipt.stamped && html` ${T("This receipt carries a time stamp, which isn’t checked here. “consign verify --tsa-cert” checks it.")}`}</p>
-    <p class="dim"><code>${receipt.log} #${receipt.index} / ${receipt.size}</code></p>`;
+    <details class="more"><summary>${T("Everything that was signed")}</summary>
+      <dl class="facts">${signed}</dl><p class="dim"><code>${receipt.log} #${receipt.index} / ${receipt.size}</code></p></details>`;
 }
 
 show(() => {
@@ -92,9 +104,9 @@ show(() => {
     <p>${T("Check a receipt and the files it lists. Nothing leaves your device.")}</p>
     <${Chooser} onFiles=${add} busy=${busy} small=${result !== null} />
     ${result?.problem && html`<${Notice} kind="bad">${result.problem}<//>`}
-    ${result?.refused && html`<div data-verdict="refused"><${StepHeading}>${T("The receipt was refused")}<//>
+    ${result?.refused && html`<div class="verdict" data-verdict="refused"><${StepHeading}>${T("The receipt was refused")}<//>
       <${Notice} kind="bad">${T("It was changed, is damaged, or was not signed by this server.")}<//></div>`}
-    ${result?.receipt && html`<div data-verdict="genuine"><div class="seal"><${Icon} name="check" /></div><${StepHeading}>${T("The receipt is genuine")}<//>
+    ${result?.receipt && html`<div class="verdict" data-verdict="genuine"><div class="center"><div class="seal"><${Icon} name="check" /></div><${StepHeading}>${T("The receipt is genuine")}<//></div>
       <${Proved} receipt=${result.receipt} sums=${sums} /></div>`}
   </div>`;
 });
