@@ -1,0 +1,127 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+// retained describes what tables hold. {SETTING} in kept becomes the setting with its default.
+type retained struct{ tables, what, why, kept string }
+
+var retention = []retained{
+	{"identity.persons", "name, language, time zone, last sign-in, own upload limit", "the account", "the account's; then identifier and time of deletion for 30 days"},
+	{"identity.addresses", "mail addresses, when they were confirmed, hash of the link that confirms", "sign-in, delivery", "the account's; an unconfirmed one {UNVERIFIED_EMAIL_LIFETIME}"},
+	{"identity.authenticators, identity.recovery_codes", "password and recovery codes as hashes, TOTP keys sealed", "sign-in", "the account's, or until replaced"},
+	{"identity.id_tokens, identity.parked_tokens, identity.pending_logins", "sessions: network address, browser, times", "sign-in; the person sees them and can end them", "{ID_TOKEN_LIFETIME} after the sign-in or its last renewal"},
+	{"identity.known_clients", "hashes of browsers that have signed in", "mails about sign-ins from new devices", "{DEVICE_LIFETIME} without a sign-in"},
+	{"identity.device_logins", "network address and program that asks for a sign-in by code", "the person compares them", "20 minutes"},
+	{"identity.factor_tries", "number of wrong second factors by hash of the source", "slows guessing", "7 days"},
+	{"identity.reset_keys", "hash of a link that resets the password", "password reset", "{RESET_KEY_LIFETIME}"},
+	{"identity.security_changes, identity.security_change_factors", "former addresses and second factors", "a link in a mail undoes a change", "{UNDO_LIFETIME}"},
+	{"identity.external_logins, identity.external_tokens", "sign-ins at a provider that are under way; fingerprints of used tokens", "federated sign-in, each token once", "{PREFLIGHT_TOKEN_LIFETIME}, tokens until they expire"},
+	{"identity.avatars, transfer.mailbox_pictures", "pictures of people, organizations and mailboxes", "pages and mails", "the account's, or until removed"},
+	{"identity.api_tokens", "name, scopes and hash of an API token; time and address of its last use", "access of programs", "until its expiry, at most 366 days, or its revocation"},
+	{"identity.webhooks", "address and sealed secret of a receiver", "messages to programs", "until deleted"},
+	{"identity.webhook_deliveries", "uids of an event and of its receivers, first bytes of the answer", "the log of a webhook; repeats", "the last 100 of each webhook that are delivered, and that are given up"},
+	{"identity.organizations, identity.limits, identity.subscriptions, identity.hosts, identity.host_claims, transfer.adminunits", "name, postal address, telephone, links, colours, hostnames, plan", "the organization", "the organization's"},
+	{"identity.memberships", "who belongs to which organization, with which roles", "authorization", "until the person leaves"},
+	{"identity.invitations", "address and roles of an invited person", "invitation", "{INVITATION_LIFETIME}"},
+	{"transfer.mailboxes, transfer.vanity_links, transfer.mailbox_groups, transfer.mailbox_group_members", "name, slogan, absence, questions and links of a mailbox", "drop pages", "the account's or the organization's; a released link stays reserved {LINK_QUARANTINE}"},
+	{"transfer.reservations, transfer.reservation_recipients, transfer.sender_codes, transfer.stranger_reservations, transfer.object_charges", "an upload under way: names, addresses, subject, message, answers, list of files, hash of the network", "upload", "{RESERVATION_LIFETIME}, or until it is delivered"},
+	{"transfer.transfers, transfer.deliveries, transfer.objects, transfer.search_texts, transfer.shared_contents", "a delivered transfer: sender, recipients, subject, message, answers, names and hashes of files", "delivery", "until it ends: at its revocation, or at its expiry after {AVAILABLE_TTL} days as the sender chooses, later if it is extended or pinned; then identifiers, times, sizes and addresses {TRANSFER_RETENTION}"},
+	{"transfer.downloads, transfer.one_time_keys", "which recipient has downloaded what and when, from which network addresses", "limits of downloads, the sender's activity", "with the transfer; network addresses at most {AUDIT_RETENTION}"},
+	{"transfer.discarded_objects, transfer.erasing, transfer.erasures", "identifiers of files that are to be erased", "erasure", "until they are erased"},
+	{"transfer.receipts, transfer.receipt_parts", "receipt of a delivery: sender, recipients, subject, names and hashes of files", "proof", "until it or a person that it names is erased"},
+	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed", "proof that the log was not changed", "always; hashes say nothing about people"},
+	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports", "400 days; of an organization's storage the organization's"},
+	{"transfer.daily_recipients, transfer.daily_mailbox_mails, transfer.daily_sender_codes, transfer.upload_confirmations", "counters of mails and recipients by day", "limits against abuse", "until the next day"},
+	{"events, event_feeds", "that something happened to a transfer, mailbox or profile of a person, without content", "pages and programs that wait", "{EVENT_RETENTION}"},
+	{"mails", "recipient and content of a mail; links sealed until it is sent", "sending, and answers to people who miss a mail", "30 days after it was sent or given up"},
+	{"audit", "who did what, when, from which network address and browser", "security, disputes", "{AUDIT_RETENTION}, by whole months"},
+	{"revocations, signing_keys", "ended sessions; keys that sign tokens", "sign-in", "until the tokens have expired"},
+	{"river_job, river_leader, river_notification, river_queue", "jobs, by uids", "background work", "a week at most"},
+	{"settings, goose_db_version, river_migration", "no data about people", "operation", "always"},
+}
+
+var placeholder = regexp.MustCompile(`\{([A-Z_]+)\}`)
+
+// TestDataProtection checks that the table of docs/data-protection.md has each table of the database, and the settings' defaults.
+// go test ./internal/app -run DataProtection -update writes it.
+func TestDataProtection(t *testing.T) {
+	t.Parallel()
+	defaults := map[string]string{}
+	for _, s := range config.Reference() {
+		defaults[s.Name] = s.Default
+	}
+	missing := tables(t)
+	block := "| what | why | how long | tables |\n|---|---|---|---|\n"
+	for _, r := range retention {
+		for table := range strings.SplitSeq(r.tables, ", ") {
+			if !slices.Contains(missing, table) {
+				t.Errorf("there is no table %s, or it has two rows", table)
+			}
+			missing = slices.DeleteFunc(missing, func(s string) bool { return s == table })
+		}
+		kept := placeholder.ReplaceAllStringFunc(r.kept, func(name string) string {
+			name = config.Prefix + strings.Trim(name, "{}")
+			if defaults[name] == "" {
+				t.Errorf("%s is no setting with a default", name)
+			}
+			return fmt.Sprintf("%s (`%s`)", defaults[name], name)
+		})
+		block += fmt.Sprintf("| %s | %s | %s | `%s` |\n", r.what, r.why, kept, strings.ReplaceAll(r.tables, ", ", "`, `"))
+	}
+	if len(missing) > 0 {
+		t.Errorf("say in the list retention what these tables hold, why and how long: %s", strings.Join(missing, ", "))
+	}
+	const file, begin, end = "../../docs/data-protection.md", "-update -->\n", "<!-- /retention -->"
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(raw), begin)
+	got, tail, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s has no block of retention", file)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(head+begin+block+end+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got != block {
+		t.Error("docs/data-protection.md is not current: run go test ./internal/app -run DataProtection -update")
+	}
+}
+
+// tables returns the tables of the database without partitions.
+func tables(t *testing.T) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	rows, err := conn.Query(t.Context(), `
+		SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND n.nspname NOT IN ('pg_catalog', 'information_schema')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
