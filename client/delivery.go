@@ -57,11 +57,22 @@ func (u *Upload) Authorize(ctx context.Context, r *http.Request) error {
 	return bearer(u.Token)(ctx, r)
 }
 
-// Reserve begins a delivery. Errors: *Error.
-func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
-	if d.Mailbox != "" {
-		return c.reserveMailbox(ctx, d)
-	}
+// Reserve begins a delivery. It is repeated when an answer is lost: the reservation of that answer stays empty and expires. Errors:
+// *Error.
+func (c *Client) Reserve(ctx context.Context, d Delivery) (u *Upload, err error) {
+	err = again(ctx, c, func() error {
+		if d.Mailbox != "" {
+			u, err = c.reserveMailbox(ctx, d)
+		} else {
+			u, err = c.reserve(ctx, d)
+		}
+		return err
+	})
+	return u, err
+}
+
+// reserve reserves a transfer to recipients or a link.
+func (c *Client) reserve(ctx context.Context, d Delivery) (*Upload, error) {
 	body := transferapi.ReservationPatch{Subject: some(d.Subject), Message: some(d.Message), TTL: some(d.TTL), Password: some(d.Password)}
 	if d.Password != "" {
 		d.Protection = "password"

@@ -86,10 +86,9 @@ diff -rq "$work/out" "$work/taken" || fail "the received files differ"
 [ -z "$(find "$work/in" -name '*.part')" ] || fail "parts are left"
 echo "$(find "$work/taken" -type f | wc -l) files, each once and complete, after $KILLS kills"
 
-if [ -d clients/typescript ]; then
-  step "the TypeScript package in node"
-  (cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent build && CONSIGN_URL=$server CONSIGN_TOKEN=$token CONSIGN_SEND_TOKEN=$sender npm test --silent)
-fi
+step "the TypeScript package in node"
+npm_ci clients/typescript openapi-fetch
+(cd clients/typescript && npm run --silent build && CONSIGN_URL=$server CONSIGN_TOKEN=$token CONSIGN_SEND_TOKEN=$sender npm test --silent)
 
 for more in test/clients/*.sh; do # such as webhooks.sh, which starts a server of its own
   [ -e "$more" ] || continue

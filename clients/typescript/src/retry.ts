@@ -1,0 +1,69 @@
+import { ConsignError } from "./errors.js";
+
+/** How long failures are tried again, in ms, and a signal that ends everything. */
+export interface Patience {
+  patience: number;
+  signal?: AbortSignal | undefined;
+}
+
+const passingStatus = new Set([429, 500, 502, 503, 504, 509]);
+
+/** Whether a failure can end by itself: the server is busy or was not reached (fetch throws a TypeError). */
+export function passes(error: unknown): boolean {
+  if (error instanceof ConsignError) return passingStatus.has(error.status) || error.code === 409001;
+  return error instanceof TypeError;
+}
+
+/** Whether the server has not carried a request out, so that even a POST can be repeated. */
+export function refused(error: unknown): boolean {
+  return error instanceof ConsignError && ([429, 503, 509].includes(error.status) || error.code === 409001);
+}
+
+/** Pauses between tries: 0.25 s, doubled up to 20 s, and a random part of it. */
+export class Backoff {
+  private tries = 0;
+  private since = 0;
+
+  constructor(private readonly how: Patience) {}
+
+  /** Waits, or throws the error when the patience has ended. */
+  async wait(error: unknown): Promise<void> {
+    const { patience, signal } = this.how;
+    signal?.throwIfAborted();
+    const now = Date.now();
+    if (this.tries === 0) this.since = now;
+    const usual = Math.min(250 * 2 ** Math.min(this.tries++, 10), 20_000) * (0.5 + Math.random() / 2);
+    const asked = error instanceof ConsignError ? error.retryAfter * 1000 : 0;
+    const pause = Math.min(Math.max(usual, asked), Math.max(patience / 4, 1000));
+    if (now - this.since + pause > patience) throw error;
+    await new Promise<void>((resolve, reject) => {
+      const abort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener("abort", abort);
+        resolve();
+      }, pause);
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  /** To be called when bytes got through. */
+  reset(): void {
+    this.tries = 0;
+  }
+}
+
+/** Repeats a call that the server recognizes, or that does no harm twice, until it works or fails for good. */
+export async function repeat<T>(how: Patience, call: () => Promise<T>): Promise<T> {
+  const pauses = new Backoff(how);
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!passes(error)) throw error;
+      await pauses.wait(error);
+    }
+  }
+}
