@@ -90,8 +90,8 @@ inside dpkg -i /new.deb
 grep -q "CONSIGN_LISTEN=127.0.0.1:$port" "$debian/etc/consign/consign.env" || fail "the upgrade replaced consign.env"
 [ "$(version_of)" = "$("$(find "$work/clone/dist" -name "consign-[0-9]*-linux-$arch")" version)" ] || fail "the upgrade left $(version_of)"
 start_service
-inside consign-admin person show ada@example.com | grep -q Ada || fail "the person is gone after the upgrade"
-inside consign-admin licenses | grep -q pgx || fail "consign licenses"
+grep -q Ada <<<"$(inside consign-admin person show ada@example.com)" || fail "the person is gone after the upgrade"
+grep -q pgx <<<"$(inside consign-admin licenses)" || fail "consign licenses"
 stop_service
 echo "ok: upgraded to $(version_of), the person and the settings are kept"
 
@@ -104,9 +104,9 @@ inside dpkg -r consign
 [ ! -e "$debian/usr/bin/consign" ] || fail "the binary is left after removal"
 inside dpkg -i /new.deb
 start_service
-inside consign-admin person show ada@example.com | grep -q Ada || fail "the person is gone after removal and installation"
+grep -q Ada <<<"$(inside consign-admin person show ada@example.com)" || fail "the person is gone after removal and installation"
 stop_service
-inside dpkg -P consign | grep -q "/var/lib/consign is kept" || fail "purge does not say that the data is kept"
+grep -q "/var/lib/consign is kept" <<<"$(inside dpkg -P consign)" || fail "purge does not say that the data is kept"
 [ ! -e "$debian/etc/consign/consign.env" ] || fail "consign.env is left after purge"
 [ -d "$debian/var/lib/consign/objects" ] || fail "purge removed the data"
 echo "ok: removed, installed again, purged; the data is kept"

@@ -81,6 +81,23 @@ func TestASVS(t *testing.T) {
 	}
 }
 
+// TestAccessibility checks that each browser test named in docs/accessibility.md exists.
+func TestAccessibility(t *testing.T) {
+	t.Parallel()
+	browser, named := browserTests(t), 0
+	for _, row := range regexp.MustCompile(`(?m)^\|.*\| (web: .*) \|$`).FindAllStringSubmatch(readText(t, "docs/accessibility.md"), -1) {
+		for one := range strings.SplitSeq(strings.TrimPrefix(row[1], "web: "), ", web: ") {
+			named++
+			if !browser[one] {
+				t.Errorf("%q is no test", one)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d tests are named", named)
+	}
+}
+
 // browserTests returns the names of the tests in test/web.
 func browserTests(t *testing.T) map[string]bool {
 	t.Helper()
