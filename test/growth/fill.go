@@ -52,7 +52,7 @@ func (g *growth) prepare(ctx context.Context, s *size) error {
 		return run(ctx, conn, "TRUNCATE transfer.stranger_reservations") // of a run before
 	}
 	// Fewer checkpoints while all is written.
-	if err := run(ctx, admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name, "ALTER SYSTEM SET max_wal_size = '16GB'", "SELECT pg_reload_conf()"); err != nil {
+	if err := run(ctx, admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name, "ALTER SYSTEM SET max_wal_size = '8GB'", "SELECT pg_reload_conf()"); err != nil {
 		return err
 	}
 	if err := database.Migrate(ctx, s.url, slog.New(slog.DiscardHandler)); err != nil {

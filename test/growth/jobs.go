@@ -77,10 +77,13 @@ func (s *server) check(ctx context.Context) (checked, error) {
 
 // expiry is what was measured while transfers that fell due at once ended.
 type expiry struct {
-	transfers    int
-	took, purged time.Duration   // until the last has ended; until its bytes and objects are deleted
-	others       []time.Duration // requests until all had ended
-	after        []time.Duration // requests from then on until all were purged
+	transfers int
+	took      time.Duration   // until the last has ended
+	logged    time.Duration   // until the transparency log had its entry
+	purged    time.Duration   // until its bytes and objects are deleted
+	busy      time.Duration   // processor time of server and Postgres until the last had ended
+	others    []time.Duration // requests until all had ended
+	after     []time.Duration // requests from then on until all were purged
 }
 
 // expire lets transfers fall due at once, and sends requests of ordinary persons until their bytes are purged.
@@ -100,41 +103,65 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 		{method: "GET", path: "/transfer/v2/usage", person: ordinary},
 		{method: "POST", path: "/transfer/v2/reservations", person: ordinary, body: map[string]any{"type": "drop"}},
 	}
-	var began time.Time
-	for ctx.Err() == nil {
-		var begun, left, bytes bool
-		if err := conn.QueryRow(ctx, `
-			SELECT EXISTS (SELECT FROM river_job WHERE args->>'name' = 'transfer-expire-transfers' AND attempted_at > $1),
-				EXISTS (SELECT FROM transfer.transfers WHERE ended_at IS NULL AND expires_at < now() - interval '7 days'),
-				EXISTS (SELECT FROM transfer.discarded_objects) OR EXISTS (SELECT FROM transfer.erasing)`, due).Scan(&begun, &left, &bytes); err != nil {
-			return e, err
+	// The state is asked for seldom and through indexes: after a mass deletion a sequential scan reads the dead rows first.
+	if err := run(ctx, conn, "SET enable_seqscan = off"); err != nil {
+		return e, err
+	}
+	var began, asked time.Time
+	var now state
+	for n := 0; ctx.Err() == nil; n++ {
+		if time.Since(asked) > 200*time.Millisecond {
+			if now, err = look(ctx, conn, due); err != nil {
+				return e, err
+			}
+			asked = time.Now()
 		}
 		times := &e.after
 		switch {
-		case began.IsZero() && !begun:
+		case began.IsZero() && !now.Begun:
 			time.Sleep(5 * time.Millisecond)
 			continue
 		case began.IsZero():
 			began = time.Now()
+			g.prefer(srv, -20)
+			e.busy = -g.busy(srv)
 			fallthrough
-		case left:
+		case now.Left:
 			times = &e.others
 		case e.took == 0:
-			e.took = time.Since(began)
-		case !bytes:
-			e.purged = time.Since(began)
+			e.took = asked.Sub(began)
+			e.busy += g.busy(srv)
+			g.prefer(srv, 5)
+			fmt.Fprintf(os.Stderr, "%d transfers ended in %.1f s, requests meanwhile: p99 %s ms\n", e.transfers, e.took.Seconds(), ms(quantile(e.others, 0.99)))
+		case !now.Unlogged && e.logged == 0:
+			e.logged = asked.Sub(began)
+		case !now.Bytes:
+			e.purged = asked.Sub(began)
 			return e, nil
 		}
-		for _, q := range asks {
-			more, err := srv.sample(ctx, q, 2)
-			if err != nil {
-				return e, err
-			}
-			*times = append(*times, more...)
-			time.Sleep(2 * time.Millisecond)
+		more, err := srv.sample(ctx, asks[n%len(asks)], 1)
+		if err != nil {
+			return e, err
 		}
+		*times = append(*times, more...)
+		time.Sleep(10 * time.Millisecond)
 	}
 	return e, ctx.Err()
+}
+
+// state is how far a mass expiry is: whether the job has begun, and whether transfers, log entries and bytes are left.
+type state struct{ Begun, Left, Unlogged, Bytes bool }
+
+func look(ctx context.Context, conn *pgx.Conn, due time.Time) (state, error) {
+	rows, err := conn.Query(ctx, `
+		SELECT EXISTS (SELECT FROM river_job WHERE args->>'name' = 'transfer-expire-transfers' AND attempted_at > $1),
+			EXISTS (SELECT FROM transfer.transfers WHERE ended_at IS NULL AND expires_at < now() - interval '7 days'),
+			EXISTS (SELECT FROM log.pending WHERE id > 0),
+			EXISTS (SELECT FROM transfer.discarded_objects) OR EXISTS (SELECT FROM transfer.erasing)`, due)
+	if err != nil {
+		return state{}, err
+	}
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[state])
 }
 
 // job is the longest run of a periodic job.

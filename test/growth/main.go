@@ -52,7 +52,7 @@ func main() {
 	flag.IntVar(&g.objects, "objects", 3, "files of each transfer")
 	flag.IntVar(&g.due, "due", 100_000, "transfers that fall due at once")
 	flag.IntVar(&g.samples, "samples", 200, "samples of each request, after 20 others")
-	flag.BoolVar(&g.fsck, "fsck", true, "check all files with consign fsck")
+	flag.BoolVar(&g.fsck, "fsck", true, "make the files of all objects, and check them with consign fsck")
 	flag.StringVar(&g.dir, "dir", filepath.Join(os.TempDir(), "consign-growth"), "directory of the databases; it is removed at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,11 +83,7 @@ func (g *growth) run(ctx context.Context, list string, keep bool) (err error) {
 			return err
 		}
 	}
-	results, err := g.measure(ctx, sizes)
-	if err != nil {
-		return err
-	}
-	return report(os.Stdout, results)
+	return g.measure(ctx, sizes)
 }
 
 func parse(list string) ([]size, error) {

@@ -38,34 +38,48 @@ type row struct {
 	times []time.Duration
 }
 
-// measure measures requests at all sizes in turn, so that load of others on the machine falls on all of them, and then the jobs of each.
-func (g *growth) measure(ctx context.Context, sizes []size) ([]result, error) {
+// measure measures requests at all sizes in turn, so that load of others on the machine falls on all of them, and then the jobs of
+// each. It writes each table once it is measured, and returns an error when a limit is not kept.
+func (g *growth) measure(ctx context.Context, sizes []size) error {
 	results, servers := make([]result, len(sizes)), make([]*server, len(sizes))
 	for i, s := range sizes {
 		srv, err := g.newServer(ctx, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		servers[i], results[i].size = srv, s
-		if err := srv.makeFiles(ctx, s.url); err != nil {
-			return nil, err
+		if g.fsck {
+			if err := srv.makeFiles(ctx, s.url); err != nil {
+				return err
+			}
 		}
 		if err := srv.start(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		defer srv.stop()
 		results[i].start = srv.took
 	}
 	if err := g.requests(ctx, servers, results); err != nil {
-		return nil, err
+		return err
+	}
+	missed, err := reportRequests(os.Stdout, results)
+	if err != nil {
+		return err
 	}
 	for i, srv := range servers {
-		fmt.Fprintf(os.Stderr, "%v: requests measured\n", sizes[i])
 		if err := g.jobs(ctx, srv, &results[i]); err != nil {
-			return nil, err
+			return err
 		}
+		n, err := reportJobs(os.Stdout, results[i])
+		if err != nil {
+			return err
+		}
+		missed += n
 	}
-	return results, nil
+	if missed > 0 {
+		return fmt.Errorf("limits that were not kept: %d", missed)
+	}
+	return nil
 }
 
 // requests samples each request at each size, in rounds.

@@ -41,9 +41,9 @@ type Ended struct {
 // and addresses stay (contract 4.9). It ignores transfers that have ended already. The caller releases the volume with Release.
 func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (e Ended, err error) {
 	type ended struct {
-		Transfers          int
 		LimitsOrganization id.Organization
 		Held               int64
+		Reservations       []id.Reservation
 	}
 	// A statement of its own takes the locks in one order. Most contents are not shared.
 	shared, err := database.Exec(ctx, s.q, "lock shared contents", `
@@ -56,9 +56,11 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	}
 	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
-			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
+			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = ''
 			WHERE uid = ANY ($1) AND ended_at IS NULL
 			RETURNING uid, reservation, limits_organization
+		), texts AS (
+			DELETE FROM transfer.search_texts s USING t WHERE s.transfer = t.uid
 		), cleared AS (
 			UPDATE transfer.reservations r SET subject = NULL, message = NULL, fields = NULL, password_hash = NULL
 			FROM t WHERE r.uid = t.reservation AND num_nonnulls(r.subject, r.message, r.fields, r.password_hash) > 0
@@ -70,27 +72,29 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
 		), erasing AS (
 			INSERT INTO transfer.erasing (transfer, contents)
-			SELECT t.uid, array_remove(array_agg(o.content), NULL) FROM t JOIN transfer.receipts r ON r.transfer = t.uid AND r.kind = 'delivered'
-			LEFT JOIN o ON o.transfer = t.uid GROUP BY t.uid
+			SELECT uid, contents FROM (SELECT t.uid, array_remove(array_agg(o.content), NULL) AS contents FROM t LEFT JOIN o ON o.transfer = t.uid GROUP BY t.uid) c
+			WHERE EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = c.uid AND r.kind = 'delivered')
 			ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING
 		), keys AS (
 			DELETE FROM transfer.one_time_keys k USING t WHERE k.transfer = t.uid
 		), sums AS (
-			SELECT t.limits_organization, 1 AS transfers, r.metadata AS held FROM t JOIN transfer.reservations r ON r.uid = t.reservation
-			UNION ALL SELECT limits_organization, 0, held FROM o
+			SELECT t.limits_organization, r.uid AS reservation, r.metadata AS held FROM t JOIN transfer.reservations r ON r.uid = t.reservation
+			UNION ALL SELECT limits_organization, NULL, held FROM o
 		)
-		SELECT sum(transfers)::int AS transfers, limits_organization, sum(held)::bigint AS held FROM sums GROUP BY limits_organization`,
+		SELECT limits_organization, sum(held)::bigint AS held, array_remove(array_agg(reservation), NULL) AS reservations
+		FROM sums GROUP BY limits_organization`,
 		uids, final, now, shared == 0)
 	if err != nil {
 		return e, err
 	}
+	var reservations []id.Reservation
 	for _, r := range rows {
-		e.Transfers += r.Transfers
+		reservations = append(reservations, r.Reservations...)
 		e.charges = append(e.charges, charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held})
 	}
+	e.Transfers = len(reservations)
 	// A statement of its own: release_content reads the objects.
-	_, err = database.Exec(ctx, s.q, "delete objects", `
-		DELETE FROM transfer.objects o USING transfer.transfers t WHERE t.uid = ANY ($1) AND t.ended_at = $2 AND o.reservation = t.reservation`, uids, now)
+	_, err = database.Exec(ctx, s.q, "delete objects", `DELETE FROM transfer.objects WHERE reservation = ANY ($1)`, reservations)
 	return e, err
 }
 

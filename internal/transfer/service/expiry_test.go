@@ -148,7 +148,8 @@ func TestEndOfAnOlderVersion(t *testing.T) {
 			t.Errorf("the erasure is stated %d times", n)
 		}
 	}
-	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.erasing) + (SELECT count(*) FROM transfer.erasures)`); n != 0 {
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.erasing) + (SELECT count(*) FROM transfer.erasures)
+		+ (SELECT count(*) FROM transfer.object_charges)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 }
