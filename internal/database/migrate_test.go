@@ -187,6 +187,19 @@ func TestEveryConstraintIsNamed(t *testing.T) {
 	}
 }
 
+// TestGrowingTablesAreVacuumedOften: Postgres vacuums tables that grow after 2 % of their rows have changed, not after a fifth.
+func TestGrowingTablesAreVacuumedOften(t *testing.T) {
+	t.Parallel()
+	conn := pgtest.Connect(t, pgtest.URL(t))
+	for _, table := range []string{"transfer.objects", "transfer.transfers", "transfer.deliveries", "transfer.reservations", "transfer.search_texts", "identity.id_tokens", "events"} {
+		var often bool
+		if err := conn.QueryRow(t.Context(), `SELECT reloptions @> '{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}' FROM pg_class WHERE oid = $1::regclass`,
+			table).Scan(&often); err != nil || !often {
+			t.Errorf("%s is not vacuumed after changes of 2 %%: %v", table, err)
+		}
+	}
+}
+
 func tables(t *testing.T, url string) int {
 	t.Helper()
 	var n int

@@ -70,12 +70,9 @@ func (s *server) start(ctx context.Context) error {
 		return err
 	}
 	for time.Since(began) < time.Minute {
-		if resp, err := http.Get(s.url + "/readyz"); err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				s.took = time.Since(began)
-				return s.login(ctx)
-			}
+		if s.call(ctx, request{method: "GET", path: "/readyz"}, "", nil) == nil {
+			s.took = time.Since(began)
+			return s.login(ctx)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
