@@ -210,6 +210,9 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
+	if c.LegacyAPI {
+		a.mountLegacy(identityAPI, transferAPI)
+	}
 	for _, base := range []string{"/id/v1", "/id/v2", "/transfer/v1"} {
 		a.API.Gone(base)
 	}

@@ -28,6 +28,7 @@ type Config struct {
 	ShutdownDelay    time.Duration  `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
 	IdentityBasePath string         `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
 	TransferBasePath string         `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`
+	LegacyAPI        bool           `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
 	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
 	RequireHTTPS     bool           `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
 	TLSCert          string         `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`

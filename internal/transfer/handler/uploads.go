@@ -13,6 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
@@ -41,10 +42,26 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := &streamedBody{r: r, w: w}
-	in.Body = body
+	o, err := h.Receive(w, r, func(body content.Body) (id.Reservation, string, content.Part, error) {
+		in.Body = body
+		return uid, clientID, in, nil
+	})
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
+}
+
+// Receive stores bytes of an object that come in the body of the request. part finds them in the body.
+// Errors: those of part and of service.Upload.
+func (h *Handler) Receive(w http.ResponseWriter, r *http.Request, part func(content.Body) (id.Reservation, string, content.Part, error)) (transfer.Object, error) {
+	body := &streamedBody{r: r, w: w, bytes: r.Body}
 	ctx, forget := h.service.WatchUpload(r.Context(), caller(r))
-	o, err := h.service.Upload(ctx, caller(r), uid, clientID, in)
+	uid, clientID, in, err := part(body)
+	var o transfer.Object
+	if err == nil {
+		o, err = h.service.Upload(ctx, caller(r), uid, clientID, in)
+	}
 	if err != nil && errors.Is(context.Cause(ctx), token.ErrEnded) {
 		err = token.ErrEnded
 		body.Interrupt()
@@ -58,10 +75,7 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if errors.As(err, &bad) {
 		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
 	}
-	if err != nil {
-		return err
-	}
-	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
+	return o, err
 }
 
 // partFrom returns the body of an upload and the headers that describe it.
@@ -99,8 +113,9 @@ func digest(problems *fault.Problems, r *http.Request, header string) []byte {
 
 // streamedBody is a request body whose blocked Read can be interrupted.
 type streamedBody struct {
-	r *http.Request
-	w http.ResponseWriter
+	r     *http.Request
+	w     http.ResponseWriter
+	bytes io.Reader // the body as the server gave it
 
 	read  int64 // bytes; by the one goroutine that reads
 	eof   bool
@@ -111,7 +126,7 @@ type streamedBody struct {
 
 // Read implements io.Reader.
 func (b *streamedBody) Read(p []byte) (int, error) {
-	n, err := b.r.Body.Read(p)
+	n, err := b.bytes.Read(p)
 	b.read += int64(n)
 	b.eof = b.eof || errors.Is(err, io.EOF)
 	return n, err

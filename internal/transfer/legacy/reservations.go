@@ -1,0 +1,225 @@
+package legacy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
+	"github.com/consign-dev/consign/internal/transfer/service"
+)
+
+type reservationRequest struct {
+	Receivers   []receiver `json:"receivers"`
+	Subject     *string    `json:"subject"`
+	Description *string    `json:"description"`
+	TTL         *int64     `json:"ttl"`
+	Protection  *struct {
+		Enabled bool    `json:"enabled"`
+		Key     *string `json:"key"`
+	} `json:"protection"`
+	Files []file `json:"files"`
+}
+
+type receiver struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email"`
+	UID   string `json:"uid,omitempty"`
+	Type  string `json:"type,omitempty"`
+}
+
+type file struct {
+	Name     string `json:"name"`
+	Size     int64  `json:"size"`
+	ID       string `json:"id"`
+	ObjectID string `json:"objectId"`
+}
+
+func (in reservationRequest) domain() service.Metadata {
+	m := service.Metadata{BasicMetadata: service.BasicMetadata{Subject: in.Subject, Message: in.Description}, TTL: in.TTL}
+	for _, to := range in.Receivers {
+		m.Recipients = append(m.Recipients, transfer.Recipient{Name: to.Name, Email: to.Email, Destination: transfer.Destination(to.Type)})
+	}
+	if in.Protection != nil && in.Protection.Enabled {
+		password := string(transfer.ProtectPassword)
+		m.Protection, m.Password = &password, in.Protection.Key
+	}
+	return m
+}
+
+// reserve handles POST /reservations: it makes a reservation with its files. When a file is refused, there is no reservation.
+func (h *Handler) reserve(w http.ResponseWriter, r *http.Request) error {
+	var in reservationRequest
+	if err := strictjson.Decode(r, &in); err != nil {
+		return err
+	}
+	if len(in.Files) == 0 {
+		return fault.ErrInvalid.With("files: is required: at least one file")
+	}
+	made, err := h.service.CreateReservation(r.Context(), caller(r), in.domain())
+	if err != nil {
+		return err
+	}
+	uid := made.Reservation.UID
+	files := make([]service.Attachment, len(in.Files))
+	for i, f := range in.Files {
+		files[i] = service.Attachment{ClientID: f.ID, Name: f.Name, IntendedSize: f.Size}
+	}
+	list, _, err := h.service.Attach(r.Context(), caller(r), uid, files)
+	if err != nil {
+		return errors.Join(err, h.service.CancelReservation(r.Context(), caller(r), uid))
+	}
+	out := struct {
+		Token     string `json:"token"`
+		Files     []file `json:"files"`
+		TotalSize int64  `json:"totalSize"`
+	}{Token: uid.String()}
+	for _, o := range list {
+		out.Files = append(out.Files, file{o.Name, o.IntendedSize, o.ClientID, o.ClientID})
+		out.TotalSize += o.IntendedSize
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// fieldBytes is the size of a part of a form that holds a text.
+const fieldBytes = 1024
+
+// receive handles POST /upload: a form with the parts objectId, authToken (the reservation) and f (the bytes), in this order.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request) error {
+	chunk, err := rangeOf(r)
+	if err != nil {
+		return err
+	}
+	var form *multipart.Reader
+	o, err := h.handler.Receive(w, r, func(body content.Body) (uid id.Reservation, clientID string, in content.Part, err error) {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{body, r.Body}
+		if form, err = r.MultipartReader(); err != nil {
+			return uid, "", in, fault.ErrUnsupported.With("the body must be multipart/form-data with objectId, authToken and f")
+		}
+		if clientID, err = text(form, "objectId"); err != nil {
+			return uid, "", in, err
+		}
+		reservation, err := text(form, "authToken")
+		if err != nil {
+			return uid, "", in, err
+		}
+		if uid, err = reservationOf(reservation); err != nil {
+			return uid, "", in, err
+		}
+		bytes, err := part(form, "f")
+		if err != nil {
+			return uid, "", in, err
+		}
+		if !transfer.ValidClientID(clientID) {
+			return uid, "", in, transfer.ErrNotFound
+		}
+		in = content.Part{Range: chunk, Length: -1, Body: &formBody{Reader: bytes, Body: body, form: form}}
+		return uid, clientID, in, nil
+	})
+	if err != nil {
+		return err
+	}
+	out := map[string]int64{"size": o.Held, "chunkStart": 0, "chunkEnd": o.Held, "totalSize": o.IntendedSize}
+	if chunk != nil {
+		out["chunkStart"], out["chunkEnd"] = chunk.First, chunk.Last
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// formBody is the bytes of a file in a form. It reads the form to its end after them, so that the connection can be used again.
+type formBody struct {
+	io.Reader
+	content.Body
+	form *multipart.Reader
+}
+
+// Read implements io.Reader.
+func (b *formBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		_, _ = b.form.NextPart() // another part is left unread, and the connection is closed
+	}
+	return n, err
+}
+
+func rangeOf(r *http.Request) (*transfer.ContentRange, error) {
+	header := r.Header.Get("Content-Range")
+	if header == "" {
+		return nil, nil //nolint:nilnil // no range: the whole file
+	}
+	c, ok := transfer.ParseContentRange(header)
+	if !ok {
+		return nil, fault.ErrInvalid.With("Content-Range: must be bytes FIRST-LAST/TOTAL")
+	}
+	return &c, nil
+}
+
+// part returns the next part of a form, which must have the name.
+func part(form *multipart.Reader, name string) (*multipart.Part, error) {
+	p, err := form.NextPart()
+	if err != nil || p.FormName() != name {
+		return nil, fault.ErrInvalid.With(fmt.Sprintf("the form must have the parts objectId, authToken and f, in this order; %s is missing", name))
+	}
+	return p, nil
+}
+
+// text returns the value of the next part of a form.
+func text(form *multipart.Reader, name string) (string, error) {
+	p, err := part(form, name)
+	if err != nil {
+		return "", err
+	}
+	value, err := io.ReadAll(io.LimitReader(p, fieldBytes+1))
+	if err != nil || len(value) > fieldBytes {
+		return "", fault.ErrInvalid.With(name + ": cannot be read, or is too long")
+	}
+	return string(bytes.TrimSpace(value)), nil
+}
+
+// held handles HEAD /upload/{objectId}. Content-Length is the number of bytes held.
+func (h *Handler) held(w http.ResponseWriter, r *http.Request) error {
+	uid, err := reservationOf(r.Header.Get("X-Skp-Auth"))
+	if err != nil {
+		return err
+	}
+	clientID := httpapi.Param(r, "objectId")
+	if !transfer.ValidClientID(clientID) {
+		return transfer.ErrNotFound
+	}
+	o, err := h.service.Object(r.Context(), caller(r), uid, clientID)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Length", strconv.FormatInt(o.Held, 10))
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// confirm handles POST /reservations/{token}/confirm.
+func (h *Handler) confirm(w http.ResponseWriter, r *http.Request) error {
+	uid, err := reservationOf(httpapi.Param(r, "token"))
+	if err != nil {
+		return err
+	}
+	t, _, err := h.service.Confirm(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	type result struct {
+		RecipientID string `json:"recipientId"`
+	}
+	return httpapi.JSON(w, http.StatusOK, map[string][]result{"result": {{t.UID.String()}}})
+}
