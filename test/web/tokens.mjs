@@ -1,6 +1,10 @@
 // API tokens on /account and /organization, and the sign-in of a program on /device.
 
-import { access, api, base, equal, page, person, settle, signedIn, test, visitor } from "./kit.mjs";
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+
+import { access, api, base, equal, page, person, settle, signedIn, test, visitor, work } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const identity = "/id/v3", transfer = "/transfer/v2";
@@ -90,5 +94,29 @@ export async function tokenTests() {
     await p.getByText("The program was refused").waitFor();
     await judge(p, "a refused program");
     equal((await fetched(other)).error, "access_denied", "after the refusal");
+  });
+
+  await test("device: consign login, approved in the browser, then consign list", async () => {
+    const who = await person("Clio"), home = fs.mkdtempSync(path.join(work, "home-"));
+    const run = (...args) => {
+      const child = spawn(path.resolve(import.meta.dirname, "../../bin/consign"), args, { env: { HOME: home, PATH: process.env.PATH } });
+      const told = { out: "", err: "", code: new Promise((resolve) => { child.on("close", resolve); }) };
+      child.stdout.on("data", (text) => { told.out += text; });
+      child.stderr.on("data", (text) => { told.err += text; });
+      return told;
+    };
+    const login = run("login", base);
+    while (!/[A-Z]{4}-[A-Z]{4}/.test(login.err)) await Promise.race([login.code.then(() => { throw new Error(login.err); }), new Promise((resolve) => { setTimeout(resolve, 50); })]);
+    const p = await page(await signedIn(who), "/device");
+    await p.getByLabel("Code", { exact: true }).fill(/[A-Z]{4}-[A-Z]{4}/.exec(login.err)[0]);
+    await p.getByRole("button", { name: "Continue" }).click();
+    await p.getByText("consign on ").first().waitFor();
+    await p.getByRole("button", { name: "Sign in the program" }).click();
+    await p.getByText("The program is signed in").waitFor();
+    equal(await login.code, 0, "consign login");
+    equal(login.out, `signed in to ${base} as Clio\n`, "what it says");
+    const list = run("list");
+    equal(await list.code, 0, "consign list");
+    equal(list.out.startsWith("TRANSFER"), true, "the list has its head");
   });
 }
