@@ -26,13 +26,15 @@ func safeNames(objects []client.Object, taken ...string) []string {
 			}
 			return r
 		}, strings.ToValidUTF8(o.Name, "_"))
-		name = strings.TrimLeft(name, `/\`)
-		if strings.HasPrefix(name, ".") && !strings.HasPrefix(strings.TrimLeft(name, "."), "/") {
-			name = "_" + name
-		}
 		names = append(names, name)
 	}
-	return archive.Names(names)[len(taken):]
+	names = archive.Names(names)
+	for i, name := range names {
+		if strings.HasPrefix(name, ".") {
+			names[i] = "_" + name
+		}
+	}
+	return archive.Names(names)[len(taken):] // unique again
 }
 
 // partName is where the bytes of an object are until they are complete and checked.
