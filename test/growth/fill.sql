@@ -43,11 +43,12 @@ INSERT INTO transfer.volumes (subject, month, kind, held)
 SELECT uid('organization', n), date_trunc('month', now()), 'organization', 1000000 FROM generate_series(0, :organizations) n;
 INSERT INTO transfer.stored_volumes (organization, bytes) SELECT uid('organization', n), :transfers::bigint * 1000000 FROM generate_series(0, :organizations) n;
 
--- Transfer 1 is the newest, and the last row. Every fourth is alive. Of a hundred, number 1 goes to the heavy person and number 2 comes from her.
+-- Transfer 1 is the newest, and the last row. Every fourth is alive. Of a hundred, number 1 goes to the heavy person and number 2 comes from her. Four of hers have the word
+-- Lindwurm at each size, one in 50 has Quittungsbeleg.
 CREATE UNLOGGED TABLE public.made AS
 SELECT n, uid('transfer', :transfers - n) AS uid, uid('reservation', :transfers - n) AS reservation, alive, uid('person', sender) AS sender_uid, sender,
 	uid('person', recipient) AS recipient_uid, recipient, now() - (n + 1) * (interval '90 days' / (:transfers + 2)) AS at,
-	CASE WHEN n % 5000 IN (1, 2) THEN 'Quittungsbeleg ' ELSE 'Documents of week ' END || n AS subject
+	CASE WHEN n % (:transfers / 2) IN (1, 2) THEN 'Lindwurm Quittungsbeleg ' WHEN n % 5000 IN (1, 2) THEN 'Quittungsbeleg ' ELSE 'Documents of week ' END || n AS subject
 FROM (
 	SELECT n, n % 4 = 1 OR n % 100 IN (1, 2) AND n % 8 < 4 AS alive,
 		CASE WHEN n % 100 = 2 THEN 1 ELSE 2 + (n::bigint * 7919) % (:persons - 1) END AS sender,

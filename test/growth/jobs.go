@@ -123,7 +123,7 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 			continue
 		case began.IsZero():
 			began = time.Now()
-			g.prefer(srv, -20)
+			g.prefer(srv, firstPriority)
 			e.busy = -g.busy(srv)
 			fallthrough
 		case now.Left:
@@ -131,7 +131,7 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 		case e.took == 0:
 			e.took = asked.Sub(began)
 			e.busy += g.busy(srv)
-			g.prefer(srv, 5)
+			g.prefer(srv, usualPriority)
 			fmt.Fprintf(os.Stderr, "%d transfers ended in %.1f s, requests meanwhile: p99 %s ms\n", e.transfers, e.took.Seconds(), ms(quantile(e.others, 0.99)))
 		case !now.Unlogged && e.logged == 0:
 			e.logged = asked.Sub(began)

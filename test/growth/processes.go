@@ -12,7 +12,11 @@ import (
 	"time"
 )
 
-const tick = time.Second / 100 // of processor times in /proc
+const (
+	tick = time.Second / 100 // of processor times in /proc
+
+	firstPriority, usualPriority = -20, 5 // nice
+)
 
 // processes returns the server, Postgres and its backends.
 func (g *growth) processes(srv *server) []int {
