@@ -1,6 +1,8 @@
 package identity
 
 import (
+	"time"
+
 	"github.com/consign-dev/consign/internal/fault"
 )
 
@@ -173,6 +175,9 @@ var (
 	ErrAlreadyMember = fault.New(409020, "address: belongs to a member of the organization")
 	// ErrExternalUnreachable: the provider is down, slow or answers with something else.
 	ErrExternalUnreachable = fault.New(409050, "the identity provider cannot be reached at the moment; retry").WithMessage(fault.MessageNotStored)
+
+	// ErrPingsWaiting: MaxPendingPings tests of a webhook wait to be sent.
+	ErrPingsWaiting = fault.ErrOverloaded.With("tests of this webhook are waiting; try again when they have been sent").WithRetryAfter(10 * time.Second)
 
 	// ErrEmailTooOften: a second verification or confirmation within a minute. The specification fixes this code.
 	ErrEmailTooOften = fault.New(429002, "one request per minute is allowed", "retry later")

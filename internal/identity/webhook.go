@@ -66,5 +66,6 @@ const (
 	MaxPendingDeliveries    = 1000 // of a webhook; the oldest beyond become dead
 	LoggedDeliveries        = 100  // of a webhook that are kept: delivered ones, and as many dead ones
 	WebhookFailing          = 72 * time.Hour
+	MaxPendingPings         = 10             // tests of one webhook
 	WebhookOverlap          = 24 * time.Hour // how long a replaced secret signs too
 )

@@ -174,6 +174,12 @@ func TestWebhook(t *testing.T) {
 	if got := r.wait(t, 4); got[3].Type != identity.WebhookPing {
 		t.Errorf("a paused webhook got %s", got[3].body)
 	}
+	r.mu.Lock() // the receiver does not answer
+	for range identity.MaxPendingPings {
+		ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
+	}
+	ann.Post(path+"/ping", nil).WantError(identity.ErrPingsWaiting)
+	r.mu.Unlock()
 	ann.Delete(path).Want(http.StatusNoContent)
 	ann.Get(path).WantError(identity.ErrWebhookNotFound)
 	ann.Delete(path).WantError(identity.ErrWebhookNotFound)

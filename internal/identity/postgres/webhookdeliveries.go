@@ -22,14 +22,16 @@ func (s *Store) WebhookDeliveries(ctx context.Context, w id.Webhook, state strin
 }
 
 // QueuePing queues a test of a webhook.
+// Errors: identity.ErrPingsWaiting.
 func (s *Store) QueuePing(ctx context.Context, w identity.Webhook, receiver id.Person, now time.Time) (identity.WebhookDelivery, error) {
-	return database.One[identity.WebhookDelivery](ctx, s.q, "queue test of webhook", nil, `
+	return database.One[identity.WebhookDelivery](ctx, s.q, "queue test of webhook", identity.ErrPingsWaiting, `
 		WITH stored AS (
 			INSERT INTO identity.webhook_deliveries (webhook, event, kind, subject, receivers, created_at, next_attempt_at)
-			VALUES ($1::uuid, $2, $3, $1::uuid::text, ARRAY[$4::uuid], $5, $5)
+			SELECT $1::uuid, $2::uuid, $3, $1::uuid::text, ARRAY[$4::uuid], $5, $5
+			WHERE (SELECT count(*) FROM identity.webhook_deliveries WHERE webhook = $1 AND kind = $3 AND state = 'pending') < $7
 			RETURNING `+deliveryColumns+`
 		), woken AS (SELECT pg_notify($6, ''))
-		SELECT stored.* FROM stored, woken`, w.UID, id.New[id.Event](), identity.WebhookPing, receiver, now, WebhookChannel)
+		SELECT stored.* FROM stored, woken`, w.UID, id.New[id.Event](), identity.WebhookPing, receiver, now, WebhookChannel, identity.MaxPendingPings)
 }
 
 // RequeueDelivery queues a delivery again, whatever its state. One that is being sent is not sent twice at the same time.
