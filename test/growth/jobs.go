@@ -154,7 +154,7 @@ type state struct{ Begun, Left, Unlogged, Bytes bool }
 
 func look(ctx context.Context, conn *pgx.Conn, due time.Time) (state, error) {
 	rows, err := conn.Query(ctx, `
-		SELECT EXISTS (SELECT FROM river_job WHERE args->>'name' = 'transfer-expire-transfers' AND attempted_at > $1),
+		SELECT EXISTS (SELECT FROM transfer.transfers WHERE ended_at >= $1),
 			EXISTS (SELECT FROM transfer.transfers WHERE ended_at IS NULL AND expires_at < now() - interval '7 days'),
 			EXISTS (SELECT FROM log.pending WHERE id > 0),
 			EXISTS (SELECT FROM transfer.discarded_objects) OR EXISTS (SELECT FROM transfer.erasing)`, due)
