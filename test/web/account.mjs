@@ -308,7 +308,10 @@ export async function accountTests() {
     const context = await signedIn(who);
     const p = await page(context, "/mailbox");
     await api("POST", "/id/v3/auth/logout?jti=all", { token: await held(p) });
+    const opened = [];
+    p.on("request", (r) => { if (r.isNavigationRequest()) opened.push(new URL(r.url()).pathname); });
     await p.reload();
     await p.waitForFunction(() => location.href.endsWith("/login?next=%2Fmailbox"), null, { polling: 200 }); // two requests may ask to leave
+    equal(opened.includes("/"), false, "the start page is for those who sign out");
   });
 }

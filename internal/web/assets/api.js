@@ -128,6 +128,7 @@ async function putInCookie(token, stay) {
 await migrate();
 
 let shown = person(); // whose contents this page shows
+let ended = false; // the server has ended its session
 let unverified = false; // the server has refused something until the address is confirmed
 
 /**
@@ -139,7 +140,7 @@ export async function keep(token, stay) {
   device.removeItem(leaving);
   changed();
   await putInCookie(token, stay);
-  shown = person();
+  [shown, ended] = [person(), false];
   const uid = account();
   removeReceipts(uid);
   await removeRecords((owner) => owner !== uid);
@@ -250,9 +251,12 @@ export async function own(method, url, options = {}, otherwise = leave) {
       access = none;
     }
   }
-  if (signedIn()) await forget(); // the session was ended
-  else if (shown && shown.until > now() && leaveOthersPage()) return new Promise(() => {}); // signed out in another tab
-  else drop();
+  if (signedIn()) {
+    ended = true;
+    await forget();
+  } else if (!ended && shown && shown.until > now() && leaveOthersPage()) {
+    return new Promise(() => {}); // signed out in another tab
+  } else drop();
   return otherwise();
 }
 
