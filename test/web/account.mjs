@@ -42,7 +42,7 @@ export async function accountTests() {
     await q.getByLabel("An answer is required").check(); // the empty preview does not block saving
     await q.locator(".preview").getByLabel("Order number").waitFor();
     await q.getByRole("button", { name: "Save" }).click();
-    await q.getByText("/m/nora").first().waitFor();
+    await q.getByText(`${base}/m/nora`, { exact: true }).waitFor(); // saved
     const { body } = await api("GET", "/transfer/v2/public/mailbox/nora");
     equal(body.uiSchema.field1["ui:title"], "Order number", "question");
     const again = await page(context, new URL(link).pathname);
