@@ -117,6 +117,29 @@ func TestReferenceShowsExamples(t *testing.T) {
 	}
 }
 
+// The reference says which headers an answer has, which authorization is optional, and links types to their schemas.
+func TestReferenceIsComplete(t *testing.T) {
+	t.Parallel()
+	text := html.UnescapeString(ask(t, pages(t), "GET", "/api/").body)
+	for _, want := range []string{
+		"Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining", `data-method="POST" data-path="/transfer/v2/public/mailbox/{key}" data-media="application/json"`,
+		"uidToken | accessToken | apiToken with the scope mailbox:drop (optional)",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	links := regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(text, -1)
+	for _, link := range links {
+		if strings.Count(text, `id="`+link[1]+`"`) != 1 {
+			t.Errorf("#%s is there %d times", link[1], strings.Count(text, `id="`+link[1]+`"`))
+		}
+	}
+	if len(links) < 300 {
+		t.Errorf("%d links", len(links))
+	}
+}
+
 func TestFilesAreKept(t *testing.T) {
 	t.Parallel()
 	p := pages(t)

@@ -22,7 +22,7 @@ type entry struct {
 	body    func(p i18n.Printer) (g.Node, error) // content rendered by the server; nil: none
 }
 
-// entries are the pages of contract 8 except /api/, which needs no script.
+// entries are the pages of contract 8 except /api/, which reference.go has.
 var entries = []entry{
 	{pattern: "/", script: "home",
 		title: func(i18n.Printer) string { return "" },
@@ -167,7 +167,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	}
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), Script: e.script, Waits: e.script != frame, Modules: own.modules, Translations: string(encoded),
+		Assets: p.assets.path(), Style: p.assets.style(), Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}

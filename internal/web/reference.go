@@ -30,14 +30,17 @@ type tag struct {
 type operation struct {
 	ID, Method, Path, Summary, Description, Auth string
 	Parameters                                   []parameter
-	Body                                         string // its schema
+	Body, Media                                  string // its schema and its type
 	Example                                      string
 	Responses                                    []response
 }
 
 type parameter struct{ Name, In, Description, Type string }
 
-type response struct{ Status, Description, Type, Example string }
+type response struct {
+	Status, Description, Type, Example string
+	Headers                            []string
+}
 
 type schema struct {
 	Name, Description, Type string
@@ -49,13 +52,16 @@ type member struct {
 	Required                bool
 }
 
+// referenceScript sends requests from the page of the reference.
+const referenceScript = "reference"
+
 // handleReference registers the page that shows the OpenAPI documents. The server renders it from the embedded documents
 // at the first request.
 func (p *Pages) handleReference() {
 	rendered := sync.OnceValues(renderReference)
 	e := entry{
 		pattern: "/api/",
-		script:  frame,
+		script:  referenceScript,
 		title:   func(t i18n.Printer) string { return t.T("API reference") },
 		lead: func(t i18n.Printer) string {
 			return t.T("This server has two APIs, each described by an OpenAPI document:")
@@ -177,6 +183,9 @@ func (d *document) addPath(item tree, path string) {
 			}
 		}
 		op.Body, op.Example = o.at("requestBody").content()
+		if media := sortedKeys(o.at("requestBody").at("content").node); len(media) > 0 {
+			op.Media = media[0]
+		}
 		names, _ := o.node["tags"].([]any)
 		for i := range d.Tags {
 			if len(names) > 0 && d.Tags[i].Name == scalar(names[0]) {
@@ -186,18 +195,36 @@ func (d *document) addPath(item tree, path string) {
 	}
 }
 
-// auth returns the security schemes of an operation.
+// auth returns the security schemes of an operation, with the scopes of API tokens. Without one is optional.
 func (t tree) auth() string {
 	list, ok := t.node["security"].([]any)
 	if !ok {
 		return ""
 	}
-	var names []string
+	var names, scopes []string
+	optional := false
 	for _, entry := range list {
 		one, _ := entry.(map[string]any)
-		names = append(names, strings.Join(sortedKeys(one), " + "))
+		optional = optional || len(one) == 0
+		if wanted, ok := one["apiToken"].([]any); ok && len(wanted) > 0 {
+			scopes = append(scopes, scalar(wanted[0]))
+			continue
+		}
+		if len(one) > 0 {
+			names = append(names, strings.Join(sortedKeys(one), " + "))
+		}
 	}
-	return strings.Trim(strings.Join(names, " | "), " |")
+	if len(scopes) > 0 {
+		names = append(names, "apiToken with the scope "+strings.Join(scopes, " or "))
+	}
+	text := strings.Join(names, " | ")
+	switch {
+	case text == "":
+		return "none"
+	case optional:
+		return text + " (optional)"
+	}
+	return text
 }
 
 // content returns the name of a body's schema and its example.
@@ -232,6 +259,7 @@ func (t tree) responses() []response {
 		one := all.at(status)
 		r := response{Status: status, Description: one.text("description")}
 		r.Type, r.Example = one.content()
+		r.Headers = sortedKeys(one.at("headers").node)
 		list = append(list, r)
 	}
 	return list

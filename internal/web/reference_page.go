@@ -1,9 +1,9 @@
 package web
 
 import (
-	"cmp"
 	"html"
 	"regexp"
+	"slices"
 	"strings"
 
 	g "maragu.dev/gomponents"
@@ -34,51 +34,65 @@ func (d document) section() g.Node {
 			return g.Group{
 				h.H3(h.ID(t.ID), h.Class("tag"), g.Text(t.Name)),
 				g.If(t.Description != "", h.P(dim, g.Text(t.Description))),
-				g.Map(t.Operations, operation.details),
+				g.Map(t.Operations, d.operation),
 			}
 		}),
 		h.H3(h.Class("tag"), g.Text("Schemas")),
-		g.Map(d.Schemas, schema.details),
+		g.Map(d.Schemas, d.schema),
 	)
 }
+
+// kind returns a type. It links to the schema of that name.
+func (d document) kind(name string) g.Node {
+	base := strings.TrimRight(name, "[]")
+	if !slices.ContainsFunc(d.Schemas, func(s schema) bool { return s.Name == base }) {
+		return g.Text(name)
+	}
+	return h.A(h.Href("#"+d.schemaID(base)), g.Text(name))
+}
+
+func (d document) schemaID(name string) string { return anchor(d.Title, "schema", name) }
 
 var dim = h.Class("dim")
 
-func (o operation) details() g.Node {
+// operation returns an operation. The data attributes are for the script that sends requests.
+func (d document) operation(o operation) g.Node {
 	return h.Details(h.Class("operation"), h.ID(o.ID),
+		g.If(strings.HasPrefix(o.Path, "/"), g.Group{h.Data("method", o.Method), h.Data("path", o.Path), h.Data("media", o.Media)}),
 		h.Summary(h.Span(h.Class("method "+o.Method), g.Text(o.Method)), g.Text(" "), h.Code(g.Text(o.Path)), g.Text(" "), h.Span(dim, g.Text(o.Summary))),
 		g.If(o.Auth != "", h.P(h.B(g.Text("Authorization")), g.Text(" "+o.Auth))),
 		g.If(o.Description != "", markdown(o.Description)),
-		g.If(len(o.Parameters) > 0, h.Table(h.Caption(g.Text("Parameters")), h.TBody(g.Map(o.Parameters, parameter.row)))),
-		g.If(o.Body != "", h.P(h.B(g.Text("Body")), g.Text(" "), h.Code(g.Text(o.Body)))),
-		g.If(o.Body != "" && o.Example != "", example(o.Example)),
-		h.Table(h.Caption(g.Text("Answers")), h.TBody(g.Map(o.Responses, response.row))),
+		g.If(len(o.Parameters) > 0, h.Table(h.Class("parameters"), h.Caption(g.Text("Parameters")), h.TBody(g.Map(o.Parameters, d.parameter)))),
+		g.If(o.Body != "", h.P(h.B(g.Text("Body")), g.Text(" "), h.Code(d.kind(o.Body)))),
+		g.If(o.Body != "" && o.Example != "", h.Div(h.Class("body"), example(o.Example))),
+		h.Table(h.Caption(g.Text("Answers")), h.TBody(g.Map(o.Responses, d.response))),
 	)
 }
 
-func (p parameter) row() g.Node {
-	return h.Tr(rowHead(p.Name), h.Td(g.Text(p.In)), h.Td(g.Text(p.Type)), h.Td(markdown(p.Description)))
+func (d document) parameter(p parameter) g.Node {
+	return h.Tr(rowHead(p.Name), h.Td(g.Text(p.In)), h.Td(d.kind(p.Type)), h.Td(markdown(p.Description)))
 }
 
-func (r response) row() g.Node {
-	body := g.If(r.Type != "", g.Group{g.Text(" "), h.Code(g.Text(r.Type))})
+func (d document) response(r response) g.Node {
+	body := g.If(r.Type != "", g.Group{g.Text(" "), h.Code(d.kind(r.Type))})
 	if r.Example != "" {
-		body = h.Details(h.Summary(g.Text(cmp.Or(r.Type, "Example"))), example(r.Example))
+		body = g.Group{g.Text(" "), h.Code(d.kind(r.Type)), h.Details(h.Summary(g.Text("Example")), example(r.Example))}
 	}
-	return h.Tr(rowHead(r.Status), h.Td(markdown(r.Description), body))
+	headers := g.If(len(r.Headers) > 0, h.P(dim, g.Text("Headers: "), h.Code(g.Text(strings.Join(r.Headers, ", ")))))
+	return h.Tr(rowHead(r.Status), h.Td(markdown(r.Description), headers, body))
 }
 
-func (s schema) details() g.Node {
-	return h.Details(h.Class("operation"),
+func (d document) schema(s schema) g.Node {
+	return h.Details(h.Class("operation"), h.ID(d.schemaID(s.Name)),
 		h.Summary(h.Code(g.Text(s.Name)), g.Text(" "), h.Span(dim, g.Text(s.Type))),
 		g.If(s.Description != "", h.P(g.Text(s.Description))),
-		g.If(len(s.Members) > 0, h.Table(h.TBody(g.Map(s.Members, member.row)))),
+		g.If(len(s.Members) > 0, h.Table(h.TBody(g.Map(s.Members, d.member)))),
 	)
 }
 
-func (m member) row() g.Node {
+func (d document) member(m member) g.Node {
 	required := g.If(m.Required, g.Group{g.Text(" "), h.Span(h.Class("badge"), g.Text("required"))})
-	return h.Tr(rowHead(m.Name, required), h.Td(g.Text(m.Type)), h.Td(markdown(m.Description)))
+	return h.Tr(rowHead(m.Name, required), h.Td(d.kind(m.Type)), h.Td(markdown(m.Description)))
 }
 
 func rowHead(name string, more ...g.Node) g.Node {

@@ -62,7 +62,7 @@ func readScripts(a assets) (map[string]script, error) {
 		return nil, err
 	}
 	scripts := map[string]script{}
-	for _, e := range append(slices.Clone(entries), missing) {
+	for _, e := range append(slices.Clone(entries), missing, entry{script: referenceScript}) {
 		if scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
 
-import { access, api, base, equal, page, person, settle, signedIn, test, visitor, work } from "./kit.mjs";
+import { access, api, base, equal, forgive, idToken, page, person, settle, signedIn, test, visitor, work } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const identity = "/id/v3", transfer = "/transfer/v2";
@@ -118,5 +118,22 @@ export async function tokenTests() {
     const list = run("list");
     equal(await list.code, 0, "consign list");
     equal(list.out.startsWith("TRANSFER"), true, "the list has its head");
+  });
+
+  await test("reference: try an operation without a token, and with one", async () => {
+    const who = await person("Rea");
+    const made = await api("POST", `${identity}/tokens`, { token: await idToken(who), json: { name: "reference", scopes: ["transfers:read"] }, expect: 201 });
+    const p = await page(await visitor(), "/api/#listTransfers");
+    const operation = p.locator("#listTransfers");
+    await operation.getByLabel("limit (query)").fill("7");
+    await operation.getByRole("button", { name: "Send request" }).click();
+    await operation.locator(".try pre").filter({ hasText: "401" }).waitFor();
+    forgive(/401/);
+    await p.getByLabel("Token for requests").fill(made.body.token);
+    await operation.getByRole("button", { name: "Send request" }).click();
+    const answer = operation.locator(".try pre").filter({ hasText: '"transfers": []' });
+    await answer.waitFor();
+    const text = await answer.textContent();
+    equal(text.startsWith(`GET ${transfer}/transfers?limit=7\n200`), true, "the request");
   });
 }

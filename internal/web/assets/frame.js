@@ -1,3 +1,3 @@
-// The script of pages whose content the server renders (/api/, not found).
+// The script of pages whose content the server renders (not found).
 
 import "./shell.js";
