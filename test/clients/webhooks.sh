@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# 10,000 deliveries to webhooks while the server is killed KILLS (20) times, verified by the Go library of Standard Webhooks and by npm's.
+set -euo pipefail
+. "$(dirname "$0")/../lib.sh"
+cd "$root"
+[ -x bin/consign ] || make -s build
+npm_ci test/clients standardwebhooks
+EVENTS=${EVENTS:-1000} KILLS=${WEBHOOK_KILLS:-20} MESSAGES=$work/messages go test -tags campaign -count=1 -timeout 30m -v -run '^TestWebhooks$' ./test/campaign
+node test/clients/webhooks.mjs "$work/messages"
