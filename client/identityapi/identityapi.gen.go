@@ -1481,6 +1481,9 @@ type AuthenticatorUID = UID
 // Height defines model for Height.
 type Height = float32
 
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
 // IfNoneMatch defines model for If-None-Match.
 type IfNoneMatch = string
 
@@ -11127,11 +11130,18 @@ type CreateOrganizationResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Organization
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateOrganizationResponse) GetJSON201() *Organization {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateOrganizationResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -11465,11 +11475,18 @@ type CreateInvitationResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Invitation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateInvitationResponse) GetJSON201() *Invitation {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateInvitationResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -12467,11 +12484,18 @@ type CreateEmailResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Email
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateEmailResponse) GetJSON201() *Email {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateEmailResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -12835,11 +12859,18 @@ type CreateAPITokenResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *CreatedAPIToken
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateAPITokenResponse) GetJSON201() *CreatedAPIToken {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateAPITokenResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -12951,11 +12982,18 @@ type CreateWebhookResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *WebhookSecret
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateWebhookResponse) GetJSON201() *WebhookSecret {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWebhookResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -15767,6 +15805,13 @@ func ParseCreateOrganizationResponse(rsp *http.Response) (*CreateOrganizationRes
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	}
 
 	return response, nil
@@ -15955,6 +16000,13 @@ func ParseCreateInvitationResponse(rsp *http.Response) (*CreateInvitationRespons
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
 
 	}
 
@@ -16535,6 +16587,13 @@ func ParseCreateEmailResponse(rsp *http.Response) (*CreateEmailResponse, error) 
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	}
 
 	return response, nil
@@ -16735,6 +16794,13 @@ func ParseCreateAPITokenResponse(rsp *http.Response) (*CreateAPITokenResponse, e
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	}
 
 	return response, nil
@@ -16802,6 +16868,13 @@ func ParseCreateWebhookResponse(rsp *http.Response) (*CreateWebhookResponse, err
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
 
 	}
 

@@ -1280,6 +1280,9 @@ type ClientID = string
 // DeliveryUID defines model for DeliveryUID.
 type DeliveryUID = string
 
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
 // MailboxKey defines model for MailboxKey.
 type MailboxKey = string
 
@@ -8154,11 +8157,18 @@ type CreateGroupResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *OwnMailboxGroup
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateGroupResponse) GetJSON201() *OwnMailboxGroup {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateGroupResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -8386,11 +8396,18 @@ type ReserveMailboxResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Reservation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r ReserveMailboxResponse) GetJSON201() *Reservation {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReserveMailboxResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -8972,11 +8989,18 @@ type CreateReservationResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Reservation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r CreateReservationResponse) GetJSON201() *Reservation {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateReservationResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -9746,11 +9770,18 @@ type ForwardTransferResponse struct {
 	HTTPResponse *http.Response
 	// JSON201 the response for an HTTP 201 `application/json` response
 	JSON201 *Transfer
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON201 returns the response for an HTTP 201 `application/json` response
 func (r ForwardTransferResponse) GetJSON201() *Transfer {
 	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ForwardTransferResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -9889,11 +9920,18 @@ type AddRecipientsResponse struct {
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
 	JSON200 *Transfer
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *Failure
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
 func (r AddRecipientsResponse) GetJSON200() *Transfer {
 	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r AddRecipientsResponse) GetJSON422() *Failure {
+	return r.JSON422
 }
 
 // GetBody returns the raw response body bytes
@@ -11474,6 +11512,13 @@ func ParseCreateGroupResponse(rsp *http.Response) (*CreateGroupResponse, error) 
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	}
 
 	return response, nil
@@ -11609,6 +11654,13 @@ func ParseReserveMailboxResponse(rsp *http.Response) (*ReserveMailboxResponse, e
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
 
 	}
 
@@ -11925,6 +11977,13 @@ func ParseCreateReservationResponse(rsp *http.Response) (*CreateReservationRespo
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
 
 	}
 
@@ -12368,6 +12427,13 @@ func ParseForwardTransferResponse(rsp *http.Response) (*ForwardTransferResponse,
 		}
 		response.JSON201 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
 	}
 
 	return response, nil
@@ -12441,6 +12507,13 @@ func ParseAddRecipientsResponse(rsp *http.Response) (*AddRecipientsResponse, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Failure
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
 
 	}
 

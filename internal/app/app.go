@@ -20,6 +20,7 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/idempotency"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -81,6 +82,7 @@ type App struct {
 	verifier    *token.Verifier
 	revocations *token.Revocations
 	feed        *events.Feed
+	requests    *idempotency.Store
 	hosts       *hosts.Directory
 	metrics     *metrics.Metrics
 	maintenance atomic.Bool
@@ -162,6 +164,7 @@ func (a *App) build(ctx context.Context) error {
 	if err := a.buildMail(sealer, catalog); err != nil {
 		return err
 	}
+	a.requests = idempotency.New(a.DB, sealer, a.now)
 	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, a.config.EventRetention, a.now, a.log)
 	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
 		return err

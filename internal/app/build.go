@@ -199,6 +199,7 @@ func (a *App) rateLimits(ctx context.Context) (ratelimit.Store, error) {
 func (a *App) registerJobs() {
 	a.Jobs.Every("signing-keys", max(a.config.SigningKeyLead/8, time.Minute), a.Keys.Ensure)
 	a.Jobs.Every("revocations-clean", 10*time.Minute, a.revocations.Clean)
+	a.Jobs.Every("idempotency-clean", time.Hour, a.requests.Clean)
 	a.Jobs.Every("events-clean", 24*time.Hour, a.feed.Clean)
 	a.Jobs.Every("audit-clean", 24*time.Hour, func(ctx context.Context) error {
 		_, err := audit.Clean(ctx, a.DB, a.now(), a.now().Add(-a.config.AuditRetention))

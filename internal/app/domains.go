@@ -186,7 +186,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
-		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Maintenance: a.maintenance.Load,
+		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	a.verifier.AcceptAPITokens(a.Identity)

@@ -156,6 +156,9 @@ func (db *DB) inTx(ctx context.Context, fn func(tx Tx) error) error {
 	if err := fn(tx); err != nil {
 		return err
 	}
+	if err := mark(ctx, tx); err != nil {
+		return err
+	}
 	err = tx.Commit(ctx)
 	db.changes.Add(1) // also after an error, because the commit may have succeeded
 	if err != nil {

@@ -26,12 +26,18 @@ func One[T any](ctx context.Context, q Querier, operation string, missing error,
 	return v, explain(q, operation, missing, err)
 }
 
-// retried runs a statement, outside of a transaction up to three times while it fails with a serialization failure or deadlock.
-func retried[T any](ctx context.Context, q Querier, run func() (T, error)) (T, error) {
+// isTx reports whether statements of q share a transaction of InTx, which marks itself.
+func isTx(q Querier) bool {
 	if c, ok := q.(constrained); ok {
 		q = c.Querier
 	}
 	_, inTx := q.(Tx)
+	return inTx
+}
+
+// retried runs a statement, outside of a transaction up to three times while it fails with a serialization failure or deadlock.
+func retried[T any](ctx context.Context, q Querier, run func() (T, error)) (T, error) {
+	inTx := isTx(q)
 	for try := 1; ; try++ {
 		v, err := run()
 		if inTx || try == attempts || !serialization(err) || pauseAfter(ctx, try) != nil {
@@ -54,13 +60,16 @@ func OneLocked[T any](ctx context.Context, q Querier, operation string, missing 
 		var b pgx.Batch
 		b.Queue(lock.SQL, lock.Args...)
 		b.Queue(sql, args...)
+		if m, ok := markOf(ctx); ok && !isTx(q) {
+			b.Queue(m.SQL, m.Args...)
+		}
 		results := q.SendBatch(ctx, &b)
 		if _, err = results.Exec(); err == nil {
 			rows, _ := results.Query()
 			v, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[T])
 		}
 		if end := results.Close(); err == nil { // the commit
-			err = end
+			err = refused(end)
 		}
 		return v, err
 	})

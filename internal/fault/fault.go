@@ -28,6 +28,7 @@ const (
 	TooLarge         Kind = 413 // request body over its limit
 	Unsupported      Kind = 415 // Content-Type not supported
 	BadRange         Kind = 416 // Range or Content-Range not acceptable
+	Unprocessable    Kind = 422 // an Idempotency-Key that belongs to another request
 	RateLimited      Kind = 429 // bucket full; the identity API answers Overloaded instead
 	Internal         Kind = 500 // a defect of the server
 	Unavailable      Kind = 503 // maintenance, shutdown, or database or storage unavailable: retry
@@ -56,6 +57,7 @@ var messages = map[Kind]string{
 	TooLarge:         "The request body is too large.",
 	Unsupported:      "The content type of the request is not supported.",
 	BadRange:         "The requested range cannot be satisfied.",
+	Unprocessable:    "The idempotency key belongs to another request.",
 	RateLimited:      MessageTooMany,
 	Internal:         "The server could not complete the request.",
 	Unavailable:      "The service is temporarily unavailable.",

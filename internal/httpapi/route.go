@@ -60,6 +60,7 @@ type Route struct {
 	DeprecatedSince time.Time // when Deprecated took effect
 	Gone            bool      // answers 410
 	Download        bool      // GET answers with the bytes of files: counted while in progress
+	Creates         bool      // POST creates something: the header Idempotency-Key makes it repeatable
 	Once            bool      // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }
 

@@ -115,7 +115,7 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 		r = r.WithContext(token.WithCaller(r.Context(), caller))
 	}
 	defer x.takeBody(r, route.Body)()
-	return route.Handler(x, r)
+	return s.once(x, r, route, caller)
 }
 
 // identify authenticates the request. An invalid token takes a token from the bucket of the client's address (contract 1.7), which

@@ -20,6 +20,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/idempotency"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
@@ -39,14 +40,15 @@ type Options struct {
 	RequireHTTPS     bool
 	HSTSSubdomains   bool // HSTS includes subdomains
 	PublicURL        *url.URL
-	CORSOrigins      []string          // allowed beside the organization's own hostnames, as scheme://host[:port]
-	APIBucket        ratelimit.Limit   // for calls with an API token, instead of the general bucket, per token
-	AddressBucket    ratelimit.Limit   // for new anonymous sessions and invalid tokens, per client address
-	AnonymousSession time.Duration     // life of the anonymous session cookie
-	Classify         func(error) error // maps errors of libraries to faults and returns others unchanged: database.Classify
-	Maintenance      func() bool       // whether consign maintenance is on
-	Stopping         func() bool       // whether the server is shutting down: answers then close their connections
-	Observe          func(Finished)    // is called for each finished request except health checks
+	CORSOrigins      []string           // allowed beside the organization's own hostnames, as scheme://host[:port]
+	APIBucket        ratelimit.Limit    // for calls with an API token, instead of the general bucket, per token
+	AddressBucket    ratelimit.Limit    // for new anonymous sessions and invalid tokens, per client address
+	AnonymousSession time.Duration      // life of the anonymous session cookie
+	Classify         func(error) error  // maps errors of libraries to faults and returns others unchanged: database.Classify
+	Idempotency      *idempotency.Store // answers of requests with Idempotency-Key; nil: the header is ignored
+	Maintenance      func() bool        // whether consign maintenance is on
+	Stopping         func() bool        // whether the server is shutting down: answers then close their connections
+	Observe          func(Finished)     // is called for each finished request except health checks
 	Now              func() time.Time
 	Log              *slog.Logger
 }
@@ -65,6 +67,7 @@ type Server struct {
 	publicURL    *url.URL
 	origins      []string
 	classify     func(error) error
+	idempotency  *idempotency.Store
 	maintenance  func() bool
 	stopping     func() bool
 	observe      func(Finished)
@@ -82,7 +85,7 @@ func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
 		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
-		log:     o.Log,
+		log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},

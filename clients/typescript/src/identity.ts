@@ -3289,6 +3289,14 @@ export interface components {
     };
     parameters: {
         /**
+         * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+         *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+         *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+         *     many keys. A request that failed can be repeated with its key.
+         * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+         */
+        IdempotencyKey: string;
+        /**
          * @description The user code that the program shows. Case, spaces and hyphens do not matter.
          * @example BCDF-GHJK
          */
@@ -3850,7 +3858,16 @@ export interface operations {
     createEmail: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3932,6 +3949,7 @@ export interface operations {
             };
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -5500,7 +5518,16 @@ export interface operations {
     createAPIToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5582,6 +5609,7 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -5685,6 +5713,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403023,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "you are not a member of this organization"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -5700,7 +5739,16 @@ export interface operations {
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5756,6 +5804,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403054,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "there are too many webhooks; delete one first"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -5764,6 +5823,7 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -5820,6 +5880,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -5895,6 +5966,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -5932,6 +6014,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -5995,6 +6088,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -6059,6 +6163,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -6130,6 +6245,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -6198,6 +6324,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404019,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such webhook"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Error"];
                 };
             };
@@ -7097,7 +7234,16 @@ export interface operations {
     createOrganization: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -7167,6 +7313,7 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -8246,7 +8393,16 @@ export interface operations {
     createInvitation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /**
                  * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
@@ -8320,6 +8476,7 @@ export interface operations {
             };
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];

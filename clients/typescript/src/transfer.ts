@@ -2432,6 +2432,14 @@ export interface components {
         };
     };
     parameters: {
+        /**
+         * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+         *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+         *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+         *     many keys. A request that failed can be repeated with its key.
+         * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+         */
+        IdempotencyKey: string;
         /** @description Uids of up to 200 objects, separated by commas: the zip has only these, under the names that they have in the whole zip, and counts as a download of these */
         SelectedObjects: string[];
         /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
@@ -2582,6 +2590,14 @@ export interface operations {
             query?: never;
             header?: {
                 /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
                  * @description Chooses the language of the upload confirmation.
                  * @example fr-FR, en;q=0.8
                  */
@@ -2676,6 +2692,7 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             /** @description The bucket is full (429001), the owner has got too many new transfers (429003), or the mailbox (429011) or the client network at it (429012) has too many open reservations */
             429: {
                 headers: {
@@ -3382,7 +3399,16 @@ export interface operations {
     createGroup: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3441,6 +3467,7 @@ export interface operations {
             409: components["responses"]["LinkTaken"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
@@ -3675,7 +3702,16 @@ export interface operations {
     createReservation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -3745,6 +3781,7 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             /** @description The bucket is full (429001), or the caller has made too many reservations (429003) */
             429: {
                 headers: {
@@ -4984,7 +5021,16 @@ export interface operations {
     forwardTransfer: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /**
                  * @description The `uid` of the transfer.
@@ -5128,6 +5174,7 @@ export interface operations {
             };
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             /** @description The bucket is full (429001), the caller has made too many transfers (429003), or they have too many recipients today (429015) */
             429: {
                 headers: {
@@ -5158,7 +5205,16 @@ export interface operations {
     addRecipients: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
+                 *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
+                 *     repeat it · 409903, it took effect and its answer was lost · 422001, the key belongs to another request · 403906, too
+                 *     many keys. A request that failed can be repeated with its key.
+                 * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
             path: {
                 /**
                  * @description The `uid` of the transfer.
@@ -5284,6 +5340,7 @@ export interface operations {
             };
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            422: components["responses"]["Failure"];
             429: components["responses"]["TooMany"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];

@@ -162,7 +162,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/session", Auth: id, Handler: h.keepSession},
 		{Method: "POST", Pattern: "/auth/logout", Auth: cookie, Handler: h.logOut},
 		{Method: "GET", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.listAPITokens},
-		{Method: "POST", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.createAPIToken},
+		{Method: "POST", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.createAPIToken, Creates: true},
 		{Method: "DELETE", Pattern: "/tokens/{uid}", Auth: cookie.Verified(), Handler: h.deleteAPIToken},
 		{Method: "POST", Pattern: "/auth/reset", Auth: anyone, Handler: h.requestReset},
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
@@ -189,7 +189,7 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: avatar, Auth: access, Body: picture, Produces: []string{typeJPEG}, Handler: h.putProfileAvatar},
 		{Method: "DELETE", Pattern: avatar, Auth: access, Handler: h.deleteProfileAvatar},
 		{Method: "GET", Pattern: emails, Auth: open, Handler: h.listEmails},
-		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createEmail},
+		{Method: "POST", Pattern: emails, Auth: access, Bucket: httpapi.OwnBucket, Handler: h.createEmail, Creates: true},
 		{Method: "DELETE", Pattern: address, Auth: access, Handler: h.deleteEmail},
 		{Method: "POST", Pattern: address + "/primary", Auth: access, Handler: h.makePrimary},
 		{Method: "POST", Pattern: address + "/verify", Auth: open.WithoutFactor(), Bucket: httpapi.OwnBucket, Handler: h.requestVerification},
@@ -226,7 +226,7 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/invitations", Auth: access, Handler: h.listMyInvitations},
 		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation},
-		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization},
+		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization, Creates: true},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getOrganization},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization},
 		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
@@ -246,7 +246,7 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: one + "/members/{person}", Auth: changes, Handler: h.putMember},
 		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: changes, Handler: h.deleteMember},
 		{Method: "GET", Pattern: one + "/invitations", Auth: reads, Handler: h.listInvitations},
-		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Bucket: httpapi.OwnBucket, Handler: h.createInvitation},
+		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Bucket: httpapi.OwnBucket, Handler: h.createInvitation, Creates: true},
 		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: changes, Handler: h.deleteInvitation},
 	}
 }

@@ -22,7 +22,7 @@ func (h *Handler) webhookRoutes() []httpapi.Route {
 	const one, log = "/webhooks/{uid}", "/webhooks/{uid}/deliveries"
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/webhooks", Auth: access, Handler: h.listWebhooks},
-		{Method: "POST", Pattern: "/webhooks", Auth: access, Handler: h.createWebhook},
+		{Method: "POST", Pattern: "/webhooks", Auth: access, Handler: h.createWebhook, Creates: true},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getWebhook},
 		{Method: "PUT", Pattern: one, Auth: access, Handler: h.putWebhook},
 		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteWebhook},

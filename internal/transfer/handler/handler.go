@@ -86,7 +86,7 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
 		{Method: "HEAD", Pattern: public, Auth: anyone, Handler: h.getPublicMailbox},
-		{Method: "POST", Pattern: public, Auth: stranger, Handler: h.reserveMailbox},
+		{Method: "POST", Pattern: public, Auth: stranger, Handler: h.reserveMailbox, Creates: true},
 		{Method: "GET", Pattern: public + "/avatar", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxAvatar},
 		{Method: "GET", Pattern: public + "/picture", Auth: anyone, Produces: []string{typeJPEG}, Handler: h.getMailboxPicture},
 		{Method: "GET", Pattern: public + "/qr", Auth: anyone, Produces: []string{typeSVG}, Handler: h.getMailboxQRCode},
@@ -100,7 +100,7 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/mailbox/reservations", Auth: own, Handler: h.listOpenReservations},
 		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: own, Handler: h.cancelOpenReservation},
 		{Method: "GET", Pattern: "/mailboxgroups", Auth: reads, Handler: h.listGroups},
-		{Method: "POST", Pattern: "/mailboxgroups", Auth: changes, Handler: h.createGroup},
+		{Method: "POST", Pattern: "/mailboxgroups", Auth: changes, Handler: h.createGroup, Creates: true},
 		{Method: "GET", Pattern: group, Auth: reads, Handler: h.getGroup},
 		{Method: "PUT", Pattern: group, Auth: changes, Handler: h.putGroup},
 		{Method: "DELETE", Pattern: group, Auth: changes, Handler: h.deleteGroup},
@@ -127,7 +127,7 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 	const objects, object, content = reservation + "/objects", reservation + "/objects/{clientId}", reservation + "/objects/{clientId}/content"
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
-		{Method: "POST", Pattern: "/reservations", Auth: access.For(token.ScopeTransfersSend), Handler: h.createReservation},
+		{Method: "POST", Pattern: "/reservations", Auth: access.For(token.ScopeTransfersSend), Handler: h.createReservation, Creates: true},
 		{Method: "GET", Pattern: reservation, Auth: uploader, Handler: h.getReservation},
 		{Method: "PATCH", Pattern: reservation, Auth: uploader, Handler: h.patchReservation},
 		{Method: "DELETE", Pattern: reservation, Auth: uploader, Handler: h.cancelReservation},
@@ -157,8 +157,8 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "PATCH", Pattern: one, Auth: sends, Handler: h.patchTransfer},
 		{Method: "DELETE", Pattern: one, Auth: sends, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: one + "/receipt", Auth: reads, Produces: receiptTypes, Handler: h.getReceipt},
-		{Method: "POST", Pattern: one + "/forward", Auth: sends, Handler: h.forwardTransfer},
-		{Method: "POST", Pattern: one + "/recipients", Auth: sends, Handler: h.addRecipients},
+		{Method: "POST", Pattern: one + "/forward", Auth: sends, Handler: h.forwardTransfer, Creates: true},
+		{Method: "POST", Pattern: one + "/recipients", Auth: sends, Handler: h.addRecipients, Creates: true},
 		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: sends, Handler: h.deleteRecipient},
 		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: sends, Handler: h.resendTransfer},
 		{Method: "GET", Pattern: one + "/activity", Auth: reads, Handler: h.getActivity},
