@@ -46,6 +46,7 @@ var retention = []retained{
 	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports", "400 days; of an organization's storage the organization's"},
 	{"transfer.daily_recipients, transfer.daily_mailbox_mails, transfer.daily_sender_codes, transfer.upload_confirmations", "counters of mails and recipients by day", "limits against abuse", "until the next day"},
 	{"events, event_feeds", "that something happened to a transfer, mailbox or profile of a person, without content", "pages and programs that wait", "{EVENT_RETENTION}"},
+	{"idempotency_keys", "hashes of a caller, a key and a request; the sealed answer", "the same answer to a request that is repeated", "24 hours"},
 	{"mails", "recipient and content of a mail; links sealed until it is sent", "sending, and answers to people who miss a mail", "30 days after it was sent or given up"},
 	{"audit", "who did what, when, from which network address and browser", "security, disputes", "{AUDIT_RETENTION}, by whole months"},
 	{"revocations, signing_keys", "ended sessions; keys that sign tokens", "sign-in", "until the tokens have expired"},
