@@ -201,7 +201,7 @@ func (c *Claim) Drop(ctx context.Context, sure bool) error {
 func (s *Store) Clean(ctx context.Context) error {
 	for {
 		n, err := database.Exec(ctx, s.db.Pool, "delete expired idempotency keys", `
-			DELETE FROM idempotency_keys WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`, s.now(), cleanBatch)
+			DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY (SELECT ctid FROM idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2))`, s.now(), cleanBatch)
 		if err != nil || n < cleanBatch {
 			return err
 		}
