@@ -41,7 +41,7 @@ var (
 const (
 	kept       = 24 * time.Hour
 	lease      = 30 * time.Second // after which a request that is not done is taken over; longer than a request takes
-	MaxAnswer  = 256 << 10        // bytes of an answer that are stored
+	maxAnswer  = 256 << 10        // bytes of an answer that are stored
 	settleTime = 4 * time.Second
 	cleanBatch = 1000
 	attempts   = 3 // to claim a key that is dropped at the same time
@@ -171,12 +171,12 @@ func (c *Claim) Context(ctx context.Context) context.Context {
 	return database.WithMark(ctx, database.Statement{SQL: `SELECT mark_idempotent($1, $2)`, Args: []any{c.key, c.uid}})
 }
 
-// Keep stores the answer of a request that succeeded. An answer over MaxAnswer is not kept: the next request gets ErrLost.
+// Keep stores the answer of a request that succeeded. An answer over maxAnswer is not kept: the next request gets ErrLost.
 func (c *Claim) Keep(ctx context.Context, a Answer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	var sealed []byte
-	if len(a.Body) <= MaxAnswer {
+	if len(a.Body) <= maxAnswer {
 		plain, err := json.Marshal(a)
 		if err != nil {
 			return fmt.Errorf("encode answer: %w", err)
