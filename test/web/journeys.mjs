@@ -124,7 +124,7 @@ export async function journeyTests() {
       await second.getByRole("button", { name: "Confirm the address" }).click();
       await second.getByText("Your email address is confirmed.").waitFor();
       await first.waitForURL(`${at}/inbox`);
-      await first.getByText("Nothing has arrived yet.").waitFor();
+      for (const p of [first, bystander]) await p.getByText("Nothing has arrived yet.").waitFor(); // a page that loads after the sign-out asks for a sign-in
       for (const p of [first, second, bystander]) equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");
       await second.getByRole("button", { name: "Sign out", exact: true }).click();
       for (const p of [first, second, bystander]) await p.waitForFunction(() => location.pathname === "/", null, { polling: 200 }); // pages in the background draw no frames
