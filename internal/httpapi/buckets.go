@@ -3,8 +3,10 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -96,8 +98,7 @@ func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket rateli
 		return err
 	}
 	if result.Limit > 0 {
-		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(result.Limit))
-		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(result.Remaining))
+		writeLimit(w.Header(), bucket.Name, bucket.Limit.PerSecond, result)
 	}
 	if result.Allowed {
 		return nil
@@ -107,15 +108,32 @@ func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket rateli
 
 // TakeQuietly is Take for a second bucket beside the route's own: it sets the X-RateLimit headers only when it refuses.
 func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
-	h := w.Header()
-	limit, remaining := h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"]
-	err := b.Take(w, ctx, bucket, identifier, style)
-	if err == nil {
-		restore(h, "X-Ratelimit-Limit", limit)
-		restore(h, "X-Ratelimit-Remaining", remaining)
+	result, err := b.limiter.Take(ctx, bucket, identifier)
+	if err != nil || result.Allowed {
+		return err
 	}
-	return err
+	writeLimit(w.Header(), bucket.Name, bucket.Limit.PerSecond, result)
+	return style.Refusal(bucket.Refused(result))
 }
+
+// writeLimit writes the state of a bucket: X-RateLimit-*, and the fields of draft-ietf-httpapi-ratelimit-headers-10. The window w is the
+// time in which a full bucket drains.
+func writeLimit(h http.Header, name string, perSecond float64, result ratelimit.Result) {
+	limit, remaining, name := strconv.Itoa(result.Limit), strconv.Itoa(result.Remaining), strconv.Quote(name)
+	h.Set("X-RateLimit-Limit", limit)
+	h.Set("X-RateLimit-Remaining", remaining)
+	policy, state := name+";q="+limit, name+";r="+remaining
+	if perSecond > 0 {
+		policy += ";w=" + strconv.Itoa(int(math.Ceil(float64(result.Limit)/perSecond)))
+	}
+	if !result.Allowed {
+		state += ";t=" + strconv.Itoa(wholeSeconds(result.RetryAfter))
+	}
+	h.Set("RateLimit-Policy", policy)
+	h.Set("RateLimit", state)
+}
+
+func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // TakeFor is TakeQuietly around work that reports whether it counts. The token is taken before the work, so that parallel
 // requests cannot exceed the capacity, and returned after work that does not count.
@@ -130,8 +148,7 @@ func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts [
 		return err
 	}
 	if refused != nil {
-		w.Header().Set("X-RateLimit-Limit", strconv.Itoa(result.Limit))
-		w.Header().Set("X-RateLimit-Remaining", strconv.Itoa(result.Remaining))
+		writeLimit(w.Header(), refused.Bucket.Name, refused.Bucket.Limit.PerSecond, result)
 		return style.Refusal(refused.Bucket.Refused(result))
 	}
 	counts, err := work()
@@ -148,14 +165,6 @@ func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts [
 func (b *Buckets) Admit(ctx context.Context, bucket ratelimit.Bucket, identifier string) (bool, error) {
 	result, err := b.limiter.Take(ctx, bucket, identifier)
 	return result.Allowed, err
-}
-
-func restore(h http.Header, name string, values []string) {
-	if values == nil {
-		delete(h, name)
-		return
-	}
-	h[name] = values
 }
 
 // Refusal returns f as the API answers it: in the identity API 429001 becomes 509001. Other codes stay (contract 1.7).

@@ -3,12 +3,12 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // Exchange is what the pipeline's http.ResponseWriter adds for WriteError and CutWhenDone, which find it below wrappers that
@@ -63,11 +63,10 @@ type errorMembers struct {
 func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	h := w.Header()
 	if f.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(f.RetryAfter.Seconds())), 10))
+		h.Set("Retry-After", strconv.Itoa(wholeSeconds(f.RetryAfter)))
 	}
-	if f.Capacity > 0 { // instead of the headers of a bucket that had room
-		h.Set("X-RateLimit-Limit", strconv.Itoa(f.Capacity))
-		h.Set("X-RateLimit-Remaining", "0")
+	if f.Capacity > 0 && (h.Get("X-RateLimit-Limit") != strconv.Itoa(f.Capacity) || h.Get("X-RateLimit-Remaining") != "0") { // instead of the headers of a bucket that had room
+		writeLimit(h, "refusing", 0, ratelimit.Result{Limit: f.Capacity, RetryAfter: f.RetryAfter})
 	}
 	if f.Kind == fault.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")

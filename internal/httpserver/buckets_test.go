@@ -45,6 +45,9 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 			if w.Header().Get("X-RateLimit-Limit") != "60" || w.Header().Get("X-RateLimit-Remaining") != "59" && i == 0 {
 				t.Fatalf("headers %v", w.Header())
 			}
+			if w.Header().Get("RateLimit-Policy") != `"general";q=60;w=60` || w.Header().Get("RateLimit") != `"general";r=59` && i == 0 {
+				t.Fatalf("headers %v", w.Header())
+			}
 			if sessionOf(w) != nil {
 				t.Fatal("an authenticated caller got an anonymous session")
 			}
@@ -53,7 +56,7 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 		if details := wantError(t, w, code); len(details) != 1 || !strings.Contains(details[0], "Retry-After") {
 			t.Errorf("details %q do not say when to retry", details)
 		}
-		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" ||
+		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" || w.Header().Get("RateLimit") != `"general";r=0;t=1` ||
 			!strings.Contains(w.Body.String(), "Maximum number of concurrent API requests reached.") {
 			t.Errorf("headers %v, body %s", w.Header(), w.Body)
 		}

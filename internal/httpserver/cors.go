@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	exposedHeaders = "Authorization, Location, ETag, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, Content-Range, Accept-Ranges, Warning, Idempotency-Replayed"
+	exposedHeaders = "Authorization, Location, ETag, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, Content-Range, Accept-Ranges, Warning, Idempotency-Replayed"
 	allowedHeaders = "Authorization, Content-Type, Accept, Content-Range, Content-Digest, Repr-Digest, Range, If-Range, If-Match, If-None-Match, Last-Event-ID, Idempotency-Key"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	preflightLife  = "600" // seconds
