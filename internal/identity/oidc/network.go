@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"code.dny.dev/ssrf"
 )
 
 // reach classifies an address, from near to far. An endpoint of a provider must not be nearer than the provider's
@@ -36,8 +38,10 @@ var (
 	errTooLong  = errors.New("the response is too long")
 )
 
-// classify returns the reach of an address by the IANA registries of special-purpose addresses (RFC 6890 and its
-// updates).
+// special knows the IANA registries of special-purpose addresses (RFC 6890 and its updates).
+var special = ssrf.New(ssrf.WithAnyPort())
+
+// classify returns the reach of an address.
 func classify(a netip.Addr) reach {
 	a = a.Unmap().WithZone("")
 	if nat64 := netip.MustParsePrefix("64:ff9b::/96"); nat64.Contains(a) {
@@ -49,16 +53,8 @@ func classify(a netip.Addr) reach {
 		return loopback
 	case a.IsPrivate(), netip.MustParsePrefix("100.64.0.0/10").Contains(a):
 		return private
-	case !a.IsGlobalUnicast():
+	case special.SafeAddr(a) != nil:
 		return nowhere
-	}
-	for _, reserved := range []string{
-		"0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
-	} {
-		if netip.MustParsePrefix(reserved).Contains(a) {
-			return nowhere
-		}
 	}
 	return public
 }
