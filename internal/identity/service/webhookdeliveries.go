@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,8 +112,8 @@ func (w *webhooks) load() postgres.DeliveryLoad {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l := postgres.DeliveryLoad{PerWebhook: deliveriesAtATime, PerHost: deliveriesToHost, Free: deliveryPlaces - w.sending, FreeSlow: max(slowPlaces-w.slow, 0)}
-	for _, uid := range slices.Collect(maps.Keys(w.ofWebhook)) {
-		l.Webhooks, l.OfWebhook = append(l.Webhooks, uid), append(l.OfWebhook, w.ofWebhook[uid])
+	for uid, n := range w.ofWebhook {
+		l.Webhooks, l.OfWebhook = append(l.Webhooks, uid), append(l.OfWebhook, n)
 	}
 	for host, n := range w.ofHost {
 		l.Hosts, l.OfHost = append(l.Hosts, host), append(l.OfHost, n)

@@ -26,6 +26,11 @@ func (h *Handler) headContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return AnswerHeld(w, o)
+}
+
+// AnswerHeld answers a HEAD request with the number of bytes held as Content-Length.
+func AnswerHeld(w http.ResponseWriter, o transfer.Object) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(o.Held, 10))
 	w.WriteHeader(http.StatusOK)

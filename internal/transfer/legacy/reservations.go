@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"strconv"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -15,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
+	"github.com/consign-dev/consign/internal/transfer/handler"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -202,10 +202,7 @@ func (h *Handler) held(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.FormatInt(o.Held, 10))
-	w.WriteHeader(http.StatusOK)
-	return nil
+	return handler.AnswerHeld(w, o)
 }
 
 // confirm handles POST /reservations/{token}/confirm.

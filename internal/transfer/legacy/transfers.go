@@ -37,10 +37,10 @@ type transferResponse struct {
 }
 
 type person struct {
-	Email    string `json:"email"`
-	RealName string `json:"realname,omitempty"`
-	UID      string `json:"uid,omitempty"`
-	Type     string `json:"type,omitempty"`
+	Email    string    `json:"email"`
+	RealName string    `json:"realname,omitempty"`
+	UID      id.Person `json:"uid,omitzero"`
+	Type     string    `json:"type,omitempty"`
 }
 
 type fileEntry struct {
@@ -58,7 +58,7 @@ func (h *Handler) from(r *http.Request, t service.SeenTransfer) transferResponse
 	out := transferResponse{
 		RecipientID: t.UID.String(), IsProtected: t.Protection != transfer.ProtectNone, IsLocked: t.Locked,
 		NeedsRecipientCode: t.Protection == transfer.ProtectIdentity,
-		Sender:             person{Email: t.Sender.Email, RealName: t.Sender.Name, UID: uid(t.Sender.Person)},
+		Sender:             person{Email: t.Sender.Email, RealName: t.Sender.Name, UID: t.Sender.Person},
 		UploadTimestamp:    httpapi.Time(t.CreatedAt), AccessTimestamp: httpapi.TimeOrNil(&t.AccessedAt), ExpirationTime: httpapi.Time(t.ExpiresAt),
 		Subject: t.Subject, Description: t.Message, Priority: t.Priority, IsExpired: t.State.Ended(), IsUnread: t.Reached && !t.Read,
 		MalwareStatus: "unknown", ProcessingState: "completed", DirectLink: t.Link, TotalFileSize: t.TotalBytes, Files: []fileEntry{},
@@ -66,7 +66,7 @@ func (h *Handler) from(r *http.Request, t service.SeenTransfer) transferResponse
 	for i, d := range t.Recipients {
 		out.IsBounced = out.IsBounced || d.Undelivered
 		if i == 0 || d.Person == caller(r).Person {
-			out.Receiver = person{d.Email, d.Name, uid(d.Person), string(d.Destination)}
+			out.Receiver = person{d.Email, d.Name, d.Person, string(d.Destination)}
 		}
 	}
 	for _, o := range t.Objects {
@@ -80,13 +80,6 @@ func (h *Handler) file(r *http.Request, t id.Transfer, o transfer.Object) fileEn
 		ObjectID: o.UID.String(), Name: o.Name, Size: o.Held, Hash: hex.EncodeToString(o.SHA256), Downloads: o.Downloads, MIMEType: o.MIMEType,
 		URL: h.hosts.URL(caller(r).Client.Host.Name, h.base+"/transfers/"+t.String()+"/objects/"+o.UID.String()+"/content"),
 	}
-}
-
-func uid(p id.Person) string {
-	if p.IsZero() {
-		return ""
-	}
-	return p.String()
 }
 
 // list handles GET /transfers: the newest transfers, at most transfer.MaxPage.
