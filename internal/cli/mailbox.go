@@ -31,8 +31,8 @@ func (p *Program) checkMailbox(ctx context.Context, c *client.Client, d client.D
 		return nil, fmt.Errorf("the mailbox takes up to %d files at once, not %d", box.MaxFiles, len(files))
 	}
 	for _, f := range files {
-		if f.Size > int64(box.MaxFileSizeMb)<<20 {
-			return nil, fmt.Errorf("%s is too large for the mailbox: it takes files up to %d MiB", f.Path, box.MaxFileSizeMb)
+		if f.Size > int64(box.MaxFileSizeMb)*1_000_000 {
+			return nil, fmt.Errorf("%s is too large for the mailbox: it takes files up to %d MB", f.Path, box.MaxFileSizeMb)
 		}
 	}
 	return box, answered(box.FieldsSchema, d.Fields)
