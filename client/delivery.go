@@ -24,7 +24,7 @@ type Delivery struct {
 	Fields           map[string]string      // answers to the questions of a mailbox
 	TTL              int                    // days; 0: the organization's default
 	Password         string                 // recipients need it; not for a mailbox
-	Protection       transferapi.Protection // default: the organization\'s, or password with a Password
+	Protection       transferapi.Protection // default: the organization's, or password with a Password
 }
 
 // Upload is an open reservation: files are attached to it, uploaded and confirmed. Its exported members are what an interrupted

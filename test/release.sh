@@ -8,16 +8,16 @@ cd "$root"
 need buildah buildah
 need python3 python3
 
-release() { # release CLONE [NAME=VALUE…]: makes a release of HEAD in a clone
+head=$(git rev-parse HEAD)
+release() { # release CLONE [NAME=VALUE…]: makes a release of $head in a clone
   local clone=$1
   shift
   git clone -q "$root" "$clone"
-  (cd "$clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && env "$@" make release >"$clone.log" 2>&1) ||
+  (cd "$clone" && git checkout -q "$head" && env "$@" make release >"$clone.log" 2>&1) ||
     { tail -n 20 "$clone.log" >&2; fail "make release in $clone"; }
 }
 
 release "$work/a"
-find "$work/a" -name .git -prune -o -type f -print >"$work/files"
 sleep 2 # another second, for every time stamp that is not the commit's
 mkdir -p "$work/home" "$work/another/and much longer path"
 release "$work/another/and much longer path/b" HOME="$work/home" GOCACHE="$work/cache" GOMODCACHE="$(go env GOMODCACHE)" TZ=Asia/Tokyo LANG=de_DE.UTF-8

@@ -188,8 +188,8 @@ func TestIdempotencyLostAnswers(t *testing.T) {
 	t.Logf("%d requests were cut, %d answers are lost", cut, lost)
 }
 
-// TestIdempotencyAfterCrash: a claim of a killed server is taken over after its lease. Whoever was overtaken stores nothing. An effect
-// without an answer is not repeated.
+// TestIdempotencyAfterCrash: another server takes over the claim of a killed server when its lease has ended. The former server then stores
+// nothing. A request that took effect without a stored answer is not repeated.
 func TestIdempotencyAfterCrash(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

@@ -52,7 +52,7 @@ type Config struct {
 	SMTPURL  string `group:"Mail" env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
 	MailFrom string `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
 
-	WebhookAllow []string `group:"Webhooks" env:"WEBHOOK_ALLOW" doc:"Host names, addresses and CIDRs to which webhooks may be sent although they are private, own or without TLS, separated by commas. Whoever can make a webhook then sees the first bytes of what these answer."`
+	WebhookAllow []string `group:"Webhooks" env:"WEBHOOK_ALLOW" doc:"Hosts, addresses and networks (CIDR), separated by commas, that may receive webhooks although they are private, belong to this server, or have no TLS. The author of a webhook sees the first bytes of each answer."`
 
 	OIDCClients    string `group:"Identity" env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
 	OIDCBinding    bool   `env:"OIDC_BINDING" default:"on" doc:"Binds a federated login by form post to the browser that began it. Turn it off for clients that pass on neither the cookie nor the claim. Off lets an attacker who begins a login get the session of a person who completes it."`

@@ -89,8 +89,14 @@ func modules(t *testing.T) []component {
 		all = append(all, identify(t, m.Path, m.Version, filesOf(t, m.Dir)...))
 	}
 	// The Go project has one licence text for the standard library and for golang.org/x.
-	return append(all, identify(t, "Go, its standard library and runtime", "1", filepath.Join(found["golang.org/x/text"].Dir, "LICENSE")))
+	mod, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(all, identify(t, "Go, its standard library and runtime", goVersion.FindStringSubmatch(string(mod))[1], filepath.Join(found["golang.org/x/text"].Dir, "LICENSE")))
 }
+
+var goVersion = regexp.MustCompile(`(?m)^go (\S+)$`)
 
 var legalFile = regexp.MustCompile(`(?i)^(licen[sc]es?|copying|notice)(\.(md|txt|golang))?$`)
 
