@@ -68,6 +68,36 @@ func sum(data []byte) string {
 
 var toAnn = client.Delivery{Mailbox: "dr-ann", SenderName: "Sam", SenderEmail: "sam@example.com", Subject: "X-ray"}
 
+// forgetful loses the answer to the first POST.
+type forgetful struct{ lost atomic.Bool }
+
+func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && f.lost.CompareAndSwap(false, true) {
+		resp.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return resp, err
+}
+
+// TestReserveOnce: a reservation whose answer is lost is not made a second time.
+func TestReserveOnce(t *testing.T) {
+	t.Parallel()
+	s, _, _ := behindCutter(t)
+	c := connect(t, s.Config.PublicURL.String(), client.WithHTTPClient(&http.Client{Transport: &forgetful{}}))
+	u, err := c.Reserve(t.Context(), toAnn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uids []string
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT array_agg(uid::text) FROM transfer.reservations`).Scan(&uids); err != nil {
+		t.Fatal(err)
+	}
+	if len(uids) != 1 || uids[0] != u.UID {
+		t.Errorf("%s was reserved, the server has %v", u.UID, uids)
+	}
+}
+
 // reserve reserves a transfer to Ann and attaches files.
 func reserve(t *testing.T, c *client.Client, files ...client.File) *client.Upload {
 	t.Helper()

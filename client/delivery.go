@@ -57,22 +57,29 @@ func (u *Upload) Authorize(ctx context.Context, r *http.Request) error {
 	return bearer(u.Token)(ctx, r)
 }
 
-// Reserve begins a delivery. It is repeated when an answer is lost: the reservation of that answer stays empty and expires. Errors:
-// *Error.
-func (c *Client) Reserve(ctx context.Context, d Delivery) (u *Upload, err error) {
-	err = again(ctx, c, func() error {
-		if d.Mailbox != "" {
-			u, err = c.reserveMailbox(ctx, d)
-		} else {
-			u, err = c.reserve(ctx, d)
-		}
-		return err
-	})
+// Reserve begins a delivery. It is repeated with an Idempotency-Key when its answer is lost, and so makes one reservation. Errors: *Error.
+func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
+	reserve := c.reserve
+	if d.Mailbox != "" {
+		reserve = c.reserveMailbox
+	}
+	u, err := reserve(ctx, d, idempotencyKey(uuid.NewString()))
+	if HasCode(err, codeTooManyKeys, codeAnswerLost) { // a reservation whose answer is lost stays empty and expires
+		return reserve(ctx, d)
+	}
 	return u, err
 }
 
+// idempotencyKey lets a creating call be repeated.
+func idempotencyKey(key string) transferapi.RequestEditorFn {
+	return func(_ context.Context, r *http.Request) error {
+		r.Header.Set(idempotencyHeader, key)
+		return nil
+	}
+}
+
 // reserve reserves a transfer to recipients or a link.
-func (c *Client) reserve(ctx context.Context, d Delivery) (*Upload, error) {
+func (c *Client) reserve(ctx context.Context, d Delivery, editors ...transferapi.RequestEditorFn) (*Upload, error) {
 	body := transferapi.ReservationPatch{Subject: some(d.Subject), Message: some(d.Message), TTL: some(d.TTL), Password: some(d.Password)}
 	if d.Password != "" {
 		d.Protection = "password"
@@ -81,7 +88,7 @@ func (c *Client) reserve(ctx context.Context, d Delivery) (*Upload, error) {
 	if len(d.Recipients) > 0 {
 		body.Recipients = &d.Recipients
 	}
-	resp, err := c.Transfer.CreateReservationWithResponse(ctx, body)
+	resp, err := c.Transfer.CreateReservationWithResponse(ctx, body, editors...)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +96,10 @@ func (c *Client) reserve(ctx context.Context, d Delivery) (*Upload, error) {
 }
 
 // reserveMailbox reserves a transfer to a mailbox and answers its questions.
-func (c *Client) reserveMailbox(ctx context.Context, d Delivery) (*Upload, error) {
+func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...transferapi.RequestEditorFn) (*Upload, error) {
 	resp, err := c.Transfer.ReserveMailboxWithResponse(ctx, d.Mailbox, nil, transferapi.Introduction{
 		Subject: some(d.Subject), Message: some(d.Message), AnonSender: some(d.SenderName), AnonEmail: some(d.SenderEmail),
-	})
+	}, editors...)
 	if err != nil {
 		return nil, err
 	}

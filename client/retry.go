@@ -17,7 +17,12 @@ const (
 	codeTokenRevoked = 401904
 	codeNotStored    = 409001
 	codeProviderAway = 409050
+	codeTooManyKeys  = 403906
+	codeRunning      = 409902 // the first request with this Idempotency-Key
+	codeAnswerLost   = 409903
 )
+
+const idempotencyHeader = "Idempotency-Key"
 
 // backoff waits between tries: 0.25 s, doubled up to 20 s, and a random part of it.
 type backoff struct {
@@ -67,7 +72,7 @@ func passing(err error) (least time.Duration, ok bool) {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 509:
 		return e.RetryAfter, true
 	}
-	return 0, e.Code == codeNotStored || e.Code == codeProviderAway
+	return e.RetryAfter, e.Code == codeNotStored || e.Code == codeProviderAway || e.Code == codeRunning
 }
 
 // again calls try until it succeeds, fails for good, or the client's patience has ended.
@@ -124,7 +129,8 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 			stale = used
 		} else {
 			least, again := passing(err)
-			if !again || !replayable || !refused(err) && r.Method == http.MethodPost {
+			once := r.Method == http.MethodPost && r.Header.Get(idempotencyHeader) == ""
+			if !again || !replayable || once && !refused(err) {
 				return nil, err
 			}
 			if err := pauses.wait(r.Context(), d.c, err, least); err != nil {

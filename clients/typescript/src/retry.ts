@@ -10,7 +10,7 @@ const passingStatus = new Set([429, 500, 502, 503, 504, 509]);
 
 /** Whether a failure can end by itself: the server is busy or was not reached (fetch throws a TypeError). */
 export function passes(error: unknown): boolean {
-  if (error instanceof ConsignError) return passingStatus.has(error.status) || error.code === 409001;
+  if (error instanceof ConsignError) return passingStatus.has(error.status) || [409001, 409902].includes(error.code);
   return error instanceof TypeError;
 }
 
@@ -65,5 +65,16 @@ export async function repeat<T>(how: Patience, call: () => Promise<T>): Promise<
       if (!passes(error)) throw error;
       await pauses.wait(error);
     }
+  }
+}
+
+/** Repeats a call that creates, with an Idempotency-Key, so that a lost answer does not make it create twice. */
+export async function once<T>(how: Patience, call: (header: { "Idempotency-Key"?: string }) => Promise<T>): Promise<T> {
+  const header = { "Idempotency-Key": crypto.randomUUID() };
+  try {
+    return await repeat(how, () => call(header));
+  } catch (error) { // too many keys; or what was created is known to nobody, stays empty and expires
+    if (error instanceof ConsignError && [403906, 409903].includes(error.code)) return call({});
+    throw error;
   }
 }

@@ -2,7 +2,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 
 import { ChangedError, ConsignError } from "./errors.js";
 import type { Consign, Transfer } from "./index.js";
-import { Backoff, passes, repeat } from "./retry.js";
+import { Backoff, once, passes, repeat } from "./retry.js";
 import type { components } from "./transfer.js";
 
 /** To whom files go: to a mailbox, from anybody; or to recipients, or with none to everybody who has the link. */
@@ -51,7 +51,7 @@ export interface UploadOptions {
   onProgress?: (file: number, held: number) => void;
 }
 
-/** Begins a delivery. It is repeated when an answer is lost: the reservation of that answer stays empty and expires. */
+/** Begins a delivery. It is repeated with an Idempotency-Key when its answer is lost, and so makes one reservation. */
 export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
   let response: Response;
   let uid: string;
@@ -59,7 +59,7 @@ export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
   if (d.mailbox !== undefined) {
     const key = d.mailbox;
     const body = { ...texts, ...(d.senderName !== undefined && { anonSender: d.senderName }), ...(d.senderEmail !== undefined && { anonEmail: d.senderEmail }) };
-    const made = await repeat(consign, () => consign.transfer.POST("/public/mailbox/{key}", { params: { path: { key } }, body }));
+    const made = await once(consign, (header) => consign.transfer.POST("/public/mailbox/{key}", { params: { path: { key }, header }, body }));
     response = made.response;
     uid = made.data?.uid ?? "";
   } else {
@@ -67,7 +67,7 @@ export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
     if (d.recipients?.length) body.recipients = d.recipients.map((email) => ({ email, destinationType: "to" as const }));
     if (d.ttl !== undefined) body.ttl = d.ttl;
     if (d.password !== undefined) Object.assign(body, { protection: "password", password: d.password });
-    const made = await repeat(consign, () => consign.transfer.POST("/reservations", { body }));
+    const made = await once(consign, (header) => consign.transfer.POST("/reservations", { params: { header }, body }));
     response = made.response;
     uid = made.data?.uid ?? "";
   }

@@ -86,6 +86,20 @@ test("an upload continues in another process, unless the file has changed", asyn
   assert.ok((await again.confirm()).uid);
 });
 
+test("a reservation whose answer is lost is made once", async () => {
+  const made = [];
+  const forgetful = async (request) => {
+    const answer = await fetch(request);
+    if (request.method !== "POST") return answer;
+    made.push(answer.headers.get("Location"));
+    if (made.length === 1) throw new TypeError("the answer is lost");
+    return answer;
+  };
+  await (await reserve(await connect(url, { fetch: forgetful }), { mailbox: "demo", senderName: "Sam", senderEmail: "sam@example.com" })).cancel();
+  assert.equal(made.length, 2);
+  assert.equal(made[0], made[1]);
+});
+
 test("a link with a password, and errors with their codes", async () => {
   const sender = await connect(url, { token: process.env.CONSIGN_SEND_TOKEN });
   const upload = await reserve(sender, { subject: "Link", password: "vermilion-42" });
