@@ -29,18 +29,25 @@ func (s *Store) InsertWebhook(ctx context.Context, w NewWebhook) error {
 const webhookColumns = `uid, person, organization, url, events, previous_until, active, coalesce(disabled_reason, '') AS disabled_reason,
 		created_at, failing_since`
 
-// webhookOwner is the condition for the webhooks of a person $1, or of an organization $2 unless it is null.
-const webhookOwner = `CASE WHEN $2::uuid IS NULL THEN person = $1 ELSE organization = $2 END`
+// webhooksOf returns the condition for the webhooks of an organization, or of a person when it is zero, and its argument $1.
+func webhooksOf(p id.Person, o id.Organization) (condition string, owner any) {
+	if o.IsZero() {
+		return "person = $1", p
+	}
+	return "organization = $1", o
+}
 
 // CountWebhooks returns how many webhooks a person has, or an organization unless it is zero. Call it with the one that counts locked.
 func (s *Store) CountWebhooks(ctx context.Context, p id.Person, o id.Organization) (int, error) {
-	return database.Scalar[int](ctx, s.q, "count webhooks", nil, `SELECT count(*) FROM identity.webhooks WHERE `+webhookOwner, p, database.Null(o))
+	condition, owner := webhooksOf(p, o)
+	return database.Scalar[int](ctx, s.q, "count webhooks", nil, `SELECT count(*) FROM identity.webhooks WHERE `+condition, owner)
 }
 
 // Webhooks returns the webhooks of a person, or of an organization unless it is zero, newest first.
 func (s *Store) Webhooks(ctx context.Context, p id.Person, o id.Organization) ([]identity.Webhook, error) {
-	return database.All[identity.Webhook](ctx, s.q, "list webhooks", `
-		SELECT `+webhookColumns+` FROM identity.webhooks WHERE `+webhookOwner+` ORDER BY created_at DESC, uid DESC`, p, database.Null(o))
+	condition, owner := webhooksOf(p, o)
+	return database.All[identity.Webhook](ctx, s.q, "list webhooks",
+		`SELECT `+webhookColumns+` FROM identity.webhooks WHERE `+condition+` ORDER BY created_at DESC, uid DESC`, owner)
 }
 
 // Webhook returns a webhook.
