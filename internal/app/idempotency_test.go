@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/idempotency"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // repeatable lists the POST routes that ignore Idempotency-Key, with the reason. Every other one creates something and takes it.
@@ -161,25 +162,26 @@ func TestIdempotencyLostAnswers(t *testing.T) {
 			path, by = s.Transfer+"/public/mailbox/ann", s.Stranger()
 		}
 		by = by.With("Idempotency-Key", fmt.Sprintf("k%d", round))
-		for try := range 200 {
+		try := 0
+		poll.Until(t, "an answer for each key", func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(round*7+try*5)%23)*time.Millisecond/2+time.Duration(try)*time.Millisecond*5)
+			defer cancel()
+			try++
 			r, err := by.Try(ctx, "POST", path, map[string]any{})
-			cancel()
-			if err != nil {
+			switch {
+			case err != nil:
 				cut++
-				continue
-			}
-			if r.Status == http.StatusCreated {
-				break
-			}
-			if r.Status != http.StatusConflict {
+				return false
+			case r.Status == http.StatusCreated:
+				return true
+			case r.Status != http.StatusConflict:
 				t.Fatalf("round %d: %s", round, r.Body)
-			}
-			if bytes.Contains(r.Body, []byte("409903")) {
+			case bytes.Contains(r.Body, []byte("409903")):
 				lost++
-				break
+				return true
 			}
-		}
+			return false // the first request is still running
+		})
 	}
 	n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM transfer.reservations")
 	if err != nil || n != rounds || lost > 0 {
