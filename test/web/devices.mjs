@@ -58,6 +58,33 @@ export async function devicesTests() {
     }
   });
 
+  await test("a page has one primary button at most", async () => {
+    const filled = (/** @type {import("playwright").Page} */ p) => p.locator("main button.button:visible, main a.button:visible").evaluateAll((all) => {
+      const mark = document.body.appendChild(document.createElement("i"));
+      mark.style.color = "var(--accent)";
+      const accent = getComputedStyle(mark).color;
+      return all.filter((e) => getComputedStyle(e).backgroundColor === accent).map((e) => e.textContent.trim());
+    });
+    const own = ["/", "/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "groups", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
+    for (const [context, places] of [[await visitor(), ["/", "/m/demo", "/login", "/signup", "/reset", "/verify"]], [await signedIn(demo), own]]) {
+      const p = await page(context, "/");
+      for (const where of places) {
+        await p.goto(base + where);
+        if (where.includes("#")) await p.reload();
+        await p.locator("main h1").first().waitFor();
+        await p.waitForTimeout(500); // for its lists
+        const names = await filled(p);
+        if (names.length > 1) throw new Error(`${where}: ${names.join(", ")}`);
+      }
+    }
+    const p = await page(await signedIn(demo), "/account");
+    for (const name of ["Change password", "Save"]) {
+      await p.getByRole("button", { name, exact: true }).focus();
+      await p.waitForTimeout(250); // the transition of colours
+      equal(await filled(p), [name], "the section with the focus");
+    }
+  });
+
   await test("a wrong clock does not end the session, and each access token is requested once per lifetime", async () => {
     const who = await person("Tick");
     for (const years of [-20, 20]) {

@@ -38,6 +38,7 @@ function Menu({ commands, onChoose }) {
   const items = () => [...root.current.querySelectorAll("[role=menuitem]")];
   useEffect(() => {
     if (!open) return undefined;
+    items()[0].parentElement.scrollIntoView({ block: "nearest" });
     items()[0].focus();
     const leave = (/** @type {Event} */ event) => { if (!root.current?.contains(event.target)) setOpen(false); };
     for (const kind of ["pointerdown", "focusin"]) addEventListener(kind, leave);

@@ -8,10 +8,10 @@ import { members } from "./errors.js";
 import { NewPassword } from "./signin.js";
 
 /**
- * Asks for an account, then for a look into the mail. `next`: the path that the confirmation page opens afterwards, or "".
- * @param {{address?: string, next?: string, title: any, lead?: any}} props
+ * Asks for an account, then for a look into the mail. `next`: the path that the confirmation page opens afterwards, or "". `end`: what follows the form.
+ * @param {{address?: string, next?: string, title: any, lead?: any, end?: any}} props
  */
-export function SignUp({ address = "", next = "", title, lead = null }) {
+export function SignUp({ address = "", next = "", title, lead = null, end = null }) {
   const [sent, setSent] = useState("");
   const sign = useAction(async (input) => {
     const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -32,7 +32,8 @@ export function SignUp({ address = "", next = "", title, lead = null }) {
       <${NewPassword} label=${T("Password")} name="password" refused=${wrong.password} />
       <${Problem} error=${sign.error} />
       <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Create an account")}<//>
-    <//>`;
+    <//>
+    ${end}`;
 }
 
 /** Seconds between two questions whether the address was confirmed: at first, and at most. */

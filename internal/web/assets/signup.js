@@ -9,7 +9,7 @@ show(() => {
   const address = useInvited(nextPath());
   if (address === undefined) return html`<${Waiting} />`;
   return html`<div class="narrow card">
-    <${SignUp} title=${html`<h1>${T("Create an account")}</h1>`} address=${address} next=${nextPath()} />
-    <p class="links"><a href=${withNext("/login", nextPath())}>${T("I have an account")}</a></p>
+    <${SignUp} title=${html`<h1>${T("Create an account")}</h1>`} address=${address} next=${nextPath()}
+      end=${html`<p class="links"><a href=${withNext("/login", nextPath())}>${T("I have an account")}</a></p>`} />
   </div>`;
 });
