@@ -2,9 +2,9 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -173,8 +173,6 @@ func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) err
 	})
 }
 
-var transferUID = regexp.MustCompile(`its transfer is ([0-9a-f-]{36})`)
-
 // codeConfirmed is the answer for a reservation that is confirmed.
 const codeConfirmed = 409010
 
@@ -191,11 +189,10 @@ func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 		}
 		return err
 	})
-	if HasCode(err, codeConfirmed) {
-		if found := transferUID.FindStringSubmatch(err.Error()); found != nil {
-			uid, err := uuid.Parse(found[1])
-			return &transferapi.Transfer{UID: uid}, err
-		}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code == codeConfirmed {
+		uid, err := uuid.Parse(refused.Transfer)
+		return &transferapi.Transfer{UID: uid}, err
 	}
 	return transfer, err
 }

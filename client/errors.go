@@ -18,6 +18,7 @@ type Error struct {
 	Code       int // status times 1000 plus a number, stable; 0 when the answer was not from Consign
 	Message    string
 	Details    []string
+	Transfer   string        // with 409010: the uid of the transfer that the reservation has become
 	RetryAfter time.Duration // 0 when the server does not say
 	Request    string        // the X-Request-Id, with which an operator finds the request in the log
 	header     http.Header
@@ -59,11 +60,13 @@ func problem(resp *http.Response) *Error {
 			Code    int      `json:"code"`
 			Message string   `json:"message"`
 			Details []string `json:"details"`
+
+			Transfer string `json:"transfer"`
 		} `json:"error"`
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err == nil && json.Unmarshal(raw, &body) == nil && body.Error.Code/1000 == e.Status {
-		e.Code, e.Message, e.Details = body.Error.Code, body.Error.Message, body.Error.Details
+		e.Code, e.Message, e.Details, e.Transfer = body.Error.Code, body.Error.Message, body.Error.Details, body.Error.Transfer
 	}
 	return e
 }

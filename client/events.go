@@ -98,7 +98,9 @@ func (c *Client) stream(ctx context.Context, last *string, handle func(Event)) (
 				return got, fmt.Errorf("an event is no JSON: %w", err)
 			}
 			data = ""
-			handle(e)
+			if e.Kind != "" { // the first event of a stream only has a cursor
+				handle(e)
+			}
 		}
 	}
 	return got, silent(ctx, lines.Err())

@@ -45,6 +45,21 @@ func (e AuthenticatorType) Valid() bool {
 	}
 }
 
+// Defines values for CreatedAPITokenKind.
+const (
+	API CreatedAPITokenKind = "api"
+)
+
+// Valid indicates whether the value is a known member of the CreatedAPITokenKind enum.
+func (e CreatedAPITokenKind) Valid() bool {
+	switch e {
+	case API:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeviceTokenErrorError.
 const (
 	AccessDenied         DeviceTokenErrorError = "access_denied"
@@ -372,6 +387,21 @@ func (e SigningKeyKty) Valid() bool {
 	}
 }
 
+// Defines values for StateKind.
+const (
+	Preflight StateKind = "preflight"
+)
+
+// Valid indicates whether the value is a known member of the StateKind enum.
+func (e StateKind) Valid() bool {
+	switch e {
+	case Preflight:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SubscriptionStatus.
 const (
 	Active            SubscriptionStatus = "active"
@@ -399,6 +429,33 @@ func (e SubscriptionStatus) Valid() bool {
 	case Trialing:
 		return true
 	case Unpaid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TokenKind.
+const (
+	Access   TokenKind = "access"
+	Idtoken  TokenKind = "idtoken"
+	Mfa      TokenKind = "mfa"
+	Park     TokenKind = "park"
+	Uidtoken TokenKind = "uidtoken"
+)
+
+// Valid indicates whether the value is a known member of the TokenKind enum.
+func (e TokenKind) Valid() bool {
+	switch e {
+	case Access:
+		return true
+	case Idtoken:
+		return true
+	case Mfa:
+		return true
+	case Park:
+		return true
+	case Uidtoken:
 		return true
 	default:
 		return false
@@ -629,7 +686,10 @@ type Authenticator struct {
 	Key *string `json:"key,omitempty"`
 
 	// Name A name chosen by the caller
-	Name         *string   `json:"name,omitempty"`
+	Name *string `json:"name,omitempty"`
+
+	// OtpauthURI At registration of totp only: what the QR code says, for clients that draw it or open an app themselves
+	OtpauthURI   *string   `json:"otpauthUri,omitempty"`
 	RegisteredAt Timestamp `json:"registeredAt"`
 
 	// Type sms and u2f are not supported
@@ -666,13 +726,16 @@ type AuthenticatorType string
 
 // CreatedAPIToken defines model for CreatedAPIToken.
 type CreatedAPIToken struct {
-	CreatedTimestamp    Timestamp           `json:"createdTimestamp"`
-	ExpirationTimestamp Timestamp           `json:"expirationTimestamp"`
-	LastIP              *string             `json:"lastIp"`
-	LastUsedTimestamp   *string             `json:"lastUsedTimestamp"`
-	Mailboxes           []string            `json:"mailboxes"`
-	Name                string              `json:"name"`
-	Organization        *openapi_types.UUID `json:"organization"`
+	CreatedTimestamp    Timestamp `json:"createdTimestamp"`
+	ExpirationTimestamp Timestamp `json:"expirationTimestamp"`
+
+	// Kind The kind of the token
+	Kind              CreatedAPITokenKind `json:"kind"`
+	LastIP            *string             `json:"lastIp"`
+	LastUsedTimestamp *string             `json:"lastUsedTimestamp"`
+	Mailboxes         []string            `json:"mailboxes"`
+	Name              string              `json:"name"`
+	Organization      *openapi_types.UUID `json:"organization"`
 
 	// Owner The person as whom the token acts
 	Owner  APITokenOwner `json:"owner"`
@@ -682,6 +745,9 @@ type CreatedAPIToken struct {
 	Token string `json:"token"`
 	UID   UID    `json:"uid"`
 }
+
+// CreatedAPITokenKind The kind of the token
+type CreatedAPITokenKind string
 
 // Credentials defines model for Credentials.
 type Credentials struct {
@@ -1281,12 +1347,18 @@ type SigningKeyKty string
 
 // State defines model for State.
 type State struct {
+	// Kind The kind of the token
+	Kind StateKind `json:"kind"`
+
 	// State Valid for one post
 	State string `json:"state"`
 
 	// Token The preflight token. Keep it secret from the provider: it claims the login
 	Token string `json:"token"`
 }
+
+// StateKind The kind of the token
+type StateKind string
 
 // Subscription status, domain, productId and displayName are null while the subscription references no product
 type Subscription struct {
@@ -1316,9 +1388,15 @@ type Timestamp = time.Time
 
 // Token defines model for Token.
 type Token struct {
+	// Kind The kind of the token, as in its `scope` claim. A login answers `mfa` when the second factor is missing, else `idtoken`
+	Kind TokenKind `json:"kind"`
+
 	// Token A JWT
 	Token string `json:"token"`
 }
+
+// TokenKind The kind of the token, as in its `scope` claim. A login answers `mfa` when the second factor is missing, else `idtoken`
+type TokenKind string
 
 // TokenEntry defines model for TokenEntry.
 type TokenEntry struct {

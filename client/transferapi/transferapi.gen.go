@@ -93,6 +93,21 @@ func (e AnswerFormat) Valid() bool {
 	}
 }
 
+// Defines values for DownloadTokenKind.
+const (
+	Download DownloadTokenKind = "download"
+)
+
+// Valid indicates whether the value is a known member of the DownloadTokenKind enum.
+func (e DownloadTokenKind) Valid() bool {
+	switch e {
+	case Download:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FieldsSchemaType.
 const (
 	FieldsSchemaTypeObject FieldsSchemaType = "object"
@@ -607,8 +622,13 @@ type DeliveredObject struct {
 
 // DownloadToken defines model for DownloadToken.
 type DownloadToken struct {
-	Token string `json:"token"`
+	// Kind The kind of the token
+	Kind  DownloadTokenKind `json:"kind"`
+	Token string            `json:"token"`
 }
+
+// DownloadTokenKind The kind of the token
+type DownloadTokenKind string
 
 // Environment defines model for Environment.
 type Environment struct {
@@ -634,6 +654,9 @@ type Error struct {
 
 		// Message One sentence for each status, in English
 		Message string `json:"message"`
+
+		// Transfer With 409010 only: the uid of the transfer that the reservation has become
+		Transfer *openapi_types.UUID `json:"transfer,omitempty"`
 	} `json:"error"`
 }
 

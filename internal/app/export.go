@@ -34,6 +34,8 @@ type exported struct {
 	Sessions       []exportedSession       `json:"sessions"`
 	KnownClients   []exportedClient        `json:"knownClients"` // programs without cookies that have logged in
 	Mailbox        *exportedMailbox        `json:"mailbox"`
+	APITokens      []exportedAPIToken      `json:"apiTokens"`
+	Webhooks       []exportedWebhook       `json:"webhooks"`
 	Groups         []exportedGroup         `json:"groups"` // mailbox groups that list the mailbox
 }
 
@@ -67,6 +69,26 @@ type exportedSession struct {
 // exportedClient has no name: only a MAC of the program and its network is stored.
 type exportedClient struct {
 	LastLoginAt time.Time `json:"lastLoginAt"`
+}
+
+type exportedAPIToken struct {
+	UID          string     `json:"uid"`
+	Name         string     `json:"name"`
+	Organization string     `json:"organization,omitempty"` // that manages it; it acts as the person
+	Scopes       []string   `json:"scopes"`
+	Mailboxes    []string   `json:"mailboxes,omitempty"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	ExpiresAt    time.Time  `json:"expiresAt"`
+	LastUsedAt   *time.Time `json:"lastUsedAt,omitempty"`
+	LastIP       string     `json:"lastIp,omitempty"`
+}
+
+type exportedWebhook struct {
+	UID       string    `json:"uid"`
+	URL       string    `json:"url"`
+	Events    []string  `json:"events"`
+	Active    bool      `json:"active"`
+	CreatedAt time.Time `json:"createdAt"`
 }
 
 type exportedGroup struct {
@@ -243,7 +265,7 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	out := exported{
 		UID: r.UID.String(), Name: r.Name, Locale: r.Locale, TimeZone: r.TimeZone, CreatedAt: r.CreatedAt, LastLoginAt: r.LastLoginAt,
 		Emails: make([]exportedEmail, len(r.Emails)), Avatar: r.Avatar, Authenticators: []exportedAuthenticator{}, Sessions: []exportedSession{},
-		KnownClients: []exportedClient{}, Groups: []exportedGroup{},
+		KnownClients: []exportedClient{}, APITokens: []exportedAPIToken{}, Webhooks: []exportedWebhook{}, Groups: []exportedGroup{},
 	}
 	for i, e := range r.Emails {
 		out.Emails[i] = exportedEmail(e)
@@ -259,6 +281,19 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 	}
 	for _, at := range r.KnownClients {
 		out.KnownClients = append(out.KnownClients, exportedClient{LastLoginAt: at})
+	}
+	for _, t := range r.APITokens {
+		token := exportedAPIToken{
+			UID: t.UID.String(), Name: t.Name, Scopes: t.Scopes, Mailboxes: t.MailboxKeys, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
+			LastUsedAt: t.LastUsedAt, LastIP: t.LastAddress,
+		}
+		if !t.Organization.IsZero() {
+			token.Organization = t.Organization.String()
+		}
+		out.APITokens = append(out.APITokens, token)
+	}
+	for _, w := range r.Webhooks {
+		out.Webhooks = append(out.Webhooks, exportedWebhook{UID: w.UID.String(), URL: w.URL, Events: w.Events, Active: w.Active, CreatedAt: w.CreatedAt})
 	}
 	return out
 }

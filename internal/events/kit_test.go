@@ -144,8 +144,8 @@ func (rep *replica) connect(person id.Person, session id.Session, lastEventID st
 		}
 		parse(res.Body, c.blocks)
 	}()
-	if first := c.next(); first.id == "" || first.event != "" || first.data != "" {
-		rep.t.Fatalf("first block %+v, want an id only", first)
+	if first := c.next(); first.id == "" || first.event != "" || first.data != `{"cursor":"`+first.id+`"}` {
+		rep.t.Fatalf("first event %+v, want its id as data and no kind", first)
 	}
 	return c
 }

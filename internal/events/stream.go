@@ -53,8 +53,14 @@ type eventJSON struct {
 	CreatedAt httpapi.Time `json:"createdAt"`
 }
 
+// beginJSON is the data of the first event, which has no kind.
+type beginJSON struct {
+	Cursor string `json:"cursor"`
+}
+
 // Handler serves GET /events (contract 3.15) to a caller with an access token. Without Last-Event-ID it sends only new events. The first
-// block has only an id, so that the client can resume even before the first event.
+// event has no kind: it gives the client a cursor, so that it can resume even before the first event of the feed. It has data, because
+// an EventSource keeps the id only of events with data.
 func (f *Feed) Handler() httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller := token.CallerFrom(r.Context())
@@ -148,7 +154,10 @@ func (f *Feed) serve(w http.ResponseWriter, r *http.Request, s *stream, caller t
 	defer func() { close(done); <-guarded }()
 
 	out := httpapi.NewStream(w, r)
-	err := out.Send("", cursorText(cursor), nil)
+	begin, err := json.Marshal(beginJSON{cursorText(cursor)})
+	if err == nil {
+		err = out.Send("", cursorText(cursor), begin)
+	}
 	for err == nil {
 		cursor, err = s.send(ctx, out, cursor)
 		retry := f.noteReading(ctx, err)

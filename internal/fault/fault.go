@@ -73,6 +73,7 @@ type Error struct {
 	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
 	Capacity   int           // of the full bucket that refused, for X-RateLimit-Limit; 0 when none did
 	Challenge  string        // WWW-Authenticate; empty: the usual one
+	Transfer   string        // uid of the transfer that the details name, as a member of the answer; empty: none
 	cause      error
 }
 

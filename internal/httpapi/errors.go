@@ -57,6 +57,8 @@ type errorMembers struct {
 	Code    int      `json:"code"`
 	Message string   `json:"message"`
 	Details []string `json:"details"`
+
+	Transfer string `json:"transfer,omitempty"`
 }
 
 // WriteFault answers with f: status, headers and body. The pipeline decides what f is; everyone else calls WriteError.
@@ -84,7 +86,7 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 		details = []string{}
 	}
 	// The kind's number is the status. A write error means that the client has left: nothing remains to do.
-	_ = JSON(w, int(f.Kind), errorResponse{Error: errorMembers{Code: f.Code, Message: f.Message, Details: details}})
+	_ = JSON(w, int(f.Kind), errorResponse{Error: errorMembers{Code: f.Code, Message: f.Message, Details: details, Transfer: f.Transfer}})
 }
 
 // CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and

@@ -28,15 +28,11 @@ func NewStream(w http.ResponseWriter, _ *http.Request) *Stream {
 // TypeEvents is the media type of an event stream.
 const TypeEvents = "text/event-stream"
 
-// Send writes one event and flushes it. event and id may be empty and must not contain line ends; data may. With nil data clients
-// store the id and dispatch no event.
+// Send writes one event and flushes it. event and id may be empty and must not contain line ends; data may.
 func (s *Stream) Send(event, id string, data []byte) error {
 	s.buffer.Reset()
 	s.field("event", event)
 	s.field("id", id)
-	if data == nil {
-		return s.flush()
-	}
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		s.buffer.WriteString("data: ")
 		s.buffer.Write(bytes.TrimSuffix(line, []byte("\r")))

@@ -164,7 +164,9 @@ func VolumeRefused(err error) bool {
 
 // Confirmed returns ErrConfirmed with the uid of the transfer that the reservation became.
 func Confirmed(uid id.Transfer) error {
-	return ErrConfirmed.With("the reservation is already confirmed; its transfer is " + uid.String())
+	err := ErrConfirmed.With("the reservation is already confirmed; its transfer is " + uid.String())
+	err.Transfer = uid.String()
+	return err
 }
 
 // RangeError is ErrRange with the values of the answer's Content-Range header.

@@ -12,6 +12,8 @@ export class ConsignError extends Error {
     /** X-Request-Id, with which an operator finds the request in the log. */
     readonly requestId: string,
     readonly headers: Headers,
+    /** With 409010: the uid of the transfer that the reservation has become. */
+    readonly transfer?: string,
   ) {
     super(message);
   }
@@ -22,19 +24,21 @@ export class ConsignError extends Error {
     let code = 0;
     let message = `the server answered ${status}`;
     let details: string[] = [];
+    let transfer: string | undefined;
     try {
-      const body = (await response.json()) as { error?: { code?: unknown; message?: unknown; details?: unknown } };
+      const body = (await response.json()) as { error?: { code?: unknown; message?: unknown; details?: unknown; transfer?: unknown } };
       const error = body.error;
       if (error && typeof error.code === "number" && Math.floor(error.code / 1000) === status) {
         code = error.code;
         details = Array.isArray(error.details) ? error.details.map(String) : [];
+        transfer = typeof error.transfer === "string" ? error.transfer : undefined;
         message = `${details.join("; ") || String(error.message)} (${code})`;
       }
     } catch {
       // no JSON, as from a proxy
     }
     const wait = Number(headers.get("Retry-After"));
-    return new ConsignError(status, code, message, details, wait > 0 ? wait : 0, headers.get("X-Request-Id") ?? "", headers);
+    return new ConsignError(status, code, message, details, wait > 0 ? wait : 0, headers.get("X-Request-Id") ?? "", headers, transfer);
   }
 }
 

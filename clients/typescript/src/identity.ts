@@ -242,8 +242,8 @@ export interface paths {
         /**
          * Register a second factor
          * @description `totp` is used after its verification; before that, a new registration replaces it. `recovery` is used at once
-         *     and replaces all earlier codes, which revokes every access token. Only this answer contains `key` and
-         *     `dataUri`.
+         *     and replaces all earlier codes, which revokes every access token. Only this answer contains `key`,
+         *     `dataUri` and `otpauthUri`.
          *
          *     The last login must be at most 15 minutes old and the primary address verified within the last 180 days; an
          *     operator may change both. A person with TOTP needs a session that began with it.
@@ -1149,9 +1149,10 @@ export interface paths {
         };
         /**
          * The caller's feed, as server-sent events
-         * @description Each event has its kind as `event:`, an Event as `data:` and a cursor as `id:`. The stream begins with a
-         *     cursor, from which a client can resume before the first event. A comment comes every 15 seconds; without one
-         *     for much longer, the connection is dead. A session can have five streams; a sixth ends the oldest.
+         * @description Each event has its kind as `event:`, an Event as `data:` and a cursor as `id:`. The first event of a stream has no
+         *     kind, and the data `{"cursor": "…"}` with the value of its `id:`: from there a client can resume before the first
+         *     event of the feed. A comment comes every 15 seconds; without one for much longer, the connection is dead. A session
+         *     can have five streams; a sixth ends the oldest.
          *
          *     The stream ends with the access token or its session, and when roles or membership change. Reconnect with a
          *     new access token and the last `id:` as `Last-Event-ID`, after a second or more. Events are kept for 7 days; a
@@ -1859,6 +1860,11 @@ export interface components {
             };
         };
         Token: {
+            /**
+             * @description The kind of the token, as in its `scope` claim. A login answers `mfa` when the second factor is missing, else `idtoken`
+             * @enum {string}
+             */
+            kind: "idtoken" | "mfa" | "access" | "park" | "uidtoken";
             /** @description A JWT */
             token: string;
         };
@@ -2031,6 +2037,11 @@ export interface components {
             lastIp: string | null;
             /** @description The API token, for `Authorization: Bearer` */
             token: string;
+            /**
+             * @description The kind of the token
+             * @enum {string}
+             */
+            kind: "api";
         };
         APITokenList: {
             tokens: components["schemas"]["APIToken"][];
@@ -2182,6 +2193,11 @@ export interface components {
             state: string;
             /** @description The preflight token. Keep it secret from the provider: it claims the login */
             token: string;
+            /**
+             * @description The kind of the token
+             * @enum {string}
+             */
+            kind: "preflight";
         };
         KeySet: {
             keys: components["schemas"]["SigningKey"][];
@@ -2253,6 +2269,8 @@ export interface components {
             key?: string;
             /** @description At registration of totp only: the secret as a QR code */
             dataUri?: string;
+            /** @description At registration of totp only: what the QR code says, for clients that draw it or open an app themselves */
+            otpauthUri?: string;
             /** @description Number of unused recovery codes, 1 for other types */
             cardinality: number;
         };
@@ -2571,7 +2589,8 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImlkdG9rZW4ifQ.c2lnbmF0dXJl"
+                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImlkdG9rZW4ifQ.c2lnbmF0dXJl",
+                 *       "kind": "idtoken"
                  *     }
                  */
                 "application/json": components["schemas"]["Token"];
@@ -2594,7 +2613,8 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImlkdG9rZW4ifQ.c2lnbmF0dXJl"
+                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImlkdG9rZW4ifQ.c2lnbmF0dXJl",
+                 *       "kind": "idtoken"
                  *     }
                  */
                 "application/json": components["schemas"]["Token"];
@@ -2610,7 +2630,8 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6InBhcmsifQ.c2lnbmF0dXJl"
+                 *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6InBhcmsifQ.c2lnbmF0dXJl",
+                 *       "kind": "park"
                  *     }
                  */
                 "application/json": components["schemas"]["Token"];
@@ -4653,7 +4674,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImFjY2VzcyJ9.c2lnbmF0dXJl"
+                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImFjY2VzcyJ9.c2lnbmF0dXJl",
+                     *       "kind": "access"
                      *     }
                      */
                     "application/json": components["schemas"]["Token"];
@@ -5576,7 +5598,8 @@ export interface operations {
                      *       "expirationTimestamp": "2027-02-18T09:30:00.000+00:00",
                      *       "lastUsedTimestamp": null,
                      *       "lastIp": null,
-                     *       "token": "cns_EXAMPLEexampleEXAMPLEexampleEXAMPLEexample0000000"
+                     *       "token": "cns_EXAMPLEexampleEXAMPLEexampleEXAMPLEexample0000000",
+                     *       "kind": "api"
                      *     }
                      */
                     "application/json": components["schemas"]["CreatedAPIToken"];
@@ -6579,7 +6602,8 @@ export interface operations {
                     /**
                      * @example {
                      *       "state": "Zk3vN0p8Qm1sXy7tRb2wLg",
-                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6InByZWZsaWdodCJ9.c2lnbmF0dXJl"
+                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6InByZWZsaWdodCJ9.c2lnbmF0dXJl",
+                     *       "kind": "preflight"
                      *     }
                      */
                     "application/json": components["schemas"]["State"];
@@ -6792,6 +6816,7 @@ export interface operations {
                 content: {
                     /**
                      * @example id: 1795253300000000
+                     *     data: {"cursor":"1795253300000000"}
                      *
                      *     id: 1795253400000000
                      *     event: PRIVILEGES_UPDATED

@@ -1288,6 +1288,11 @@ export interface components {
                 message: string;
                 /** @description What is wrong and what would be right */
                 details: string[];
+                /**
+                 * Format: uuid
+                 * @description With 409010 only: the uid of the transfer that the reservation has become
+                 */
+                transfer?: string;
             };
         };
         Environment: {
@@ -1856,6 +1861,11 @@ export interface components {
         };
         DownloadToken: {
             token: string;
+            /**
+             * @description The kind of the token
+             * @enum {string}
+             */
+            kind: "download";
         };
         PublicOneTimeKeyRequest: {
             /**
@@ -2368,7 +2378,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The reservation is confirmed; a detail holds the uid of its transfer: 409010 */
+        /** @description The reservation is confirmed; `transfer` is the uid of its transfer: 409010 */
         Confirmed: {
             headers: {
                 [name: string]: unknown;
@@ -2381,7 +2391,8 @@ export interface components {
                  *         "message": "The request conflicts with the state of the resource.",
                  *         "details": [
                  *           "the reservation is confirmed; its transfer is 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
-                 *         ]
+                 *         ],
+                 *         "transfer": "0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
                  *       }
                  *     }
                  */
@@ -4338,7 +4349,8 @@ export interface operations {
                      *         "message": "The request conflicts with the state of the resource.",
                      *         "details": [
                      *           "the reservation is confirmed; its transfer is 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
-                     *         ]
+                     *         ],
+                     *         "transfer": "0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
                      *       }
                      *     }
                      */
@@ -4515,7 +4527,8 @@ export interface operations {
                      *         "message": "The request conflicts with the state of the resource.",
                      *         "details": [
                      *           "the reservation is confirmed; its transfer is 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
-                     *         ]
+                     *         ],
+                     *         "transfer": "0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
                      *       }
                      *     }
                      */
@@ -6346,7 +6359,8 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImRvd25sb2FkIn0.c2lnbmF0dXJl"
+                     *       "token": "eyJhbGciOiJFUzI1NiIsImtpZCI6IjdZcFEifQ.eyJzY29wZSI6ImRvd25sb2FkIn0.c2lnbmF0dXJl",
+                     *       "kind": "download"
                      *     }
                      */
                     "application/json": components["schemas"]["DownloadToken"];

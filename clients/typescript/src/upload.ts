@@ -201,8 +201,7 @@ export class Upload {
       if (!data) throw new Error("the confirm has no transfer");
       return data;
     } catch (error) { // a second confirm is recognized
-      const done = error instanceof ConsignError && error.code === 409010 ? /its transfer is ([0-9a-f-]{36})/.exec(error.message) : null;
-      if (done?.[1]) return { uid: done[1] };
+      if (error instanceof ConsignError && error.code === 409010 && error.transfer) return { uid: error.transfer };
       throw error;
     }
   }

@@ -81,7 +81,7 @@ func TestTOTPVectors(t *testing.T) {
 
 func TestTOTPImage(t *testing.T) {
 	t.Parallel()
-	uri, err := credential.TOTPImage(credential.NewTOTPSecret(), "Consign", "ann+x@example.com")
+	uri, err := credential.TOTPImage(credential.TOTPURI(credential.NewTOTPSecret(), "Consign", "ann+x@example.com"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,11 +79,11 @@ func TOTPURI(secret []byte, issuer, account string) string {
 	return uri.String()
 }
 
-// TOTPImage returns TOTPURI as a QR code: a PNG image in a data URI.
-func TOTPImage(secret []byte, issuer, account string) (string, error) {
-	key, err := otp.NewKeyFromURL(TOTPURI(secret, issuer, account))
+// TOTPImage returns the result of TOTPURI as a QR code: a PNG image in a data URI.
+func TOTPImage(uri string) (string, error) {
+	key, err := otp.NewKeyFromURL(uri)
 	if err != nil {
-		return "", fmt.Errorf("build otpauth URI: %w", err)
+		return "", fmt.Errorf("read otpauth URI: %w", err)
 	}
 	img, err := key.Image(qrSize, qrSize)
 	if err != nil {

@@ -26,6 +26,9 @@ func TestSignUpToProfile(t *testing.T) {
 	ann := s.Stranger().As(resp.String("token"))
 	ann.ID = ann.Access
 	claims := claimsOf(t, ann.ID)
+	if resp.String("kind") != "idtoken" || claims["scope"] != "idtoken" {
+		t.Errorf("the kind is %s, the scope %v", resp.String("kind"), claims["scope"])
+	}
 	if claims["authLevel"] != 0.0 || claims["scope"] != "idtoken" || claims["ver"] != "3.0" || claims["email_verified"] != false ||
 		claims["email"] != "ann.archer@xn--bcher-kva.example" || claims["locale"] != "fr_FR" || claims["zoneinfo"] != "UTC" {
 		t.Errorf("claims are %v", claims)

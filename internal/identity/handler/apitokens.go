@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 type apiTokenRequest struct {
@@ -41,7 +42,8 @@ type apiTokenOwner struct {
 
 type newAPITokenResponse struct {
 	apiTokenResponse
-	Token string `json:"token"`
+	Token string     `json:"token"`
+	Kind  token.Kind `json:"kind"`
 }
 
 type apiTokensResponse struct {
@@ -86,7 +88,7 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, h.location(r, "/tokens/"+t.UID.String()), newAPITokenResponse{apiTokenFrom(t), raw})
+	return httpapi.Created(w, h.location(r, "/tokens/"+t.UID.String()), newAPITokenResponse{apiTokenFrom(t), raw, token.KindAPI})
 }
 
 // listAPITokens handles GET /tokens.

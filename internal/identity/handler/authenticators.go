@@ -19,6 +19,7 @@ type authenticatorResponse struct {
 	Verified     bool             `json:"verified"`
 	Key          string           `json:"key,omitempty"`
 	DataURI      string           `json:"dataUri,omitempty"`
+	URI          string           `json:"otpauthUri,omitempty"`
 	Cardinality  int              `json:"cardinality"`
 }
 
@@ -77,7 +78,7 @@ func (h *Handler) createAuthenticator(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	out := authenticatorFrom(a.Authenticator)
-	out.Key, out.DataURI = a.Key, a.DataURI
+	out.Key, out.DataURI, out.URI = a.Key, a.DataURI, a.URI
 	return httpapi.Created(w, h.location(r, "/profile/authenticators/"+a.UID.String()), out)
 }
 

@@ -72,6 +72,9 @@ func TestRegisterTOTP(t *testing.T) {
 	if _, err := png.Decode(bytes.NewReader(raw)); err != nil {
 		t.Errorf("dataUri holds no PNG: %v", err)
 	}
+	if uri := resp.String("otpauthUri"); !strings.HasPrefix(uri, "otpauth://totp/") || !strings.Contains(uri, "secret="+resp.String("key")) {
+		t.Errorf("otpauthUri is %s", uri)
+	}
 	if got := ann.Get(one).Want(http.StatusOK); got.Value("key") != nil || got.Value("dataUri") != nil || got.Value("verified") != false {
 		t.Errorf("GET shows %s", got.Body)
 	}
@@ -113,6 +116,9 @@ func TestRegisterTOTP(t *testing.T) {
 	// The step that verified is used up; a test of the authenticator uses one up too.
 	s.Clock.Advance(15 * time.Second)
 	first := s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
+	if first.String("kind") != "mfa" {
+		t.Errorf("the first of two steps answers a token of the kind %s", first.String("kind"))
+	}
 	mfa := s.Stranger().As(first.String("token"))
 	mfa.Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code)).WantError(identity.ErrCredentials)
 	s.Clock.Advance(30 * time.Second)

@@ -91,5 +91,5 @@ func (h *Handler) respondSignedIn(w http.ResponseWriter, r *http.Request, in ser
 	if !in.Device.UID.IsZero() {
 		http.SetCookie(w, h.devices.cookie(identity.RememberDevice(h.devicesOf(r), in.Device), httpapi.Client(r.Context()).Host.Name))
 	}
-	return respondToken(w, in.Token)
+	return respondToken(w, in.Token, in.Kind)
 }

@@ -26,7 +26,9 @@ func feed(t testing.TB, p *testkit.Person, want int) []map[string]any {
 			if err := json.Unmarshal([]byte(data), &event); err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, event)
+			if event["kind"] != nil { // not the begin of the stream
+				list = append(list, event)
+			}
 		}
 	}
 	return list

@@ -57,6 +57,8 @@ func TestExportProfile(t *testing.T) {
 	sent := send(t, s, ann, "bob@example.com", "Plans")
 	received := send(t, s, w.bob, "ann@example.com", "Answer")
 	withTwoFactors(t, s, ann)
+	program := ann.As(ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "nightly", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	hook := ann.Post(s.Identity+"/webhooks", map[string]any{"url": "https://hooks.example.com/a", "events": []string{"TRANSFER_RECEIVED"}}).Want(http.StatusCreated)
 
 	resp := ann.Get(path).Want(http.StatusOK)
 	if got := resp.Header.Get("Content-Type"); got != "application/zip" {
@@ -77,6 +79,11 @@ func TestExportProfile(t *testing.T) {
 			VanityLink string
 			MaxFiles   int
 		}
+		APITokens []struct {
+			Name   string
+			Scopes []string
+		}
+		Webhooks  []struct{ URL string }
 		Groups    []struct{ Name string }
 		Transfers []struct {
 			UID, Subject, SenderEmail string
@@ -91,6 +98,10 @@ func TestExportProfile(t *testing.T) {
 		out.Mailbox.VanityLink != "ann-files" || out.Mailbox.MaxFiles != 7 || len(out.Groups) != 1 || out.Groups[0].Name != "Office" || len(out.KnownClients) == 0 {
 		t.Errorf("exported %s", files["export.json"])
 	}
+	if len(out.APITokens) != 1 || out.APITokens[0].Name != "nightly" || len(out.APITokens[0].Scopes) != 1 ||
+		len(out.Webhooks) != 1 || out.Webhooks[0].URL != "https://hooks.example.com/a" {
+		t.Errorf("the API tokens and webhooks are %+v, %+v", out.APITokens, out.Webhooks)
+	}
 	if len(out.Transfers) != 2 || out.Transfers[0].UID != received || out.Transfers[0].Sent || out.Transfers[0].SenderEmail != "bob@example.com" ||
 		out.Transfers[1].UID != sent || !out.Transfers[1].Sent || out.Transfers[1].Recipients[0] != "bob@example.com" || out.Transfers[1].Objects[0].Name != "a.txt" {
 		t.Errorf("the transfers are %+v", out.Transfers)
@@ -102,7 +113,7 @@ func TestExportProfile(t *testing.T) {
 	if !actions["person.export"] || !actions["session.login"] || !actions["mailbox.put"] {
 		t.Errorf("the audit is %v", actions)
 	}
-	for _, secret := range []string{"$2a$", ann.ID, ann.Access, "/t/"} {
+	for _, secret := range []string{"$2a$", ann.ID, ann.Access, "/t/", program.String("token"), hook.String("secret")} {
 		if bytes.Contains(files["export.json"], []byte(secret)) {
 			t.Errorf("%s is exported", secret)
 		}

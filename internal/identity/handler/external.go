@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // external returns the client of an external login. A new person gets the browser's locale.
@@ -72,8 +73,9 @@ type preflightRequest struct {
 }
 
 type preflightResponse struct {
-	State string `json:"state"`
-	Token string `json:"token"`
+	State string     `json:"state"`
+	Token string     `json:"token"`
+	Kind  token.Kind `json:"kind"`
 }
 
 // registerState handles POST /oidc/auth.
@@ -87,7 +89,7 @@ func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.SetCookie(w, h.preflight(p))
-	return httpapi.JSON(w, http.StatusOK, preflightResponse{State: p.State, Token: p.Token})
+	return httpapi.JSON(w, http.StatusOK, preflightResponse{p.State, p.Token, token.KindPreflight})
 }
 
 // preflightCookie is the cookie that binds a login by form post to its browser (contract 3.14).

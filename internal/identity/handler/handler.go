@@ -290,14 +290,15 @@ func (h *Handler) locationAt(r *http.Request, host, path string) string {
 }
 
 type tokenResponse struct {
-	Token string `json:"token"`
+	Token string     `json:"token"`
+	Kind  token.Kind `json:"kind"` // as in the token's scope claim, which clients need not decode
 }
 
 // respondToken answers with a token in the body and in the Authorization header. The specification has both for all but
 // access, uid and pickup tokens.
-func respondToken(w http.ResponseWriter, raw string) error {
+func respondToken(w http.ResponseWriter, raw string, kind token.Kind) error {
 	httpapi.Bearer(w, raw)
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{raw, kind})
 }
 
 // orEmpty returns an optional string, empty when it is absent or null.

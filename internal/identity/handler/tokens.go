@@ -24,7 +24,7 @@ func (h *Handler) createAccessToken(w http.ResponseWriter, r *http.Request) erro
 	if cookie {
 		http.SetCookie(w, token.AcctCookie(access.Token, access.ExpiresAt, h.secure))
 	}
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: access.Token})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{access.Token, token.KindAccess})
 }
 
 // upgradeToken handles POST /auth/upgrade.
@@ -34,7 +34,7 @@ func (h *Handler) upgradeToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	h.setRenewed(w, r, raw)
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{raw, token.KindID})
 }
 
 // createUIDToken handles POST /auth/uid.
@@ -43,7 +43,7 @@ func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{raw, token.KindUID})
 }
 
 // parkSession handles POST /auth/park.
@@ -71,7 +71,7 @@ func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	if !in.KeepSession {
 		h.expireSessionCookie(w, r, c)
 	}
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{raw, token.KindPickup})
 }
 
 // pickUpSession handles GET /auth/park.
@@ -89,7 +89,7 @@ func (h *Handler) pickUpSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondToken(w, raw)
+	return respondToken(w, raw, token.KindID)
 }
 
 // listKeys handles GET /auth/keys.

@@ -49,6 +49,13 @@ func (s *Store) APITokens(ctx context.Context, p id.Person, o id.Organization, n
 		ORDER BY t.created_at DESC, t.uid DESC`, p, database.Null(o), now)
 }
 
+// PersonAPITokens returns the API tokens that act as a person, also those that an organization manages, newest first.
+func (s *Store) PersonAPITokens(ctx context.Context, p id.Person, now time.Time) ([]identity.APIToken, error) {
+	return database.All[identity.APIToken](ctx, s.q, "list API tokens of a person", `
+		SELECT `+apiTokenColumns+` FROM identity.live_api_tokens t JOIN identity.persons n ON n.uid = t.person
+		WHERE t.person = $1 AND t.expires_at > $2 ORDER BY t.created_at DESC, t.uid DESC`, p, now)
+}
+
 // APIToken returns an API token.
 // Errors: identity.ErrAPITokenNotFound.
 func (s *Store) APIToken(ctx context.Context, uid id.Session, now time.Time) (identity.APIToken, error) {

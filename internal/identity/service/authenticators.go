@@ -64,6 +64,7 @@ type Registered struct {
 	identity.Authenticator
 	Key     string // the TOTP secret in base32, or the recovery codes separated by spaces
 	DataURI string // TOTP only: the secret as a QR code
+	URI     string // TOTP only: what the QR code says
 }
 
 // RegisterAuthenticator registers a second factor. TOTP counts once it is verified, and replaces one that was never
@@ -109,11 +110,12 @@ func (s *Service) checkRegistration(r postgres.Registrant, kind string, authTime
 
 func (s *Service) registerTOTP(ctx context.Context, caller token.Caller, name, account string) (Registered, error) {
 	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
-	image, err := credential.TOTPImage(secret, s.settings.ProductName, account)
+	uri := credential.TOTPURI(secret, s.settings.ProductName, account)
+	image, err := credential.TOTPImage(uri)
 	if err != nil {
 		return Registered{}, err
 	}
-	r := Registered{Key: credential.TOTPKey(secret), DataURI: image}
+	r := Registered{Key: credential.TOTPKey(secret), DataURI: image, URI: uri}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 // SignedIn is the result of a login.
 type SignedIn struct {
 	Token  string
+	Kind   token.Kind      // of an ID token, or an mfa token
 	Device identity.Device // for the device cookie; zero after the first of two steps
 }
 
@@ -77,5 +78,5 @@ type begun struct {
 // signedIn returns the signed ID token of a new session and its device.
 func (s *Service) signedIn(ctx context.Context, b begun) (SignedIn, error) {
 	raw, err := s.idToken(ctx, b.Issued)
-	return SignedIn{Token: raw, Device: b.device}, err
+	return SignedIn{Token: raw, Kind: token.KindID, Device: b.device}, err
 }

@@ -169,8 +169,10 @@ type PersonRecord struct {
 	identity.Person
 	Authenticators []identity.Authenticator // only verified ones
 	Sessions       []identity.Session
-	KnownClients   []time.Time // last logins of clients without cookies
-	Avatar         []byte      // the largest JPEG; nil: none
+	KnownClients   []time.Time         // last logins of clients without cookies
+	APITokens      []identity.APIToken // that act as the person, also those of the organization
+	Webhooks       []identity.Webhook
+	Avatar         []byte // the largest JPEG; nil: none
 }
 
 // ExportPerson returns a person's data, without PersonAudit.
@@ -186,6 +188,12 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 		return r, err
 	}
 	if r.KnownClients, err = s.store.KnownClients(ctx, r.UID); err != nil {
+		return r, err
+	}
+	if r.APITokens, err = s.store.PersonAPITokens(ctx, r.UID, s.now()); err != nil {
+		return r, err
+	}
+	if r.Webhooks, err = s.store.Webhooks(ctx, r.UID, id.Organization{}); err != nil {
 		return r, err
 	}
 	a, err := s.avatar(ctx, postgres.AvatarOwner{Person: r.UID}, 0)

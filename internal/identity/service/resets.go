@@ -143,7 +143,7 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 		return SignedIn{}, identity.ErrKeyNotFound
 	}
 	if err != nil || session == nil {
-		return SignedIn{Token: raw}, err
+		return SignedIn{Token: raw, Kind: token.KindMFA}, err
 	}
 	return s.signedIn(ctx, *session)
 }

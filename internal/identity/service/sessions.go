@@ -101,7 +101,7 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (Si
 func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login, devices []identity.Device) (SignedIn, error) {
 	if slices.Contains(login.Factors, credential.TypeTOTP) {
 		raw, err := s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
-		return SignedIn{Token: raw}, err
+		return SignedIn{Token: raw, Kind: token.KindMFA}, err
 	}
 	var session begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -78,7 +79,8 @@ func (in accessRequest) domain() service.Credentials {
 }
 
 type tokenResponse struct {
-	Token string `json:"token"`
+	Token string     `json:"token"`
+	Kind  token.Kind `json:"kind"`
 }
 
 // openPublicTransfer handles POST /public/transfers/{key}/access.
@@ -98,5 +100,5 @@ func (h *Handler) openPublicTransfer(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, tokenResponse{Token: raw})
+	return httpapi.JSON(w, http.StatusOK, tokenResponse{raw, token.KindDownload})
 }

@@ -194,8 +194,8 @@ func TestConfirmConditions(t *testing.T) {
 		d.Post(d.path+"/objects", map[string]any{"clientId": "b", "name": "b", "intendedSize": 1}),
 	} {
 		again.WantError(transfer.ErrConfirmed)
-		if !strings.Contains(again.Details(), uid) {
-			t.Errorf("details %q lack the transfer", again.Details())
+		if !strings.Contains(again.Details(), uid) || again.String("error.transfer") != uid {
+			t.Errorf("%s lacks the transfer", again.Body)
 		}
 	}
 	d.Get(d.path).Want(http.StatusOK)

@@ -18,7 +18,8 @@ export async function follow(onEvent, onBack) {
       [attempt, before] = [0, true];
       await read(response.body, (id, data) => {
         cursor = id || cursor;
-        onEvent(JSON.parse(data));
+        const event = JSON.parse(data);
+        if (event.kind) onEvent(event); // the first event only has a cursor
       });
     } catch { /* tried again below */ }
     await new Promise((resolve) => setTimeout(resolve, Math.min(60, 2 ** attempt) * (500 + Math.random() * 500)));

@@ -61,7 +61,8 @@ function Audit({ at }) {
     await saveBody(response, "audit.csv");
   });
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
-    ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")]];
+    ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")],
+    ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
   const person = (p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
     <${Field} label=${T("Show")} as="select" onChange=${(e) => setAction(e.target.value)}>
