@@ -120,7 +120,7 @@ var (
 	// ErrRecipientTaken: the transfer has a recipient with this address.
 	ErrRecipientTaken = fault.New(409021)
 
-	// ErrRange: the range is outside the object. See RangeError.
+	// ErrRange: the range is outside the object. See OffsetError.
 	ErrRange = fault.ErrBadRange
 
 	// ErrNewTransfers: the bucket of new transfers to the owner is full.
@@ -169,14 +169,30 @@ func Confirmed(uid id.Transfer) error {
 	return err
 }
 
-// RangeError is ErrRange with the values of the answer's Content-Range header.
-type RangeError struct {
-	Held   int64  // bytes held of the object
-	Reason string // detail of the answer: what would be right
+// OffsetProblem says what is wrong with the place of an upload's bytes in their object.
+type OffsetProblem int
+
+// The problems of an OffsetError.
+const (
+	OffsetMismatch OffsetProblem = iota // the bytes do not begin where those held end
+	OffsetLost                          // the store lost bytes that were held: the object starts over at 0
+	SizeMismatch                        // the request states another size than the object has
+	SizeExceeded                        // the bytes would end beyond the size of the object
+)
+
+// OffsetError says that the bytes of an upload do not fit the object. The adapter of each protocol answers it in the words of the
+// protocol. Without that it is ErrRange.
+type OffsetError struct {
+	Problem  OffsetProblem
+	Held     int64 // bytes held of the object
+	Size     int64 // of the object; while Deferred its maximum
+	Deferred bool
 }
 
 // Error implements error.
-func (e *RangeError) Error() string { return fmt.Sprintf("%s (%d bytes held)", e.Reason, e.Held) }
+func (e *OffsetError) Error() string {
+	return fmt.Sprintf("bytes do not fit the object: problem %d, %d of %d bytes held", e.Problem, e.Held, e.Size)
+}
 
-// Unwrap returns ErrRange with the reason as its detail.
-func (e *RangeError) Unwrap() error { return ErrRange.With(e.Reason) }
+// Unwrap returns ErrRange.
+func (e *OffsetError) Unwrap() error { return ErrRange }

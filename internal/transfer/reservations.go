@@ -100,31 +100,33 @@ type Recipient struct {
 	Destination Destination
 }
 
-// Object is one file. Held counts durable bytes; the file is complete when Held equals IntendedSize.
+// Object is one file. Held counts durable bytes; the file is complete when Held equals IntendedSize, which is known unless Deferred.
 type Object struct {
-	UID          id.Object
-	Content      id.Object // whose bytes it has: its own uid, or that of a forwarded object
-	ClientID     string
-	Name         string // as the client named it; empty once erased
-	IntendedSize int64
-	Held         int64
-	SHA256       []byte // nil while incomplete
-	CRC32        uint32 // of the held bytes, for archives
-	MIMEType     string
-	Downloads    int64
+	UID            id.Object
+	Content        id.Object // whose bytes it has: its own uid, or that of a forwarded object
+	ClientID       string
+	Name           string // as the client named it; empty once erased
+	IntendedSize   int64  // while Deferred: the maximum
+	Deferred       bool   `db:"size_deferred"` // the uploader will say the size later
+	Held           int64
+	SHA256         []byte // nil while incomplete
+	CRC32          uint32 // of the held bytes, for archives
+	MIMEType       string
+	Downloads      int64
+	UploadMetadata string // as the tus client sent it
 }
 
-// emptyObject is the least volume that an object of no bytes counts.
+// emptyObject is the least volume that an object counts which has no bytes, or may turn out to have none.
 const emptyObject = 1000
 
 // MetadataBytes returns how much volume the object counts beside its bytes (contract 4.8).
 func (o Object) MetadataBytes() int64 {
-	n := int64(len(o.Name) + len(o.ClientID))
-	if o.IntendedSize == 0 {
+	n := int64(len(o.Name) + len(o.ClientID) + len(o.UploadMetadata))
+	if o.IntendedSize == 0 || o.Deferred {
 		n = max(n, emptyObject)
 	}
 	return n
 }
 
 // Complete reports whether all bytes are held.
-func (o Object) Complete() bool { return o.Held == o.IntendedSize }
+func (o Object) Complete() bool { return o.Held == o.IntendedSize && !o.Deferred }

@@ -33,7 +33,8 @@ type session struct {
 	head     []byte    // first bytes of the object, up to transfer.SniffBytes
 	mimeType string    // empty: not known yet
 
-	want      int64     // bytes of the request
+	want      int64     // bytes of the request, or when it is open-ended the most that it may have
+	openEnded bool      // the request has as many bytes as its body
 	end       int64     // bytes of the object after the request
 	written   int64     // bytes of the object in the store, durable or not
 	held      int64     // durable bytes that the row claims
@@ -47,17 +48,17 @@ type session struct {
 }
 
 func (s *Service) newSession(u postgres.Upload, lease writerLease, sc postgres.Scope, in Part) *session {
-	want := partLength(u, in)
+	want := partRoom(u, in)
 	w := &session{
 		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, lease: lease,
 		whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
-		want: want, end: u.Held + want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: lease.granted, renewed: time.Now(),
+		want: want, openEnded: in.Length < 0 && (!in.Whole || u.Deferred), end: u.Held + want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: lease.granted, renewed: time.Now(),
 		pace: newPace(s.limits, in.Body),
 	}
 	if in.ContentDigest != nil {
 		w.part = sha256.New()
 	}
-	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && u.Held+want == u.IntendedSize
+	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && (in.Last || u.Held+want == u.IntendedSize)
 	return w
 }
 
@@ -68,7 +69,7 @@ func (w *session) anyHost() postgres.Scope {
 }
 
 // open restores the hash state and opens the store at the offset that the row claims.
-// Errors: *transfer.RangeError when the store does not hold what the row claims.
+// Errors: *transfer.OffsetError when the store does not hold what the row claims.
 func (w *session) open(ctx context.Context) error {
 	if w.held > 0 {
 		if err := w.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.shaState); err != nil {
@@ -95,7 +96,7 @@ func (w *session) open(ctx context.Context) error {
 
 // startOver resets an object to 0 bytes because the store does not match the row: database and store were restored from
 // backups of different times. Only the client has the bytes, and nothing is delivered yet.
-// Errors: *transfer.RangeError, which makes the client send the object again.
+// Errors: *transfer.OffsetError, which makes the client send the object again.
 func (w *session) startOver(ctx context.Context, reason error) error {
 	if err := w.saveProgress(ctx, w.held, w.shaState, nil, true); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (w *session) startOver(ctx context.Context, reason error) error {
 	}
 	w.lost = true // there is nothing left to save
 	w.s.log.Warn("upload starts over: the store does not hold what the database claims", "object", w.row.UID.String(), "held", w.held, "error", reason)
-	return &transfer.RangeError{Held: 0, Reason: "Content-Range: what was sent before is not held any more; send the object again from byte 0"}
+	return &transfer.OffsetError{Problem: transfer.OffsetLost, Size: w.row.IntendedSize, Deferred: w.row.Deferred}
 }
 
 func (w *session) close() {
@@ -141,6 +142,9 @@ func (w *session) copy(ctx context.Context) error {
 				return err
 			}
 		}
+		if w.openEnded && errors.Is(readErr, io.EOF) && w.written < w.end {
+			return w.endOpen()
+		}
 		if readErr != nil && w.written < w.end {
 			return w.bodyError(ctx, readErr)
 		}
@@ -148,7 +152,23 @@ func (w *session) copy(ctx context.Context) error {
 			return w.bodyError(ctx, ctx.Err())
 		}
 	}
-	return w.expectEnd()
+	if err := w.expectEnd(); err != nil {
+		return err
+	}
+	return w.endOpen()
+}
+
+// endOpen makes a deferred size known after the last byte of an object.
+// Errors: transfer.ErrBodyLength when the object needs more bytes.
+func (w *session) endOpen() error {
+	switch {
+	case !w.in.Last:
+	case w.row.Deferred:
+		w.row.IntendedSize, w.row.Deferred = w.written, false
+	case w.written < w.row.IntendedSize:
+		return transfer.ErrBodyLength.With(fmt.Sprintf("body: ended at byte %d of %d; what arrived is kept, go on from there", w.written, w.row.IntendedSize))
+	}
+	return nil
 }
 
 // write appends p to the object. It makes a checkpoint when one is due.
@@ -210,7 +230,7 @@ func (w *session) flush(ctx context.Context, last bool) error {
 		return fmt.Errorf("save SHA-256 state: %w", err)
 	}
 	var sum []byte
-	if held == w.row.IntendedSize {
+	if held == w.row.IntendedSize && !w.row.Deferred {
 		sum = w.whole.Sum(nil)
 	}
 	return w.saveProgress(ctx, held, state, sum, last)
@@ -222,7 +242,10 @@ func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []
 	now := time.Now()
 	p := postgres.Progress{
 		Object: w.row.UID, Epoch: w.lease.epoch, Held: held, Reserved: w.reserved - (held - w.held), ShaState: shaState, SHA256: sum, CRC32: w.heldCRC,
-		MIMEType: w.mimeType,
+		MIMEType: w.mimeType, Size: -1,
+	}
+	if sum != nil {
+		p.Size = held
 	}
 	if held == w.written {
 		p.CRC32 = w.crc
@@ -279,7 +302,7 @@ func (w *session) bodyError(ctx context.Context, err error) error {
 
 // expectEnd refuses a body that is longer than the request's bytes.
 func (w *session) expectEnd() error {
-	if w.in.Length >= 0 {
+	if w.in.BodyLength >= 0 {
 		return nil // net/http reads no more than Content-Length
 	}
 	var more [1]byte
@@ -293,7 +316,7 @@ func (w *session) expectEnd() error {
 // finish delete the object.
 // Errors: transfer.ErrMIMEType.
 func (w *session) sniffType() error {
-	complete := w.written == w.row.IntendedSize
+	complete := w.written == w.row.IntendedSize && !w.row.Deferred
 	if w.mimeType != "" || len(w.head) < transfer.SniffBytes && !complete {
 		return nil
 	}
@@ -348,7 +371,14 @@ func (w *session) verify() error {
 	if w.part != nil && !bytes.Equal(w.part.Sum(nil), w.in.ContentDigest) {
 		return transfer.ErrDigest
 	}
-	if w.in.ReprDigest != nil && w.written == w.row.IntendedSize && !bytes.Equal(w.whole.Sum(nil), w.in.ReprDigest) {
+	if w.in.ReprDigest == nil || w.written != w.row.IntendedSize || w.row.Deferred {
+		return nil
+	}
+	sum := w.row.SHA256 // of an object that was complete before
+	if w.lease.epoch != 0 {
+		sum = w.whole.Sum(nil)
+	}
+	if !bytes.Equal(sum, w.in.ReprDigest) {
 		return transfer.ErrDigest
 	}
 	return nil

@@ -3,6 +3,7 @@ package content
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +23,29 @@ type Target struct {
 	Authorize   func(creator id.Person) error // of the reservation, by its creator
 }
 
-// Part is one request's part of an object.
+// Part is one request's part of an object, whatever the protocol. The adapters of the protocols are in transfer/handler.
 type Part struct {
-	Range          *transfer.ContentRange // nil: the whole object
-	MalformedRange bool                   // the request has a Content-Range that cannot be parsed
-	Length         int64                  // Content-Length; -1: unknown
-	ContentDigest  []byte                 // SHA-256 of this request's bytes; nil: not stated
-	ReprDigest     []byte                 // SHA-256 of the whole object; nil: not stated
-	Body           Body
+	Restart bool  // what is held is dropped first
+	Whole   bool  // the part is the whole object: with fewer bytes it is refused
+	Offset  int64 // of the first byte; 0 with Restart
+	Length  int64 // bytes of the part; -1: as many as the body has, or with Whole as the object has
+	Size    int64 // of the object, as the request states it; -1: not stated
+	Last    bool  // the object ends with the part, which makes a deferred size known
+
+	BodyLength    int64  // Content-Length; -1: unknown
+	ContentDigest []byte // SHA-256 of this request's bytes; nil: not stated
+	ReprDigest    []byte // SHA-256 of the whole object; nil: not stated
+	Body          Body
+}
+
+// WholeObject returns a Part that replaces what is held of an object. length is that of the body, -1 when unknown.
+func WholeObject(length int64, body Body) Part {
+	return Part{Restart: true, Whole: true, Length: -1, Size: -1, Last: true, BodyLength: length, Body: body}
+}
+
+// RangeOfObject returns a Part with the bytes of a range. length is that of the body, -1 when unknown.
+func RangeOfObject(r transfer.ContentRange, length int64, body Body) Part {
+	return Part{Offset: r.First, Length: r.Length(), Size: r.Total, BodyLength: length, Body: body}
 }
 
 // Body is the request body. Interrupt makes a blocked Read fail soon and may be called from another goroutine.
@@ -53,7 +69,7 @@ const (
 // order are durable too, unless the request states a digest: then it stores all or nothing. Sending the whole object again
 // starts over.
 //
-// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, *transfer.RangeError,
+// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, *transfer.OffsetError,
 // transfer.ErrBodyLength, transfer.ErrDigest, transfer.ErrOvertaken, transfer.ErrMIMEType, transfer.ErrPersonalVolume,
 // transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume, transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed,
 // transfer.ErrStorageFull, transfer.ErrStopping, transfer.ErrReservationUploads, transfer.ErrClientUploads,
@@ -78,7 +94,7 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 		return transfer.Object{}, err
 	}
 	w := s.newSession(u, lease, to.Scope, in)
-	if lease.epoch == 0 { // an empty object: there is nothing to write
+	if lease.epoch == 0 { // there is nothing to write
 		return u.Object, cmp.Or(w.expectEnd(), w.verify())
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -107,8 +123,8 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 	return w.finish(ctx, failure)
 }
 
-// beginUpload admits the request, raises the object's writer epoch and reserves the first window of volume. The epoch is 0 for an empty
-// object, which needs no writer.
+// beginUpload admits the request, raises the object's writer epoch and reserves the first window of volume. The epoch is 0 when there is
+// nothing to write.
 func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgres.Upload, lease writerLease, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if u, err = tx.LockUpload(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
@@ -120,10 +136,7 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		if err := admit(u, in); err != nil {
 			return err
 		}
-		if u.IntendedSize == 0 {
-			return nil
-		}
-		restart := in.Range == nil && u.Held > 0
+		restart := in.Restart && u.Held > 0
 		if restart || u.Reserved > 0 {
 			if err := tx.ResetObject(ctx, u, !restart); err != nil {
 				return err
@@ -132,42 +145,90 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		if restart {
 			u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
 		}
-		lease, err = s.reserve(ctx, tx, u, min(partLength(u, in), s.limits.Window), 1, transfer.Month(to.Scope.Now))
+		opened := u.Deferred
+		if err := declareSize(ctx, tx, &u, in); err != nil {
+			return err
+		}
+		room := partRoom(u, in)
+		switch {
+		case room > 0:
+			lease, err = s.reserve(ctx, tx, u, min(room, s.limits.Window), 1, transfer.Month(to.Scope.Now))
+		case opened && u.IntendedSize > 0 && (!u.Deferred || in.Last): // the size becomes known when all bytes are there
+			lease.epoch, err = tx.TakeLease(ctx, u, leaseTime)
+			lease.month = transfer.Month(to.Scope.Now)
+		}
 		return err
 	})
 	return u, lease, err
 }
 
-// partLength returns how many bytes the request should have.
-func partLength(u postgres.Upload, in Part) int64 {
-	if in.Range != nil {
-		return in.Range.Length()
+// declareSize makes the deferred size of a locked object the one that the request states.
+func declareSize(ctx context.Context, tx *postgres.Store, u *postgres.Upload, in Part) error {
+	size, known := statedSize(in)
+	if !u.Deferred || !known {
+		return nil
 	}
-	return u.IntendedSize
+	u.Deferred, u.IntendedSize = false, size
+	if size == 0 {
+		empty := sha256.Sum256(nil)
+		u.SHA256, u.MIMEType = empty[:], transfer.TypeByName(u.Name)
+	}
+	return tx.DeclareSize(ctx, u.UID, size, u.SHA256, u.MIMEType)
+}
+
+// statedSize returns the size of the object that follows from a request.
+func statedSize(in Part) (size int64, known bool) {
+	switch {
+	case in.Size >= 0:
+		return in.Size, true
+	case in.Last && in.Length >= 0:
+		return in.Offset + in.Length, true
+	case in.Whole && in.BodyLength >= 0:
+		return in.BodyLength, true
+	}
+	return 0, false
+}
+
+// partRoom returns how many bytes the request may have.
+func partRoom(u postgres.Upload, in Part) int64 {
+	if in.Length >= 0 {
+		return in.Length
+	}
+	return u.IntendedSize - u.Held
 }
 
 // admit refuses a request that does not fit the present state of the object.
-// Errors: transfer.ErrConfirmed, *transfer.RangeError, transfer.ErrBodyLength, transfer.ErrStorageVolume.
+// Errors: transfer.ErrConfirmed, *transfer.OffsetError, transfer.ErrBodyLength, transfer.ErrStorageVolume.
 func admit(u postgres.Upload, in Part) error {
 	if !u.Transfer.IsZero() {
 		return transfer.Confirmed(u.Transfer)
 	}
+	held := u.Held
+	if in.Restart {
+		held = 0
+	}
+	misfit := func(p transfer.OffsetProblem) error {
+		return &transfer.OffsetError{Problem: p, Held: u.Held, Size: u.IntendedSize, Deferred: u.Deferred}
+	}
+	size, stated := statedSize(in)
+	if in.Whole && !u.Deferred {
+		stated = false // a body of another length is ErrBodyLength
+	}
 	switch {
-	case in.MalformedRange:
-		return &transfer.RangeError{Held: u.Held, Reason: "Content-Range: must be bytes first-last/total"}
-	case in.Range != nil && in.Range.Total != u.IntendedSize:
-		return &transfer.RangeError{Held: u.Held, Reason: fmt.Sprintf("Content-Range: the total must be the object's intendedSize, %d", u.IntendedSize)}
-	case in.Range != nil && in.Range.First != u.Held:
-		return &transfer.RangeError{Held: u.Held, Reason: fmt.Sprintf("Content-Range: must go on at byte %d", u.Held)}
+	case in.Offset != held:
+		return misfit(transfer.OffsetMismatch)
+	case stated && (u.Deferred && size < in.Offset+max(in.Length, 0) || !u.Deferred && size != u.IntendedSize):
+		return misfit(transfer.SizeMismatch)
+	case stated && size > u.IntendedSize, in.Length >= 0 && in.Length > u.IntendedSize-in.Offset:
+		return misfit(transfer.SizeExceeded)
 	}
-	want := partLength(u, in)
-	if in.Range != nil && in.Length >= 0 && in.Length != want {
-		return transfer.ErrBodyLength.With(fmt.Sprintf("Content-Length: must be %d, the length of the range", want))
+	if in.Length >= 0 && in.BodyLength >= 0 && in.BodyLength != in.Length {
+		return transfer.ErrBodyLength.With(fmt.Sprintf("Content-Length: must be %d, the length of the range", in.Length))
 	}
-	if in.Length > want {
-		return transfer.ErrBodyLength.With(fmt.Sprintf("Content-Length: must be %d, the object's intendedSize", want))
+	if in.Length < 0 && in.BodyLength > u.IntendedSize-held {
+		return transfer.ErrBodyLength.With(fmt.Sprintf("Content-Length: must be %d, the object's intendedSize", u.IntendedSize))
 	}
-	if u.StorageLimit >= 0 && u.Stored >= u.StorageLimit {
+	if (in.Length > 0 || in.Length < 0 && u.IntendedSize > held) && u.StorageLimit >= 0 && u.Stored >= u.StorageLimit {
 		return transfer.ErrStorageVolume
 	}
 	return nil

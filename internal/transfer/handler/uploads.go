@@ -47,12 +47,9 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := h.Receive(w, r, func(body content.Body) (id.Reservation, string, content.Part, error) {
-		in.Body = body
-		return uid, clientID, in, nil
-	})
+	o, err := h.receive(w, r, uid, clientID, in)
 	if err != nil {
-		return err
+		return RangeAnswer(w, err, in.Offset == malformedRange)
 	}
 	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
 }
@@ -76,31 +73,66 @@ func (h *Handler) Receive(w http.ResponseWriter, r *http.Request, part func(cont
 	if unread := body.end(); unread && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close") // what is left of the body would be read as the next request
 	}
-	var bad *transfer.RangeError
-	if errors.As(err, &bad) {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
-	}
 	return o, err
 }
 
-// partFrom returns the body of an upload and the headers that describe it.
-func partFrom(r *http.Request) (content.Part, error) {
-	in := content.Part{Length: r.ContentLength}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return in, fault.ErrUnsupported.With("Content-Encoding: must be identity; send the bytes uncompressed")
+// receive stores the bytes of an object that the body of the request is.
+// Errors: those of service.Upload.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, uid id.Reservation, clientID string, in content.Part) (transfer.Object, error) {
+	return h.Receive(w, r, func(body content.Body) (id.Reservation, string, content.Part, error) {
+		in.Body = body
+		return uid, clientID, in, nil
+	})
+}
+
+// RangeAnswer returns the error of an upload in the words of Content-Range, and sets the header of the answer. malformed says that the
+// header of the request could not be parsed.
+func RangeAnswer(w http.ResponseWriter, err error, malformed bool) error {
+	var bad *transfer.OffsetError
+	if !errors.As(err, &bad) {
+		return err
 	}
+	w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", bad.Held))
+	reason := fmt.Sprintf("Content-Range: must go on at byte %d", bad.Held)
+	switch {
+	case malformed:
+		reason = "Content-Range: must be bytes first-last/total"
+	case bad.Problem == transfer.OffsetLost:
+		reason = "Content-Range: what was sent before is not held any more; send the object again from byte 0"
+	case bad.Problem == transfer.SizeMismatch, bad.Problem == transfer.SizeExceeded:
+		reason = fmt.Sprintf("Content-Range: the total must be the object's intendedSize, %d", bad.Size)
+	}
+	return transfer.ErrRange.With(reason)
+}
+
+// malformedRange is the offset of a Content-Range that cannot be parsed. No object has it: the answer tells how many bytes are held.
+const malformedRange = -1
+
+// partFrom returns the headers that describe the body of an upload.
+func partFrom(r *http.Request) (content.Part, error) {
+	in := content.WholeObject(r.ContentLength, nil)
 	if headers := r.Header.Values("Content-Range"); len(headers) > 0 {
 		c, ok := transfer.ParseContentRange(headers[0])
 		if ok && len(headers) == 1 {
-			in.Range = &c
+			in = content.RangeOfObject(c, r.ContentLength, nil)
 		} else {
-			in.MalformedRange = true
+			in = content.Part{Offset: malformedRange, Length: -1, Size: -1, BodyLength: r.ContentLength}
 		}
+	}
+	err := describe(r, &in)
+	return in, err
+}
+
+// describe adds the digests of a request to a part.
+// Errors: fault.ErrUnsupported, fault.ErrInvalid.
+func describe(r *http.Request, in *content.Part) error {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return fault.ErrUnsupported.With("Content-Encoding: must be identity; send the bytes uncompressed")
 	}
 	var problems fault.Problems
 	in.ContentDigest = digest(&problems, r, "Content-Digest")
 	in.ReprDigest = digest(&problems, r, "Repr-Digest")
-	return in, problems.Err()
+	return problems.Err()
 }
 
 // digest returns the SHA-256 of a digest header (RFC 9530), nil when absent.

@@ -125,11 +125,14 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) error {
 		if !transfer.ValidClientID(clientID) {
 			return uid, "", in, transfer.ErrNotFound
 		}
-		in = content.Part{Range: chunk, Length: -1, Body: &formBody{Reader: bytes, Body: body, form: form}}
-		return uid, clientID, in, nil
+		file := &formBody{Reader: bytes, Body: body, form: form}
+		if chunk != nil {
+			return uid, clientID, content.RangeOfObject(*chunk, -1, file), nil
+		}
+		return uid, clientID, content.WholeObject(-1, file), nil
 	})
 	if err != nil {
-		return err
+		return handler.RangeAnswer(w, err, false)
 	}
 	out := map[string]int64{"size": o.Held, "chunkStart": 0, "chunkEnd": o.Held, "totalSize": o.IntendedSize}
 	if chunk != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // objectColumns are a transfer.Object.
-const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.held, o.sha256, o.crc32,
-	coalesce(o.mime_type, '') AS mime_type, o.downloads`
+const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, o.held, o.sha256, o.crc32,
+	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata`
 
 // Objects returns a reservation's objects in the order they were attached.
 func (s *Store) Objects(ctx context.Context, r id.Reservation) ([]transfer.Object, error) {
@@ -46,7 +46,7 @@ func (s *Store) ObjectsNamed(ctx context.Context, r id.Reservation, clientIDs []
 func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit int) ([]transfer.Object, error) {
 	return database.All[transfer.Object](ctx, s.q, "list objects", `
 		SELECT `+objectColumns+` FROM transfer.objects o
-		WHERE o.reservation = $1 AND o.held < o.intended_size ORDER BY o.position LIMIT $2`, r, limit)
+		WHERE o.reservation = $1 AND (o.held < o.intended_size OR o.size_deferred) ORDER BY o.position LIMIT $2`, r, limit)
 }
 
 // BytesAnnounced reports whether one of a reservation's objects is not to be empty.
@@ -57,14 +57,15 @@ func (s *Store) BytesAnnounced(ctx context.Context, r id.Reservation) (bool, err
 // ReservedObject is an object with the creator of its reservation, who may work on it.
 type ReservedObject struct {
 	transfer.Object
-	Creator id.Person // zero: a stranger
+	Creator   id.Person // zero: a stranger
+	ExpiresAt time.Time // of the reservation
 }
 
 // Object returns one object of a reservation that is within its 48 hours.
 // Errors: transfer.ErrNotFound.
 func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, sc Scope) (ReservedObject, error) {
 	return database.One[ReservedObject](ctx, s.q, "find object", transfer.ErrNotFound, `
-		SELECT `+objectColumns+`, r.creator FROM transfer.objects o
+		SELECT `+objectColumns+`, r.creator, r.expires_at FROM transfer.objects o
 		JOIN transfer.reservations r ON r.uid = o.reservation
 		JOIN directory.persons p ON p.person = r.owner
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4`, r, clientID, sc.Host, sc.Now)
@@ -79,16 +80,20 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 		WITH r AS (
 			UPDATE transfer.reservations SET object_count = object_count + cardinality($2::uuid[]), metadata = $10 WHERE uid = $1 RETURNING uid
 		)
-		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, sha256, mime_type, created_at, metadata)
-		SELECT n.uid, r.uid, n.client_id, n.name, n.size, CASE WHEN n.size = 0 THEN $6::bytea END, nullif(n.mime_type, ''), $7, n.metadata
-		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[]) WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, nr)
+		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, size_deferred, sha256, mime_type, created_at, metadata, upload_metadata)
+		SELECT n.uid, r.uid, n.client_id, n.name, n.size, n.deferred, CASE WHEN n.size = 0 AND NOT n.deferred THEN $6::bytea END, nullif(n.mime_type, ''), $7, n.metadata,
+			nullif(n.described, '')
+		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[], $11::boolean[], $12::text[])
+			WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, deferred, described, nr)
 		ORDER BY n.nr`, r,
 		column(list, func(o transfer.Object) id.Object { return o.UID }),
 		column(list, func(o transfer.Object) string { return o.ClientID }),
 		column(list, func(o transfer.Object) string { return o.Name }),
 		column(list, func(o transfer.Object) int64 { return o.IntendedSize }), empty[:], now,
 		column(list, func(o transfer.Object) string { return o.MIMEType }),
-		column(list, transfer.Object.MetadataBytes), metadata)
+		column(list, transfer.Object.MetadataBytes), metadata,
+		column(list, func(o transfer.Object) bool { return o.Deferred }),
+		column(list, func(o transfer.Object) string { return o.UploadMetadata }))
 	return err
 }
 

@@ -153,6 +153,7 @@ type Progress struct {
 	Head     []byte        // first bytes, while they are too few to detect the type
 	MIMEType string        // once known
 	Lease    time.Duration // from now; zero: the writer is done
+	Size     int64         // of the object, when its deferred size is known now; -1: no change
 }
 
 // SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
@@ -165,7 +166,8 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE
 		), o AS (
 			UPDATE transfer.objects n SET held = $3, sha_state = $4, sha256 = $5, head = $9, mime_type = coalesce($6, n.mime_type),
-				lease_until = clock_timestamp() + $7::interval, reserved = $8, crc32 = $10
+				lease_until = clock_timestamp() + $7::interval, reserved = $8, crc32 = $10,
+				intended_size = CASE WHEN $11::bigint < 0 THEN n.intended_size ELSE $11::bigint END, size_deferred = n.size_deferred AND $11::bigint < 0
 			FROM before WHERE n.uid = before.uid
 			RETURNING n.reservation, before.reserved_month AS month, $3 - before.held AS added, before.reserved - $8 AS released
 		), r AS (
@@ -189,8 +191,24 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
 		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32)
+		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32, p.Size)
 	return n == 1, err
+}
+
+// TakeLease makes the caller the writer of a locked object, without volume, and returns its epoch.
+func (s *Store) TakeLease(ctx context.Context, u Upload, lease time.Duration) (int64, error) {
+	return database.Scalar[int64](ctx, s.q, "take lease", nil, `
+		UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $2::interval WHERE uid = $1 RETURNING writer_epoch`, u.UID, lease)
+}
+
+// DeclareSize makes the deferred size of a locked object known. An empty object is complete then and has a sum; its former writer loses the
+// lease.
+func (s *Store) DeclareSize(ctx context.Context, o id.Object, size int64, sum []byte, mimeType string) error {
+	_, err := database.Exec(ctx, s.q, "declare size", `
+		UPDATE transfer.objects SET intended_size = $2::bigint, size_deferred = false, sha256 = coalesce($3, sha256), mime_type = coalesce($4, mime_type),
+			writer_epoch = writer_epoch + CASE WHEN $2::bigint = 0 THEN 1 ELSE 0 END
+		WHERE uid = $1`, o, size, sum, database.Null(mimeType))
+	return err
 }
 
 // ReleaseVolumes releases the volume reserved by writers whose leases ended at least the given time ago, because their server

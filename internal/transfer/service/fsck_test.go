@@ -318,7 +318,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 			if finished {
 				w.put(o, data, true)
 			}
-			var gap *transfer.RangeError
+			var gap *transfer.OffsetError
 			if _, err := w.Upload(t.Context(), c, r, "a", part(data[400:], 400, 1000)); !errors.As(err, &gap) || gap.Held != 0 {
 				t.Fatalf("going on: %v, want to be told to start over", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -77,6 +78,8 @@ type Attachment struct {
 	ClientID     string
 	Name         string
 	IntendedSize int64
+	Deferred     bool   // the size comes later; IntendedSize is 0
+	Metadata     string // of a tus upload, as the client sent it
 }
 
 // Attach adds announced files to an open reservation, all or none, and reports whether any is new. Attaching the same file
@@ -100,6 +103,7 @@ func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reserv
 		if err := checkLimits(r, filter, files); err != nil {
 			return err
 		}
+		files = boundDeferred(files, r.MaxFileSizeMB*transfer.MB)
 		var fresh []transfer.Object
 		if out, fresh, err = s.matchAttached(ctx, tx, uid, files); err != nil || len(fresh) == 0 {
 			return err
@@ -169,6 +173,17 @@ func checkAttachments(files []Attachment) error {
 	return problems.Err()
 }
 
+// boundDeferred gives files whose size comes later the maximum as intended size.
+func boundDeferred(files []Attachment, maximum int64) []Attachment {
+	files = slices.Clone(files)
+	for i := range files {
+		if files[i].Deferred {
+			files[i].IntendedSize = maximum
+		}
+	}
+	return files
+}
+
 // filterOf returns the MIME filter that applies to a reservation, nil for none.
 func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (transfer.MIMEFilter, error) {
 	if r.Kind != transfer.KindMailbox || !r.Facts.FilterAllowed {
@@ -212,12 +227,12 @@ func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.
 	}
 	for _, f := range files {
 		o, attached := known[f.ClientID]
-		if attached && (o.Name != f.Name || o.IntendedSize != f.IntendedSize) {
+		if attached && (o.Name != f.Name || o.IntendedSize != f.IntendedSize && !f.Deferred) {
 			return nil, nil, transfer.ErrClientID.With("clientId: " + f.ClientID + " is taken by an object of another name or size")
 		}
 		if !attached {
-			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize}
-			if f.IntendedSize == 0 { // no bytes will come to sniff
+			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred, UploadMetadata: f.Metadata}
+			if f.IntendedSize == 0 && !f.Deferred { // no bytes will come to sniff
 				o.MIMEType = transfer.TypeByName(f.Name)
 			}
 			fresh = append(fresh, o)

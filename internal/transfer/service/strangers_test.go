@@ -175,7 +175,7 @@ func TestSumsOfStrangers(t *testing.T) {
 						_ = w.DeleteObject(t.Context(), callers[i], open[i], name)
 						_, _, _ = w.Attach(t.Context(), callers[i], open[i], []service.Attachment{{ClientID: name, Name: name, IntendedSize: 4000}})
 					case 1:
-						_, _ = w.Upload(t.Context(), callers[i], open[i], name, content.Part{Length: 4000, Body: whole(random(1500)).Body}) // breaks off
+						_, _ = w.Upload(t.Context(), callers[i], open[i], name, content.WholeObject(4000, whole(random(1500)).Body)) // breaks off
 					default:
 						_, _ = w.Upload(t.Context(), callers[i], open[i], name, whole(random(4000)))
 					}

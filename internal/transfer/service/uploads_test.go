@@ -67,19 +67,19 @@ func TestUploadRanges(t *testing.T) {
 	w.attach(c, r, "a", 10)
 	data := []byte("0123456789")
 	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
-	malformed := whole(nil)
-	malformed.MalformedRange = true
+	negative := part(data[:4], 0, 10)
+	negative.Offset = -1
 	for name, in := range map[string]content.Part{
-		"again": part(data[:4], 0, 10), "gap": part(data[6:], 6, 10), "other total": part(data[4:8], 4, 9), "malformed": malformed,
+		"again": part(data[:4], 0, 10), "gap": part(data[6:], 6, 10), "other total": part(data[4:8], 4, 9), "negative": negative,
 	} {
 		_, err := w.Upload(t.Context(), c, r, "a", in)
-		var bad *transfer.RangeError
+		var bad *transfer.OffsetError
 		if !errors.As(err, &bad) || bad.Held != 4 || !errors.Is(err, transfer.ErrRange) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	long := part(data[4:], 4, 10)
-	long.Length = 7
+	long.BodyLength = 7
 	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
 		t.Errorf("contradicting length: got %v", err)
 	}
@@ -107,7 +107,7 @@ func TestUploadOfWrongLengthKeepsWhatArrived(t *testing.T) {
 		t.Fatalf("%d bytes held after the short body", held)
 	}
 	long := part([]byte("45678"), 4, 10)
-	long.Length = -1
+	long.BodyLength = -1
 	long.Body = &body{Reader: bytes.NewReader([]byte("456789"))}
 	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.Is(err, transfer.ErrBodyLength) {
 		t.Fatalf("long: got %v", err)

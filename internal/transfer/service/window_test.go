@@ -29,7 +29,7 @@ func (w *world) trickle(caller token.Caller, r id.Reservation, clientID string, 
 	done := make(chan error, 1)
 	ctx := w.t.Context()
 	go func() {
-		_, err := w.Upload(ctx, caller, r, clientID, content.Part{Length: size, Body: slow})
+		_, err := w.Upload(ctx, caller, r, clientID, content.WholeObject(size, slow))
 		done <- err
 	}()
 	select {
@@ -147,7 +147,7 @@ func TestSlowUploadsAreCutOff(t *testing.T) {
 	w.within(func(l *content.Limits) { l.MinimumRate, l.RatePeriod = 1<<20, 50*time.Millisecond })
 	stranger, r := w.reserve()
 	w.attach(stranger, r, "a", 1<<20)
-	_, err := w.Upload(t.Context(), stranger, r, "a", content.Part{Length: 1 << 20, Body: newSlowBody(random(10))})
+	_, err := w.Upload(t.Context(), stranger, r, "a", content.WholeObject(1<<20, newSlowBody(random(10))))
 	if !errors.Is(err, transfer.ErrBodyLength) || !strings.Contains(err.Error(), "fewer than 1048576 bytes a second") {
 		t.Errorf("answered %v", err)
 	}
@@ -183,7 +183,7 @@ func TestParallelUploadsAreBounded(t *testing.T) {
 				slow := newSlowBody(random(10))
 				done := make(chan error, 1)
 				go func() {
-					_, err := w.Upload(ctx, stranger, r, fmt.Sprint("o", i), content.Part{Length: 100, Body: slow})
+					_, err := w.Upload(ctx, stranger, r, fmt.Sprint("o", i), content.WholeObject(100, slow))
 					done <- err
 				}()
 				<-slow.waiting

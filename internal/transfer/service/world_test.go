@@ -306,14 +306,13 @@ func (w *world) held(caller token.Caller, r id.Reservation) int64 {
 
 // whole returns a request part with a whole object.
 func whole(data []byte) content.Part {
-	return content.Part{Length: int64(len(data)), Body: &body{Reader: bytes.NewReader(data)}}
+	return content.WholeObject(int64(len(data)), &body{Reader: bytes.NewReader(data)})
 }
 
 // part returns a request part with data at offset of total bytes.
 func part(data []byte, offset, total int64) content.Part {
-	c := whole(data)
-	c.Range = &transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
-	return c
+	r := transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
+	return content.RangeOfObject(r, int64(len(data)), &body{Reader: bytes.NewReader(data)})
 }
 
 type body struct{ io.Reader }

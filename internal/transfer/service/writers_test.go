@@ -150,7 +150,7 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	if _, err := replica.Upload(t.Context(), c, r, "first", whole([]byte("x"))); err != nil { // the connection has prepared all statements now
 		t.Fatal(err)
 	}
-	in, sent := content.Part{Length: size}, 0
+	in, sent := content.WholeObject(size, nil), 0
 	in.Body = &body{Reader: reader(func(p []byte) (int, error) {
 		switch sent += len(p); {
 		case sent > 64<<20:
