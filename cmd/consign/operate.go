@@ -95,7 +95,11 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets, %d webhooks and %d log keys resealed\n", n, secrets, webhooks, logKeys)
+			objects, err := a.Content.Reseal(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets, %d webhooks, %d log keys and %d keys of files resealed\n", n, secrets, webhooks, logKeys, objects)
 			return err
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/events"
@@ -90,6 +91,7 @@ type App struct {
 	ready       atomic.Bool
 	database    Database
 	volume      *floor.Volume // nil with Options.NoStorage
+	sealed      *sealed.Store // the storage above which the floor is
 	marks       blob.Store    // the storage without its floor, for the marks of the transparency log; nil with Options.NoStorage
 }
 

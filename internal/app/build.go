@@ -13,9 +13,11 @@ import (
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
+	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -91,8 +93,8 @@ func (a *App) mailTransport() (mail.Transport, error) {
 	return directory, nil
 }
 
-// blobStore opens the store of CONSIGN_STORAGE_URL; nil with Options.NoStorage.
-func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
+// blobStore opens the store of CONSIGN_STORAGE_URL, which encrypts if CONSIGN_STORAGE_ENCRYPTION says so; nil with Options.NoStorage.
+func (a *App) blobStore(ctx context.Context, rows sealed.Rows, keys seal.Box) (blob.Store, error) {
 	if a.options.NoStorage {
 		return nil, nil
 	}
@@ -119,7 +121,16 @@ func (a *App) blobStore(ctx context.Context) (blob.Store, error) {
 	a.marks = store
 	f := a.config.StorageFloor
 	a.volume = floor.New(floor.Options{Dir: dir, Bytes: f.Bytes, Percent: f.Percent, Measure: a.options.Space, Log: a.log})
-	return a.volume.Store(store), nil
+	a.sealed = sealed.New(sealed.Options{Inner: store, Rows: rows, Box: keys, On: a.config.StorageEncryption})
+	return a.volume.Store(a.sealed), nil // above the encryption, whose last segment may go below the floor
+}
+
+// EncryptStored encrypts the files that are stored in plain (content.Service.EncryptStored).
+func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error) (content.EncryptResult, error) {
+	if !a.config.StorageEncryption {
+		return content.EncryptResult{}, errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
+	}
+	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged)
 }
 
 // transparencyLog builds the log of receipts. Its origin is the host of CONSIGN_PUBLIC_URL at the first start.

@@ -92,21 +92,21 @@ func (a *App) watchDirectory(store *identitypostgres.Store) {
 }
 
 func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher, documents *pdf.Renderer) error {
-	blobs, err := a.blobStore(ctx)
+	c := a.config
+	store, objectKeys := transferpostgres.New(a.DB), sealer.Box("object key")
+	blobs, err := a.blobStore(ctx, store, objectKeys)
 	if err != nil {
 		return err
 	}
-	c := a.config
 	var availableTTL []int32
 	for _, days := range c.AvailableTTL {
 		availableTTL = append(availableTTL, int32(days))
 	}
 	unit := transfer.DefaultAdminunit(availableTTL, int32(c.DefaultTTL))
-	store := transferpostgres.New(a.DB)
 	if a.Proofs, err = a.transparencyLog(sealer); err != nil {
 		return err
 	}
-	a.Content = content.New(content.Options{Store: store, Blobs: blobs, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
+	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
 		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
 		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,
 		Organization: content.StrangerBytes{

@@ -78,6 +78,22 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestStorageEncryption: files in a bucket are encrypted unless the operator says otherwise.
+func TestStorageEncryption(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		environ []string
+		want    bool
+	}{
+		{nil, false}, {[]string{"CONSIGN_STORAGE_URL=file:///data"}, false}, {[]string{"CONSIGN_STORAGE_URL=s3://a:b@bucket"}, true},
+		{[]string{"CONSIGN_STORAGE_ENCRYPTION=on"}, true}, {[]string{"CONSIGN_STORAGE_URL=s3://a:b@bucket", "CONSIGN_STORAGE_ENCRYPTION=off"}, false},
+	} {
+		if got := parse(t, c.environ...).StorageEncryption; got != c.want {
+			t.Errorf("%q: %v", c.environ, got)
+		}
+	}
+}
+
 func TestRequireHTTPS(t *testing.T) {
 	t.Parallel()
 	for public, want := range map[string]bool{

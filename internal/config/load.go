@@ -39,14 +39,13 @@ func Parse(environ []string) (Config, error) {
 	if len(problems) > 0 { // values that do not parse cannot be validated
 		return Config{}, errors.Join(problems...)
 	}
-	_, httpsGiven := given[Prefix+"REQUIRE_HTTPS"]
 	_, publicGiven := given[Prefix+"PUBLIC_URL"]
 	c.PublicURL.Host = strings.ToLower(c.PublicURL.Host)
 	c.PublicURL.Path = strings.TrimSuffix(c.PublicURL.Path, "/")
 	if problems := c.validate(publicGiven); len(problems) > 0 {
 		return Config{}, errors.Join(problems...)
 	}
-	if err := c.complete(httpsGiven); err != nil {
+	if err := c.complete(given); err != nil {
 		return Config{}, err
 	}
 	return c, nil
@@ -133,13 +132,13 @@ func sentences(err error) []error {
 }
 
 // complete sets the defaults that depend on other settings.
-func (c *Config) complete(httpsGiven bool) error {
+func (c *Config) complete(given map[string]string) error {
 	dir, err := filepath.Abs(c.DataDir)
 	if err != nil {
 		return fmt.Errorf("%sDATA_DIR: %w", Prefix, err)
 	}
 	c.DataDir = dir
-	if !httpsGiven {
+	if _, is := given[Prefix+"REQUIRE_HTTPS"]; !is {
 		c.RequireHTTPS = c.PublicURL.Scheme != "http" || c.PublicURL.Hostname() != "localhost"
 	}
 	fallback := func(value *string, other string) {
@@ -149,6 +148,9 @@ func (c *Config) complete(httpsGiven bool) error {
 	}
 	fallback(&c.ListenDatabaseURL, c.DatabaseURL)
 	fallback(&c.StorageURL, (&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, "objects"))}).String())
+	if _, is := given[Prefix+"STORAGE_ENCRYPTION"]; !is {
+		c.StorageEncryption = strings.HasPrefix(c.StorageURL, "s3:")
+	}
 	fallback(&c.ProductURL, c.PublicURL.String())
 	fallback(&c.ProviderName, c.ProductName)
 	fallback(&c.ProviderURL, c.ProductURL)

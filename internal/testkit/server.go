@@ -138,6 +138,9 @@ func New(t testing.TB, options ...Option) *Server {
 		"CONSIGN_STRANGER_SHARE": "100", "CONSIGN_STRANGER_NETWORK_RESERVATIONS": "200",
 		"CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS": "2000",
 	}
+	if value := os.Getenv("CONSIGN_TEST_STORAGE_ENCRYPTION"); value != "" { // make test-encrypted
+		environment["CONSIGN_STORAGE_ENCRYPTION"] = value
+	}
 	for name, value := range s.env {
 		environment[name] = value
 	}

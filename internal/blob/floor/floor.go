@@ -123,9 +123,9 @@ func (v *Volume) report(s State) {
 	}
 }
 
-// room measures the volume.
+// Room measures the volume.
 // Errors: blob.ErrFull below the floor.
-func (v *Volume) room() error {
+func (v *Volume) Room() error {
 	if s := v.Measure(); s.Low() {
 		return fmt.Errorf("%w: %d bytes free, CONSIGN_STORAGE_FLOOR keeps %d", blob.ErrFull, s.Free, s.Floor)
 	}
@@ -157,7 +157,7 @@ type store struct {
 
 // Append implements blob.Store.
 func (s *store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
-	if err := s.volume.room(); err != nil {
+	if err := s.volume.Room(); err != nil {
 		return nil, fmt.Errorf("append to blob %s: %w", key, err)
 	}
 	w, err := s.Store.Append(ctx, key, offset, size)
@@ -177,7 +177,7 @@ type writer struct {
 // Write implements blob.Writer. With blob.ErrFull because of the floor it has taken nothing of p.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.due || w.taken >= checkBytes {
-		if err := w.volume.room(); err != nil {
+		if err := w.volume.Room(); err != nil {
 			return 0, err
 		}
 		w.taken, w.due = 0, false

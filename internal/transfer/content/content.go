@@ -22,17 +22,19 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 // Options are the dependencies and settings of a Service. All are required.
 type Options struct {
-	Store     *postgres.Store
-	Blobs     blob.Store
-	Jobs      *jobs.Runner
-	OrphanAge time.Duration // minimum age of bytes without a row before they are swept
-	Limits    Limits
+	Store      *postgres.Store
+	Blobs      blob.Store
+	ObjectKeys seal.Box // for Reseal
+	Jobs       *jobs.Runner
+	OrphanAge  time.Duration // minimum age of bytes without a row before they are swept
+	Limits     Limits
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -42,6 +44,7 @@ type Options struct {
 type Service struct {
 	store     *postgres.Store
 	blobs     blob.Store
+	keys      seal.Box
 	jobs      *jobs.Runner
 	orphanAge time.Duration
 	limits    Limits
@@ -66,7 +69,7 @@ const (
 // New returns a Service and registers its jobs.
 func New(o Options) *Service {
 	s := &Service{
-		store: o.Store, blobs: o.Blobs, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
+		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
 		layouts: newLayouts(),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)

@@ -1,0 +1,247 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/transfer/content"
+)
+
+// encrypted switches the encryption of stored files on.
+func encrypted() testkit.Option { return testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "on") }
+
+// canaries returns n bytes with a sentence in every kilobyte that nothing else contains.
+func canaries(n int) []byte {
+	var b bytes.Buffer
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "canary %032x", sha256.Sum256(fmt.Append(nil, i)))
+		b.Write(bytes.Repeat([]byte("."), 1024-len("canary ")-64))
+	}
+	return b.Bytes()[:n]
+}
+
+// filesWith returns the files of the server that contain one of the canaries.
+func filesWith(t *testing.T, s *testkit.Server) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(s.DataDir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if bytes.Contains(b, []byte("canary ")) {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// send delivers a file to the mailbox dr-ann in parts and returns the paths of its transfer and of the object.
+func send(t *testing.T, s *testkit.Server, data []byte, ends ...int) (transfer, object string) {
+	t.Helper()
+	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
+	at := 0
+	for _, end := range append(ends, len(data)) {
+		part := fmt.Sprintf("bytes %d-%d/%d", at, end-1, len(data))
+		sam.With("Content-Range", part).Put(reservation+"/objects/a/content", data[at:end]).Want(http.StatusOK)
+		at = end
+	}
+	made := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK)
+	transfer = s.Transfer + "/transfers/" + made.String("uid")
+	return transfer, transfer + "/objects/" + made.String("objects.0.uid") + "/content"
+}
+
+// TestEncryptedStorage: files lie encrypted on the disk. Ann downloads a file, a range of it and the zip, at two replicas of which one no
+// longer encrypts. When the transfer is revoked, the key is gone too.
+func TestEncryptedStorage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, encrypted())
+	ann := mailboxOwner(s)
+	data := canaries(300_000)
+	transfer, object := send(t, s, data, 100_000, 100_001, 250_000)
+	if found := filesWith(t, s); len(found) > 0 {
+		t.Errorf("plain bytes lie in %q", found)
+	}
+	for _, replica := range []*testkit.Server{s, testkit.New(t, testkit.Beside(s), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))} {
+		reader := ann.At(replica)
+		if got := reader.Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+			t.Errorf("%d bytes that differ", len(got))
+		}
+		if got := reader.With("Range", "bytes=99990-250009").Get(object).Want(http.StatusPartialContent).Body; !bytes.Equal(got, data[99_990:250_010]) {
+			t.Errorf("a range of %d bytes that differs", len(got))
+		}
+		if zip := reader.Get(transfer + "/archive").Want(http.StatusOK).Body; !bytes.Contains(zip, data) {
+			t.Error("the zip lacks the file")
+		}
+	}
+	if result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("fsck: %v", f); return nil }); err != nil || result.Objects != 1 {
+		t.Errorf("fsck: %+v, %v", result, err)
+	}
+	ann.Delete(transfer).Want(http.StatusNoContent)
+	if err := s.App.Content.PurgeBytes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, s, "SELECT count(*) FROM transfer.sealed_objects"); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+}
+
+func count(t *testing.T, s *testkit.Server, sql string) (n int) {
+	t.Helper()
+	if err := s.App.DB.Pool.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestChangedStorage: somebody changes one byte of a stored file. The download is cut before that byte's segment, and fsck names the file.
+func TestChangedStorage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, encrypted())
+	ann := mailboxOwner(s)
+	data := canaries(1 << 20)
+	_, object := send(t, s, data)
+	files, err := filepath.Glob(filepath.Join(s.DataDir, "objects", "objects", "*", "*", "*-sealed"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	stored, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored[500_000] ^= 1
+	if err := os.WriteFile(files[0], stored, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ann.Try(context.Background(), http.MethodGet, object, nil); err == nil {
+		t.Errorf("the download ended well with %d bytes", len(r.Body))
+	}
+	// The upload has just ended, and fsck leaves an object alone that its writer may still finish.
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.objects SET lease_until = NULL`); err != nil {
+		t.Fatal(err)
+	}
+	var findings []content.Finding
+	if _, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { findings = append(findings, f); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(findings) != 1 || findings[0].Kind != content.FindingDamaged || !strings.Contains(findings[0].Detail, "do not decrypt") {
+		t.Errorf("fsck: %+v", findings)
+	}
+}
+
+// TestEncryptStored: an operator switches encryption on and encrypts what is stored. A damaged file stays as it is. A file whose transfer
+// was forwarded, one that is being uploaded and one that is deleted meanwhile are no trouble.
+func TestEncryptStored(t *testing.T) {
+	t.Parallel()
+	off := testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off")
+	plain := testkit.New(t, off)
+	ann := mailboxOwner(plain)
+	data := canaries(200_000)
+	var objects []string
+	for range 3 {
+		_, object := send(t, plain, data, 70_000)
+		objects = append(objects, object)
+	}
+	sam, open := reserve(plain.Stranger(), "dr-ann", len(data))
+	sam.With("Content-Range", fmt.Sprintf("bytes 0-99999/%d", len(data))).Put(open+"/objects/a/content", data[:100_000]).Want(http.StatusOK)
+
+	files := filesWith(t, plain)
+	if len(files) != 4 {
+		t.Fatalf("plain bytes lie in %q", files)
+	}
+	if _, err := plain.App.EncryptStored(t.Context(), nil); err == nil {
+		t.Error("files were encrypted although encryption is off")
+	}
+	s := testkit.New(t, testkit.Beside(plain), encrypted())
+	damage(t, plain, objects[2])
+	var damaged []id.Object
+	note := func(o id.Object) error { damaged = append(damaged, o); return nil }
+	for i, want := range []content.EncryptResult{{Objects: 2, Bytes: 400_000, Damaged: 1}, {Damaged: 1}} {
+		if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got != want {
+			t.Errorf("run %d: %+v, %v", i, got, err)
+		}
+	}
+	if len(damaged) != 2 {
+		t.Errorf("damaged: %v", damaged)
+	}
+	if left := filesWith(t, plain); len(left) != 2 {
+		t.Errorf("plain bytes lie in %q", left)
+	}
+	for _, replica := range []*testkit.Server{plain, s} {
+		for _, object := range objects[:2] {
+			if got := ann.At(replica).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+				t.Errorf("%d bytes that differ", len(got))
+			}
+		}
+	}
+	// The upload that began in plain goes on, at the replica that encrypts.
+	later := sam.At(s)
+	later.With("Content-Range", fmt.Sprintf("bytes 100000-199999/%d", len(data))).Put(open+"/objects/a/content", data[100_000:]).Want(http.StatusOK)
+	later.Post(open+"/confirm", nil).Want(http.StatusOK)
+	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got.Objects != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// damage changes a byte of a file that is stored in plain.
+func damage(t *testing.T, s *testkit.Server, object string) {
+	t.Helper()
+	uid := strings.Split(object, "/objects/")[1]
+	files, err := filepath.Glob(filepath.Join(s.DataDir, "objects", "objects", "*", "*", strings.TrimSuffix(uid, "/content")))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{0}, 123_456); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestResealObjectKeys: after the secret key was changed, the keys of files are sealed with the new one, and the old one is not needed any
+// more.
+func TestResealObjectKeys(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, encrypted())
+	ann := mailboxOwner(s)
+	data := canaries(100_000)
+	_, object := send(t, s, data)
+	const old, next = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=", "bm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm4="
+	both := testkit.New(t, testkit.Beside(s), encrypted(), testkit.Env("CONSIGN_SECRET_KEY", next), testkit.Env("CONSIGN_SECRET_KEY_PREVIOUS", old))
+	if got := ann.At(both).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+		t.Errorf("%d bytes that differ", len(got))
+	}
+	for _, want := range []int{1, 0} {
+		if n, err := both.App.Content.Reseal(t.Context()); err != nil || n != want {
+			t.Errorf("%d keys resealed, %v", n, err)
+		}
+	}
+	if _, err := both.App.Keys.Reseal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := both.App.Proofs.Reseal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	both.Clock.Advance(time.Second)
+	after := testkit.New(t, testkit.Beside(s), encrypted(), testkit.Env("CONSIGN_SECRET_KEY", next))
+	if got := ann.At(after).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+		t.Errorf("%d bytes that differ", len(got))
+	}
+}

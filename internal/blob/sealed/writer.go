@@ -1,0 +1,165 @@
+package sealed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/consign-dev/consign/internal/blob"
+)
+
+// writer encrypts what is appended to an object. It holds a segment back until it knows whether it is the last one of its run.
+type writer struct {
+	store   *Store
+	object  *object
+	inner   blob.Writer
+	held    int64 // bytes of the object that the last Sync has reported
+	start   int64 // offset of the current run
+	unsaved bool  // the row differs from the layout
+
+	buffers  *segmentBuffers // nil: no run has begun
+	run      runCipher
+	plain    []byte // bytes of the segment that is held back
+	segments int64  // written to inner
+	length   int64  // bytes of the run, with those held back
+	failed   error
+}
+
+// segmentBuffers are the two buffers of a writer or a reader.
+type segmentBuffers struct {
+	plain  [plainSize]byte
+	stored [cipherSize]byte
+}
+
+var segmentPool = sync.Pool{New: func() any { return new(segmentBuffers) }}
+
+// Write implements io.Writer.
+func (w *writer) Write(p []byte) (int, error) {
+	taken := 0
+	for len(p) > 0 {
+		if w.failed != nil {
+			return taken, w.failed
+		}
+		if w.length == 0 {
+			if err := w.beginRun(); err != nil {
+				return taken, err
+			}
+		}
+		if len(w.plain) == cap(w.plain) {
+			if w.failed = w.flush(false); w.failed != nil {
+				return taken, w.failed
+			}
+		}
+		n := copy(w.plain[len(w.plain):cap(w.plain)], p)
+		w.plain = w.plain[:len(w.plain)+n]
+		w.length += int64(n)
+		taken, p = taken+n, p[n:]
+	}
+	return taken, nil
+}
+
+// beginRun writes the header of a run and prepares its first segment.
+func (w *writer) beginRun() error {
+	if len(w.object.layout) >= maxRuns {
+		return fmt.Errorf("write blob %s: it is in too many pieces", w.object.uid)
+	}
+	if w.buffers == nil {
+		w.buffers = segmentPool.Get().(*segmentBuffers)
+	}
+	run, header, err := newRun(w.object.key, w.object.uid, w.start)
+	if err != nil {
+		return err
+	}
+	w.run, w.segments = run, 0
+	w.plain = w.buffers.plain[:0:firstSize]
+	_, err = w.inner.Write(header)
+	return err
+}
+
+// flush encrypts the segment that is held back and writes it.
+func (w *writer) flush(last bool) error {
+	if _, err := w.inner.Write(w.run.seal(w.buffers.stored[:0], w.plain, w.segments, last)); err != nil {
+		return err
+	}
+	w.segments++
+	w.plain = w.buffers.plain[:0]
+	return nil
+}
+
+// endRun writes the last segment of the run and adds the run to the layout.
+func (w *writer) endRun() error {
+	if w.length == 0 {
+		return nil
+	}
+	if err := w.flush(true); err != nil {
+		return err
+	}
+	w.object.layout = w.object.layout.add(run{stored: w.length})
+	w.start += w.length
+	w.length = 0
+	w.unsaved = true
+	return nil
+}
+
+// Sync implements blob.Writer. The run ends: the next byte begins another one.
+func (w *writer) Sync() (int64, error) {
+	if w.failed == nil {
+		w.failed = w.sync()
+	}
+	return w.held, w.failed
+}
+
+func (w *writer) sync() error {
+	if err := w.endRun(); err != nil {
+		return err
+	}
+	stored, err := w.inner.Sync()
+	if err != nil {
+		return err
+	}
+	if want := w.object.layout.storedSize(); stored != want {
+		return fmt.Errorf("sync blob %s: the store holds %d bytes instead of %d", w.object.uid, stored, want)
+	}
+	if err := w.save(); err != nil {
+		return err
+	}
+	w.held = w.start
+	return nil
+}
+
+// save stores the row if it must change, also when the client has left.
+func (w *writer) save() error {
+	if !w.unsaved {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), rowTimeout)
+	defer cancel()
+	err := w.store.save(ctx, w.object)
+	w.unsaved = err != nil
+	return err
+}
+
+// Close implements blob.Writer. What was not synced becomes part of the object, as in other stores, unless that fails.
+func (w *writer) Close() error {
+	if w.failed == nil {
+		if w.failed = w.endRun(); w.failed == nil {
+			w.failed = w.save()
+		}
+	}
+	if w.failed == nil {
+		w.failed = errClosed
+	}
+	return w.release()
+}
+
+// release gives back what the writer has opened.
+func (w *writer) release() error {
+	if w.buffers != nil {
+		segmentPool.Put(w.buffers)
+		w.buffers = nil
+	}
+	return w.inner.Close()
+}
+
+var errClosed = errors.New("writer is closed")
