@@ -1330,6 +1330,24 @@ type TransferKey = string
 // TransferUID defines model for TransferUID.
 type TransferUID = string
 
+// TusResumable defines model for TusResumable.
+type TusResumable = string
+
+// UploadChecksum defines model for UploadChecksum.
+type UploadChecksum = string
+
+// UploadDeferLength defines model for UploadDeferLength.
+type UploadDeferLength = int
+
+// UploadLength defines model for UploadLength.
+type UploadLength = int
+
+// UploadMetadata defines model for UploadMetadata.
+type UploadMetadata = string
+
+// UploadOffset defines model for UploadOffset.
+type UploadOffset = int
+
 // BadRange defines model for BadRange.
 type BadRange = Error
 
@@ -1489,6 +1507,42 @@ type PutContentParams struct {
 	ReprDigest *string `json:"Repr-Digest,omitempty"`
 }
 
+// DeleteTusUploadParams defines parameters for DeleteTusUpload.
+type DeleteTusUploadParams struct {
+	// TusResumable The version of tus.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+}
+
+// HeadTusUploadParams defines parameters for HeadTusUpload.
+type HeadTusUploadParams struct {
+	// TusResumable The version of tus.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+}
+
+// PatchTusUploadParams defines parameters for PatchTusUpload.
+type PatchTusUploadParams struct {
+	// TusResumable The version of tus.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+
+	// UploadOffset Number of bytes held, where the body begins.
+	UploadOffset UploadOffset `json:"Upload-Offset"`
+
+	// UploadLength Size of the object in bytes.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
+}
+
+// PostTusUploadParams defines parameters for PostTusUpload.
+type PostTusUploadParams struct {
+	// XHTTPMethodOverride HEAD, PATCH or DELETE.
+	XHTTPMethodOverride string `json:"X-HTTP-Method-Override"`
+
+	// TusResumable The version of tus.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+}
+
 // GetReservationReceiptParams defines parameters for GetReservationReceipt.
 type GetReservationReceiptParams struct {
 	// Of The statement. The default is the receipt of the delivery; the others are about later events
@@ -1497,6 +1551,24 @@ type GetReservationReceiptParams struct {
 
 // GetReservationReceiptParamsOf defines parameters for GetReservationReceipt.
 type GetReservationReceiptParamsOf string
+
+// CreateTusUploadParams defines parameters for CreateTusUpload.
+type CreateTusUploadParams struct {
+	// TusResumable The version of tus.
+	TusResumable TusResumable `json:"Tus-Resumable"`
+
+	// UploadLength Size of the object in bytes.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// UploadDeferLength `1`, instead of Upload-Length: the size comes with a later PATCH. Until then the object counts as incomplete.
+	UploadDeferLength *UploadDeferLength `json:"Upload-Defer-Length,omitempty"`
+
+	// UploadMetadata Pairs of a key and a value in base64, separated by commas, up to 4096 bytes: filename, relativePath, clientId. Others, filetype too, are only repeated by HEAD; the type of a file is found by its content and name.
+	UploadMetadata *UploadMetadata `json:"Upload-Metadata,omitempty"`
+
+	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
+}
 
 // VerifySenderJSONBody defines parameters for VerifySender.
 type VerifySenderJSONBody struct {
@@ -2356,10 +2428,51 @@ type ClientInterface interface {
 	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/content (the `PutContent` operationId).
 	PutContentWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteTusUpload End an upload with tus
+	//
+	// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/tus (the `DeleteTusUpload` operationId).
+	DeleteTusUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeadTusUpload Where an upload with tus goes on
+	//
+	// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/tus (the `HeadTusUpload` operationId).
+	HeadTusUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadTusUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTusUploadOptions What of tus the server has
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/tus (the `GetTusUploadOptions` operationId).
+	GetTusUploadOptions(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchTusUploadWithBody Send bytes with tus
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/tus (the `PatchTusUpload` operationId).
+	PatchTusUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PostTusUploadWithBody Another method, by X-HTTP-Method-Override
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
+	PostTusUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetReservationReceipt Receipt of the transfer that a reservation became
 	//
 	// Corresponds with GET /reservations/{uid}/receipt (the `GetReservationReceipt` operationId).
 	GetReservationReceipt(ctx context.Context, uid ReservationUID, params *GetReservationReceiptParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetTusOptions What of tus the server has
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/tus (the `GetTusOptions` operationId).
+	GetTusOptions(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTusUploadWithBody Begin an upload with tus 1.0
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
+	CreateTusUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// VerifySenderWithBody Verify the sender's address with the mailed code
 	//
@@ -3438,11 +3551,122 @@ func (c *Client) PutContentWithBody(ctx context.Context, uid ReservationUID, cli
 	return c.Client.Do(req)
 }
 
+// DeleteTusUpload End an upload with tus
+//
+// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/tus (the `DeleteTusUpload` operationId).
+func (c *Client) DeleteTusUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteTusUploadRequest(c.Server, uid, clientID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeadTusUpload Where an upload with tus goes on
+//
+// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/tus (the `HeadTusUpload` operationId).
+func (c *Client) HeadTusUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadTusUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeadTusUploadRequest(c.Server, uid, clientID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTusUploadOptions What of tus the server has
+//
+// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/tus (the `GetTusUploadOptions` operationId).
+func (c *Client) GetTusUploadOptions(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTusUploadOptionsRequest(c.Server, uid, clientID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchTusUploadWithBody Send bytes with tus
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/tus (the `PatchTusUpload` operationId).
+func (c *Client) PatchTusUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchTusUploadRequestWithBody(c.Server, uid, clientID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PostTusUploadWithBody Another method, by X-HTTP-Method-Override
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
+func (c *Client) PostTusUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPostTusUploadRequestWithBody(c.Server, uid, clientID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetReservationReceipt Receipt of the transfer that a reservation became
 //
 // Corresponds with GET /reservations/{uid}/receipt (the `GetReservationReceipt` operationId).
 func (c *Client) GetReservationReceipt(ctx context.Context, uid ReservationUID, params *GetReservationReceiptParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetReservationReceiptRequest(c.Server, uid, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetTusOptions What of tus the server has
+//
+// Corresponds with OPTIONS /reservations/{uid}/tus (the `GetTusOptions` operationId).
+func (c *Client) GetTusOptions(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetTusOptionsRequest(c.Server, uid)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTusUploadWithBody Begin an upload with tus 1.0
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
+func (c *Client) CreateTusUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTusUploadRequestWithBody(c.Server, uid, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5906,6 +6130,307 @@ func NewPutContentRequestWithBody(server string, uid ReservationUID, clientID Cl
 	return req, nil
 }
 
+// NewDeleteTusUploadRequest constructs an http.Request for the DeleteTusUpload method
+func NewDeleteTusUploadRequest(server string, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/tus", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Tus-Resumable", params.TusResumable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Tus-Resumable", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewHeadTusUploadRequest constructs an http.Request for the HeadTusUpload method
+func NewHeadTusUploadRequest(server string, uid ReservationUID, clientID ClientID, params *HeadTusUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/tus", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Tus-Resumable", params.TusResumable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Tus-Resumable", headerParam0)
+
+	}
+
+	return req, nil
+}
+
+// NewGetTusUploadOptionsRequest constructs an http.Request for the GetTusUploadOptions method
+func NewGetTusUploadOptionsRequest(server string, uid ReservationUID, clientID ClientID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/tus", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodOptions, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPatchTusUploadRequestWithBody constructs an http.Request for the PatchTusUpload method, with any body, and a specified content type
+func NewPatchTusUploadRequestWithBody(server string, uid ReservationUID, clientID ClientID, params *PatchTusUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/tus", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Tus-Resumable", params.TusResumable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Tus-Resumable", headerParam0)
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Offset", params.UploadOffset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Offset", headerParam1)
+
+		if params.UploadLength != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam2)
+		}
+
+		if params.UploadChecksum != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Upload-Checksum", *params.UploadChecksum, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Checksum", headerParam3)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPostTusUploadRequestWithBody constructs an http.Request for the PostTusUpload method, with any body, and a specified content type
+func NewPostTusUploadRequestWithBody(server string, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/tus", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-HTTP-Method-Override", params.XHTTPMethodOverride, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("X-HTTP-Method-Override", headerParam0)
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Tus-Resumable", params.TusResumable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Tus-Resumable", headerParam1)
+
+	}
+
+	return req, nil
+}
+
 // NewGetReservationReceiptRequest constructs an http.Request for the GetReservationReceipt method
 func NewGetReservationReceiptRequest(server string, uid ReservationUID, params *GetReservationReceiptParams) (*http.Request, error) {
 	var err error
@@ -5962,6 +6487,133 @@ func NewGetReservationReceiptRequest(server string, uid ReservationUID, params *
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetTusOptionsRequest constructs an http.Request for the GetTusOptions method
+func NewGetTusOptionsRequest(server string, uid ReservationUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/tus", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodOptions, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateTusUploadRequestWithBody constructs an http.Request for the CreateTusUpload method, with any body, and a specified content type
+func NewCreateTusUploadRequestWithBody(server string, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/tus", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Tus-Resumable", params.TusResumable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Tus-Resumable", headerParam0)
+
+		if params.UploadLength != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam1)
+		}
+
+		if params.UploadDeferLength != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Defer-Length", *params.UploadDeferLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Defer-Length", headerParam2)
+		}
+
+		if params.UploadMetadata != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Upload-Metadata", *params.UploadMetadata, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Metadata", headerParam3)
+		}
+
+		if params.UploadChecksum != nil {
+			var headerParam4 string
+
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Upload-Checksum", *params.UploadChecksum, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Checksum", headerParam4)
+		}
+
 	}
 
 	return req, nil
@@ -7501,12 +8153,61 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/content (the `PutContent` operationId).
 	PutContentWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutContentResponse, error)
 
+	// DeleteTusUploadWithResponse End an upload with tus
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/tus (the `DeleteTusUpload` operationId).
+	DeleteTusUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams, reqEditors ...RequestEditorFn) (*DeleteTusUploadResponse, error)
+
+	// HeadTusUploadWithResponse Where an upload with tus goes on
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/tus (the `HeadTusUpload` operationId).
+	HeadTusUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadTusUploadParams, reqEditors ...RequestEditorFn) (*HeadTusUploadResponse, error)
+
+	// GetTusUploadOptionsWithResponse What of tus the server has
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/tus (the `GetTusUploadOptions` operationId).
+	GetTusUploadOptionsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetTusUploadOptionsResponse, error)
+
+	// PatchTusUploadWithBodyWithResponse Send bytes with tus
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/tus (the `PatchTusUpload` operationId).
+	PatchTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchTusUploadResponse, error)
+
+	// PostTusUploadWithBodyWithResponse Another method, by X-HTTP-Method-Override
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
+	PostTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PostTusUploadResponse, error)
+
 	// GetReservationReceiptWithResponse Receipt of the transfer that a reservation became
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /reservations/{uid}/receipt (the `GetReservationReceipt` operationId).
 	GetReservationReceiptWithResponse(ctx context.Context, uid ReservationUID, params *GetReservationReceiptParams, reqEditors ...RequestEditorFn) (*GetReservationReceiptResponse, error)
+
+	// GetTusOptionsWithResponse What of tus the server has
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/tus (the `GetTusOptions` operationId).
+	GetTusOptionsWithResponse(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*GetTusOptionsResponse, error)
+
+	// CreateTusUploadWithBodyWithResponse Begin an upload with tus 1.0
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
+	CreateTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTusUploadResponse, error)
 
 	// VerifySenderWithBodyWithResponse Verify the sender's address with the mailed code
 	//
@@ -9444,6 +10145,190 @@ func (r PutContentResponse) ContentType() string {
 	return ""
 }
 
+type DeleteTusUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteTusUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteTusUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteTusUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteTusUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type HeadTusUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r HeadTusUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r HeadTusUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HeadTusUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r HeadTusUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetTusUploadOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTusUploadOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTusUploadOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTusUploadOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTusUploadOptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PatchTusUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON460 the response for an HTTP 460 `application/json` response
+	JSON460 *Error
+}
+
+// GetJSON460 returns the response for an HTTP 460 `application/json` response
+func (r PatchTusUploadResponse) GetJSON460() *Error {
+	return r.JSON460
+}
+
+// GetBody returns the raw response body bytes
+func (r PatchTusUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PatchTusUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PatchTusUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PatchTusUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PostTusUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON460 the response for an HTTP 460 `application/json` response
+	JSON460 *Error
+}
+
+// GetJSON460 returns the response for an HTTP 460 `application/json` response
+func (r PostTusUploadResponse) GetJSON460() *Error {
+	return r.JSON460
+}
+
+// GetBody returns the raw response body bytes
+func (r PostTusUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PostTusUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PostTusUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PostTusUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetReservationReceiptResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -9472,6 +10357,81 @@ func (r GetReservationReceiptResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetReservationReceiptResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetTusOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r GetTusOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetTusOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetTusOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetTusOptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTusUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON460 the response for an HTTP 460 `application/json` response
+	JSON460 *Error
+}
+
+// GetJSON460 returns the response for an HTTP 460 `application/json` response
+func (r CreateTusUploadResponse) GetJSON460() *Error {
+	return r.JSON460
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTusUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTusUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTusUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTusUploadResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10907,6 +11867,71 @@ func (c *ClientWithResponses) PutContentWithBodyWithResponse(ctx context.Context
 	return ParsePutContentResponse(rsp)
 }
 
+// DeleteTusUploadWithResponse End an upload with tus
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/tus (the `DeleteTusUpload` operationId).
+func (c *ClientWithResponses) DeleteTusUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams, reqEditors ...RequestEditorFn) (*DeleteTusUploadResponse, error) {
+	rsp, err := c.DeleteTusUpload(ctx, uid, clientID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTusUploadResponse(rsp)
+}
+
+// HeadTusUploadWithResponse Where an upload with tus goes on
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/tus (the `HeadTusUpload` operationId).
+func (c *ClientWithResponses) HeadTusUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadTusUploadParams, reqEditors ...RequestEditorFn) (*HeadTusUploadResponse, error) {
+	rsp, err := c.HeadTusUpload(ctx, uid, clientID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHeadTusUploadResponse(rsp)
+}
+
+// GetTusUploadOptionsWithResponse What of tus the server has
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/tus (the `GetTusUploadOptions` operationId).
+func (c *ClientWithResponses) GetTusUploadOptionsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetTusUploadOptionsResponse, error) {
+	rsp, err := c.GetTusUploadOptions(ctx, uid, clientID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTusUploadOptionsResponse(rsp)
+}
+
+// PatchTusUploadWithBodyWithResponse Send bytes with tus
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/tus (the `PatchTusUpload` operationId).
+func (c *ClientWithResponses) PatchTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchTusUploadResponse, error) {
+	rsp, err := c.PatchTusUploadWithBody(ctx, uid, clientID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchTusUploadResponse(rsp)
+}
+
+// PostTusUploadWithBodyWithResponse Another method, by X-HTTP-Method-Override
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
+func (c *ClientWithResponses) PostTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PostTusUploadResponse, error) {
+	rsp, err := c.PostTusUploadWithBody(ctx, uid, clientID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePostTusUploadResponse(rsp)
+}
+
 // GetReservationReceiptWithResponse Receipt of the transfer that a reservation became
 //
 // Returns a wrapper object for the known response body format(s).
@@ -10918,6 +11943,32 @@ func (c *ClientWithResponses) GetReservationReceiptWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseGetReservationReceiptResponse(rsp)
+}
+
+// GetTusOptionsWithResponse What of tus the server has
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with OPTIONS /reservations/{uid}/tus (the `GetTusOptions` operationId).
+func (c *ClientWithResponses) GetTusOptionsWithResponse(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*GetTusOptionsResponse, error) {
+	rsp, err := c.GetTusOptions(ctx, uid, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetTusOptionsResponse(rsp)
+}
+
+// CreateTusUploadWithBodyWithResponse Begin an upload with tus 1.0
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
+func (c *ClientWithResponses) CreateTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTusUploadResponse, error) {
+	rsp, err := c.CreateTusUploadWithBody(ctx, uid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTusUploadResponse(rsp)
 }
 
 // VerifySenderWithBodyWithResponse Verify the sender's address with the mailed code
@@ -12240,6 +13291,115 @@ func ParsePutContentResponse(rsp *http.Response) (*PutContentResponse, error) {
 	return response, nil
 }
 
+// ParseDeleteTusUploadResponse parses an HTTP response from a DeleteTusUploadWithResponse call
+func ParseDeleteTusUploadResponse(rsp *http.Response) (*DeleteTusUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteTusUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseHeadTusUploadResponse parses an HTTP response from a HeadTusUploadWithResponse call
+func ParseHeadTusUploadResponse(rsp *http.Response) (*HeadTusUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HeadTusUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseGetTusUploadOptionsResponse parses an HTTP response from a GetTusUploadOptionsWithResponse call
+func ParseGetTusUploadOptionsResponse(rsp *http.Response) (*GetTusUploadOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTusUploadOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParsePatchTusUploadResponse parses an HTTP response from a PatchTusUploadWithResponse call
+func ParsePatchTusUploadResponse(rsp *http.Response) (*PatchTusUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PatchTusUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 460:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON460 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePostTusUploadResponse parses an HTTP response from a PostTusUploadWithResponse call
+func ParsePostTusUploadResponse(rsp *http.Response) (*PostTusUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PostTusUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		break // No content-type
+
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 460:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON460 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetReservationReceiptResponse parses an HTTP response from a GetReservationReceiptWithResponse call
 func ParseGetReservationReceiptResponse(rsp *http.Response) (*GetReservationReceiptResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -12251,6 +13411,51 @@ func ParseGetReservationReceiptResponse(rsp *http.Response) (*GetReservationRece
 	response := &GetReservationReceiptResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseGetTusOptionsResponse parses an HTTP response from a GetTusOptionsWithResponse call
+func ParseGetTusOptionsResponse(rsp *http.Response) (*GetTusOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetTusOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseCreateTusUploadResponse parses an HTTP response from a CreateTusUploadWithResponse call
+func ParseCreateTusUploadResponse(rsp *http.Response) (*CreateTusUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTusUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 201:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 460:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON460 = &dest
+
 	}
 
 	return response, nil

@@ -25,11 +25,13 @@ const (
 	NotAcceptable    Kind = 406 // the Accept header excludes every type that the resource offers
 	Conflict         Kind = 409 // conflicts with the current state: read again, reapply, retry
 	Gone             Kind = 410 // removed from the API for good
+	Precondition     Kind = 412 // another version of a protocol than the server speaks
 	TooLarge         Kind = 413 // request body over its limit
 	Unsupported      Kind = 415 // Content-Type not supported
 	BadRange         Kind = 416 // Range or Content-Range not acceptable
 	Unprocessable    Kind = 422 // an Idempotency-Key that belongs to another request
 	RateLimited      Kind = 429 // bucket full; the identity API answers Overloaded instead
+	Checksum         Kind = 460 // the checksum of a tus upload differs
 	Internal         Kind = 500 // a defect of the server
 	Unavailable      Kind = 503 // maintenance, shutdown, or database or storage unavailable: retry
 	Overloaded       Kind = 509 // bucket full, as the identity specification answers it
@@ -54,6 +56,8 @@ var messages = map[Kind]string{
 	NotAcceptable:    "The response cannot be supplied in the requested media type.",
 	Conflict:         "The request conflicts with the state of the resource.",
 	Gone:             "This part of the API is no longer available.",
+	Precondition:     "The server does not support this version of the protocol.",
+	Checksum:         "The checksum differs.",
 	TooLarge:         "The request body is too large.",
 	Unsupported:      "The content type of the request is not supported.",
 	BadRange:         "The requested range cannot be satisfied.",
@@ -161,11 +165,14 @@ var (
 	ErrNotAcceptable    = New(406001)
 	ErrConflict         = New(409001)
 	ErrVersion          = New(409002) // If-Match names another version: read again; a repetition fails again
+	ErrOffset           = New(409003) // bytes of an upload do not begin where those held end: ask for the offset
 	ErrGone             = New(410001)
+	ErrPrecondition     = New(412001)
 	ErrTooLarge         = New(413001)
 	ErrUnsupported      = New(415001)
 	ErrBadRange         = New(416001)
 	ErrRateLimited      = New(429001, "too many requests; retry after as many seconds as Retry-After says")
+	ErrChecksum         = New(460001, "the SHA-256 of the bytes differs from Upload-Checksum; nothing of this request was kept")
 	ErrInternal         = New(500001)
 	ErrUnavailable      = New(503001)
 	ErrOverloaded       = New(509001)

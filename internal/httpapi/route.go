@@ -55,13 +55,14 @@ type Route struct {
 	Bucket          Bucketing
 	Handler         HandlerFunc
 	Body            Body
-	Produces        []string  // media types of the answer; nil: application/json
-	Deprecated      string    // what to use instead; the route still works and sends a Warning header (contract 1.8)
-	DeprecatedSince time.Time // when Deprecated took effect
-	Gone            bool      // answers 410
-	Download        bool      // GET answers with the bytes of files: counted while in progress
-	Creates         bool      // POST creates something: the header Idempotency-Key makes it repeatable
-	Once            bool      // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
+	Produces        []string          // media types of the answer; nil: application/json
+	Deprecated      string            // what to use instead; the route still works and sends a Warning header (contract 1.8)
+	DeprecatedSince time.Time         // when Deprecated took effect
+	Gone            bool              // answers 410
+	Download        bool              // GET answers with the bytes of files: counted while in progress
+	Creates         bool              // POST creates something: the header Idempotency-Key makes it repeatable
+	Headers         map[string]string // of every answer, also of a refusal
+	Once            bool              // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }
 
 // MountedRoute is a Route at its full path.

@@ -72,6 +72,9 @@ func (s *Server) endpoint(m httpapi.MountedRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
 		x.route, x.style = m.Path, m.Style
+		for name, value := range m.Headers {
+			x.Header().Set(name, value)
+		}
 		if warning != "" {
 			x.Header().Set("Warning", warning)
 			x.Header().Set("Deprecation", deprecation)

@@ -235,7 +235,7 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	httpapi.WriteError(w, r, fault.ErrMethodNotAllowed.With("this resource supports "+allow))
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
 // end finishes a request. It turns a panic into a 500, or cuts the connection if the answer has begun, reports to Options.Observe
 // and writes the access log.

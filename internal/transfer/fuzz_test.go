@@ -63,3 +63,37 @@ func FuzzMIME(f *testing.F) {
 		filter.AllowsContent(head, name)
 	})
 }
+
+// FuzzUploadMetadata checks that what HEAD repeats of Upload-Metadata cannot break a header, and that a name is one of its values.
+func FuzzUploadMetadata(f *testing.F) {
+	f.Add("filename d29ybGRfZG9taW5hdGlvbl9wbGFuLnBkZg==,is_confidential")
+	f.Add("relativePath Zm9sZGVyL2EudHh0, filename YS50eHQ=, clientId YQ==")
+	f.Add("a ,a,")
+	f.Fuzz(func(t *testing.T, header string) {
+		got, ok := transfer.ParseUploadMetadata(header)
+		if !ok && got != (transfer.UploadMetadata{}) {
+			t.Errorf("%q: refused, but %+v", header, got)
+		}
+		if strings.ContainsAny(got.Header, "\r\n\x00") || len(got.Header) > 4096 {
+			t.Errorf("%q is repeated as %q", header, got.Header)
+		}
+		if got.Name != "" && !strings.Contains(header, base64.StdEncoding.EncodeToString([]byte(got.Name))) {
+			t.Errorf("%q has the name %q", header, got.Name)
+		}
+		if again, ok := transfer.ParseUploadMetadata(got.Header); !ok || again != got {
+			t.Errorf("%q: %+v, then %+v", header, got, again)
+		}
+	})
+}
+
+// FuzzUploadChecksum checks that a checksum is one that the header contains.
+func FuzzUploadChecksum(f *testing.F) {
+	f.Add("sha256 47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")
+	f.Add("sha1 Kq5sNclPz7QV2+lfQIuc6R7oRu0=")
+	f.Fuzz(func(t *testing.T, header string) {
+		sum, ok := transfer.ParseUploadChecksum(header)
+		if ok && header != "sha256 "+base64.StdEncoding.EncodeToString(sum) || ok != (len(sum) == sha256.Size) {
+			t.Errorf("%q: %x, %v", header, sum, ok)
+		}
+	})
+}

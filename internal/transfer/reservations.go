@@ -113,7 +113,8 @@ type Object struct {
 	CRC32          uint32 // of the held bytes, for archives
 	MIMEType       string
 	Downloads      int64
-	UploadMetadata string // as the tus client sent it
+	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers
+	UploadMetadata string    // as the tus client sent it
 }
 
 // emptyObject is the least volume that an object counts which has no bytes, or may turn out to have none.

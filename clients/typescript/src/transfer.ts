@@ -608,6 +608,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reservations/{uid}/tus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin an upload with tus 1.0
+         * @description The endpoint of clients of [tus](https://tus.io/protocols/resumable-upload). Attaches an object; its upload is at Location. The
+         *     name is `filename` of Upload-Metadata, or `relativePath` when that ends with it. With the key `clientId` of Upload-Metadata, an
+         *     addition, the request can be repeated. An upload can go on with PUT of content or another protocol, and the other way round.
+         *     Confirm the reservation when all uploads are complete.
+         */
+        post: operations["createTusUpload"];
+        delete?: never;
+        /** What of tus the server has */
+        options: operations["getTusOptions"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{uid}/objects/{clientId}/tus": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Another method, by X-HTTP-Method-Override
+         * @description For clients whose proxies know only GET and POST. The answer is that of the method.
+         */
+        post: operations["postTusUpload"];
+        /** End an upload with tus */
+        delete: operations["deleteTusUpload"];
+        /** What of tus the server has */
+        options: operations["getTusUploadOptions"];
+        /**
+         * Where an upload with tus goes on
+         * @description Any object of the reservation is an upload, however it was attached. A request that still writes it is ended first, so that the
+         *     next PATCH can go on at the offset.
+         */
+        head: operations["headTusUpload"];
+        /**
+         * Send bytes with tus
+         * @description The bytes begin at Upload-Offset, which is the number of bytes held. What arrived in order is kept when the request breaks off,
+         *     unless it states a checksum. Upload-Length tells the size of an upload that began with Upload-Defer-Length.
+         */
+        patch: operations["patchTusUpload"];
+        trace?: never;
+    };
     "/reservations/{uid}/objects/{clientId}/content": {
         parameters: {
             query?: never;
@@ -2451,6 +2524,36 @@ export interface components {
          * @example "8e03978e-40d5-43dd-bc93-6894a57f9324"
          */
         IdempotencyKey: string;
+        /**
+         * @description The version of tus.
+         * @example 1.0.0
+         */
+        TusResumable: string;
+        /**
+         * @description Size of the object in bytes.
+         * @example 48213
+         */
+        UploadLength: number;
+        /**
+         * @description `1`, instead of Upload-Length: the size comes with a later PATCH. Until then the object counts as incomplete.
+         * @example 1
+         */
+        UploadDeferLength: number;
+        /**
+         * @description Pairs of a key and a value in base64, separated by commas, up to 4096 bytes: filename, relativePath, clientId. Others, filetype too, are only repeated by HEAD; the type of a file is found by its content and name.
+         * @example filename c2hlZXQtMS5wZGY=
+         */
+        UploadMetadata: string;
+        /**
+         * @description `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+         * @example sha256 n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=
+         */
+        UploadChecksum: string;
+        /**
+         * @description Number of bytes held, where the body begins.
+         * @example 20000
+         */
+        UploadOffset: number;
         /** @description Uids of up to 200 objects, separated by commas: the zip has only these, under the names that they have in the whole zip, and counts as a download of these */
         SelectedObjects: string[];
         /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
@@ -2495,6 +2598,12 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /** @description `1.0.0` */
+        "Tus-Resumable": string;
+        /** @description Number of bytes held */
+        "Upload-Offset": number;
+        /** @description When the reservation expires */
+        "Upload-Expires": string;
         /** @description Capacity of the bucket of which this request took a token. Absent when limits are off. */
         "X-RateLimit-Limit": number;
         /** @description Tokens left in the bucket. */
@@ -4426,6 +4535,841 @@ export interface operations {
             409: components["responses"]["Confirmed"];
             413: components["responses"]["Failure"];
             429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    createTusUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The version of tus.
+                 * @example 1.0.0
+                 */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+                /**
+                 * @description Size of the object in bytes.
+                 * @example 48213
+                 */
+                "Upload-Length"?: components["parameters"]["UploadLength"];
+                /**
+                 * @description `1`, instead of Upload-Length: the size comes with a later PATCH. Until then the object counts as incomplete.
+                 * @example 1
+                 */
+                "Upload-Defer-Length"?: components["parameters"]["UploadDeferLength"];
+                /**
+                 * @description Pairs of a key and a value in base64, separated by commas, up to 4096 bytes: filename, relativePath, clientId. Others, filetype too, are only repeated by HEAD; the type of a file is found by its content and name.
+                 * @example filename c2hlZXQtMS5wZGY=
+                 */
+                "Upload-Metadata"?: components["parameters"]["UploadMetadata"];
+                /**
+                 * @description `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+                 * @example sha256 n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=
+                 */
+                "Upload-Checksum"?: components["parameters"]["UploadChecksum"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/offset+octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The upload */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Expires": components["headers"]["Upload-Expires"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A header is malformed (400001), or the body is shorter or longer than its Content-Length (400012) */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Length: must be a number of bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The reservation has as many files as it takes (403035), the mailbox does not accept such files (403040), or a volume is used up (403031, 403032, 403034, 403071, 403072) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The reservation is confirmed (409010), another object has the clientId (409011), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Tus-Resumable is not 1.0.0. The answer has Tus-Version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 412001,
+                     *         "message": "The server does not support this version of the protocol.",
+                     *         "details": [
+                     *           "Tus-Resumable: must be 1.0.0"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The upload is larger than the reservation takes, or the bytes end beyond its length */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 413001,
+                     *         "message": "The request body is too large.",
+                     *         "details": [
+                     *           "the upload ends at byte 48213"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The Content-Type is not application/offset+octet-stream, or the request has a Content-Encoding */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Type: must be application/offset+octet-stream"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            /** @description The SHA-256 of the bytes differs from Upload-Checksum. Nothing of the request is kept */
+            460: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 460001,
+                     *         "message": "The checksum differs.",
+                     *         "details": [
+                     *           "the SHA-256 of the bytes differs from Upload-Checksum; nothing of this request was kept"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getTusOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What of tus there is */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    /** @description The versions of tus */
+                    "Tus-Version"?: string;
+                    /** @description The extensions, separated by commas */
+                    "Tus-Extension"?: string;
+                    /** @description `sha256` */
+                    "Tus-Checksum-Algorithm"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    postTusUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description HEAD, PATCH or DELETE.
+                 * @example PATCH
+                 */
+                "X-HTTP-Method-Override": string;
+                /**
+                 * @description The version of tus.
+                 * @example 1.0.0
+                 */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/offset+octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description That of HEAD */
+            200: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Expires": components["headers"]["Upload-Expires"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description That of PATCH or DELETE */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A header is malformed (400001), or the body is shorter or longer than its Content-Length (400012) */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Length: must be a number of bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), or the mailbox does not accept such content (403040; the object is deleted) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The bytes do not begin at the number of bytes held (409003), the reservation is confirmed (409010), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Tus-Resumable is not 1.0.0. The answer has Tus-Version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 412001,
+                     *         "message": "The server does not support this version of the protocol.",
+                     *         "details": [
+                     *           "Tus-Resumable: must be 1.0.0"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The upload is larger than the reservation takes, or the bytes end beyond its length */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 413001,
+                     *         "message": "The request body is too large.",
+                     *         "details": [
+                     *           "the upload ends at byte 48213"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The Content-Type is not application/offset+octet-stream, or the request has a Content-Encoding */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Type: must be application/offset+octet-stream"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            /** @description The SHA-256 of the bytes differs from Upload-Checksum. Nothing of the request is kept */
+            460: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 460001,
+                     *         "message": "The checksum differs.",
+                     *         "details": [
+                     *           "the SHA-256 of the bytes differs from Upload-Checksum; nothing of this request was kept"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    deleteTusUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The version of tus.
+                 * @example 1.0.0
+                 */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The object is deleted */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Confirmed"];
+            /** @description Tus-Resumable is not 1.0.0. The answer has Tus-Version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 412001,
+                     *         "message": "The server does not support this version of the protocol.",
+                     *         "details": [
+                     *           "Tus-Resumable: must be 1.0.0"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getTusUploadOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What of tus there is */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    /** @description The versions of tus */
+                    "Tus-Version"?: string;
+                    /** @description The extensions, separated by commas */
+                    "Tus-Extension"?: string;
+                    /** @description `sha256` */
+                    "Tus-Checksum-Algorithm"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    headTusUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The version of tus.
+                 * @example 1.0.0
+                 */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state of the upload */
+            200: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    /** @description Size of the object */
+                    "Upload-Length"?: number;
+                    /** @description `1` while the size is unknown */
+                    "Upload-Defer-Length"?: number;
+                    /** @description As the client sent it */
+                    "Upload-Metadata"?: string;
+                    "Upload-Expires": components["headers"]["Upload-Expires"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            /** @description Tus-Resumable is not 1.0.0. The answer has Tus-Version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 412001,
+                     *         "message": "The server does not support this version of the protocol.",
+                     *         "details": [
+                     *           "Tus-Resumable: must be 1.0.0"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    patchTusUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The version of tus.
+                 * @example 1.0.0
+                 */
+                "Tus-Resumable": components["parameters"]["TusResumable"];
+                /**
+                 * @description Number of bytes held, where the body begins.
+                 * @example 20000
+                 */
+                "Upload-Offset": components["parameters"]["UploadOffset"];
+                /**
+                 * @description Size of the object in bytes.
+                 * @example 48213
+                 */
+                "Upload-Length"?: components["parameters"]["UploadLength"];
+                /**
+                 * @description `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+                 * @example sha256 n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=
+                 */
+                "Upload-Checksum"?: components["parameters"]["UploadChecksum"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/offset+octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The bytes are held */
+            204: {
+                headers: {
+                    "Tus-Resumable": components["headers"]["Tus-Resumable"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Expires": components["headers"]["Upload-Expires"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A header is malformed (400001), or the body is shorter or longer than its Content-Length (400012) */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Length: must be a number of bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), or the mailbox does not accept such content (403040; the object is deleted) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The bytes do not begin at the number of bytes held (409003), the reservation is confirmed (409010), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Tus-Resumable is not 1.0.0. The answer has Tus-Version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 412001,
+                     *         "message": "The server does not support this version of the protocol.",
+                     *         "details": [
+                     *           "Tus-Resumable: must be 1.0.0"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The upload is larger than the reservation takes, or the bytes end beyond its length */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 413001,
+                     *         "message": "The request body is too large.",
+                     *         "details": [
+                     *           "the upload ends at byte 48213"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The Content-Type is not application/offset+octet-stream, or the request has a Content-Encoding */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Type: must be application/offset+octet-stream"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            /** @description The SHA-256 of the bytes differs from Upload-Checksum. Nothing of the request is kept */
+            460: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 460001,
+                     *         "message": "The checksum differs.",
+                     *         "details": [
+                     *           "the SHA-256 of the bytes differs from Upload-Checksum; nothing of this request was kept"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
         };

@@ -290,6 +290,9 @@ func (w *session) bodyError(ctx context.Context, err error) error {
 	if cause := interrupted(ctx, err); cause != nil {
 		return cause
 	}
+	if settled := context.Cause(ctx); settled == error(errSettled) { //nolint:errorlint // the value itself, not one of its code
+		return settled
+	}
 	if w.pace.slow.Load() {
 		return transfer.ErrBodyLength.With(fmt.Sprintf("body: fewer than %d bytes a second arrived; what arrived is kept, go on from there", w.s.limits.MinimumRate))
 	}

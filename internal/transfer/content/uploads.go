@@ -251,6 +251,23 @@ func interrupted(ctx context.Context, err error) error {
 	return nil
 }
 
+// errSettled ends a request whose client asks where to go on: what arrived is kept.
+var errSettled = transfer.ErrBodyLength.With("another request asked for the offset; what arrived is kept, go on from there")
+
+// Settle ends the request of this process that writes an object, if there is one, and waits until what arrived is held. It reports whether
+// there was one.
+func (s *Service) Settle(ctx context.Context, o id.Object) bool {
+	writer := s.leases.end(o, errSettled)
+	if writer == nil {
+		return false
+	}
+	select {
+	case <-writer.done:
+	case <-ctx.Done():
+	}
+	return true
+}
+
 // ReleaseVolumes releases the volume reserved by writers that vanished with their server.
 func (s *Service) ReleaseVolumes(ctx context.Context) error {
 	var n int

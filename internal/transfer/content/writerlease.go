@@ -63,6 +63,17 @@ func (l *writerLeases) stop(o id.Object, cause error) {
 	}
 }
 
+// end cancels the writer of an object in this process and returns it; nil when there is none.
+func (l *writerLeases) end(o id.Object, cause error) *leaseHolder {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.holders[o]
+	if h != nil {
+		h.stop(cause)
+	}
+	return h
+}
+
 // held reports whether a request in this process may still touch an object's bytes.
 func (l *writerLeases) held(o id.Object) bool {
 	l.mu.Lock()

@@ -72,7 +72,7 @@ var (
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.reservationRoutes(), h.transferRoutes(), h.linkRoutes())
+	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.reservationRoutes(), h.tusRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
 }
 
 // mailboxRoutes holds mailboxes and mailbox groups.
@@ -120,9 +120,14 @@ func (h *Handler) adminunitRoutes() []httpapi.Route {
 	}
 }
 
+// uploaders may work on a reservation: its token, and its creator.
+func uploaders() token.Auth {
+	return token.AnyOf(token.NeedReservation, token.NeedAccess).For(token.ScopeTransfersSend)
+}
+
 // reservationRoutes holds reservations, their objects and the upload of bytes.
 func (h *Handler) reservationRoutes() []httpapi.Route {
-	access, uploader := token.NeedAccess, token.AnyOf(token.NeedReservation, token.NeedAccess).For(token.ScopeTransfersSend)
+	access, uploader := token.NeedAccess, uploaders()
 	const reservation = "/reservations/{uid}"
 	const objects, object, content = reservation + "/objects", reservation + "/objects/{clientId}", reservation + "/objects/{clientId}/content"
 	file := []string{httpapi.AnyType}

@@ -57,15 +57,15 @@ func (s *Store) BytesAnnounced(ctx context.Context, r id.Reservation) (bool, err
 // ReservedObject is an object with the creator of its reservation, who may work on it.
 type ReservedObject struct {
 	transfer.Object
-	Creator   id.Person // zero: a stranger
-	ExpiresAt time.Time // of the reservation
+	Creator id.Person // zero: a stranger
+	Expires time.Time // of the reservation
 }
 
 // Object returns one object of a reservation that is within its 48 hours.
 // Errors: transfer.ErrNotFound.
 func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, sc Scope) (ReservedObject, error) {
 	return database.One[ReservedObject](ctx, s.q, "find object", transfer.ErrNotFound, `
-		SELECT `+objectColumns+`, r.creator, r.expires_at FROM transfer.objects o
+		SELECT `+objectColumns+`, r.creator, r.expires_at AS expires FROM transfer.objects o
 		JOIN transfer.reservations r ON r.uid = o.reservation
 		JOIN directory.persons p ON p.person = r.owner
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4`, r, clientID, sc.Host, sc.Now)

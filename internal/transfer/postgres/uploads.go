@@ -29,10 +29,11 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 	type leasedUpload struct {
 		Upload
 		LeaseLeft *time.Duration
+		Expires   time.Time
 	}
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved,
-			r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
+			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
 			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
@@ -45,7 +46,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
 		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
-	u.LeaseUntil = leaseUntil(u.LeaseLeft)
+	u.LeaseUntil, u.ExpiresAt = leaseUntil(u.LeaseLeft), u.Expires
 	return u.Upload, err
 }
 

@@ -87,12 +87,18 @@ type Attachment struct {
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
 // transfer.ErrFileTooLarge, transfer.ErrMIMEType, those of content.Service.ChargeMetadata.
 func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
+	out, _, created, err := s.attach(ctx, caller, uid, files)
+	return out, created, err
+}
+
+// attach is Attach, and returns when the reservation expires.
+func (s *Service) attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (out []transfer.Object, expires time.Time, created bool, err error) {
 	if err := checkAttachments(files); err != nil {
-		return nil, false, err
+		return nil, expires, false, err
 	}
-	var out []transfer.Object
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, caller, uid)
+		expires = r.ExpiresAt
 		if err != nil {
 			return err
 		}
@@ -119,9 +125,9 @@ func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reserv
 		return s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now))
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, expires, false, err
 	}
-	return out, created, nil
+	return out, expires, created, nil
 }
 
 // chargeObjects charges the names of new objects to a month, and what is uncharged of the reservation's texts.
@@ -249,6 +255,7 @@ func (s *Service) Object(ctx context.Context, caller token.Caller, uid id.Reserv
 	if err != nil {
 		return transfer.Object{}, err
 	}
+	o.ExpiresAt = o.Expires
 	return o.Object, mayManage(caller, uid, o.Creator)
 }
 

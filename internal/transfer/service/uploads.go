@@ -18,6 +18,29 @@ func (s *Service) WatchUpload(ctx context.Context, caller token.Caller) (context
 	return s.revocations.WatchContext(ctx, caller)
 }
 
+// BeginUpload attaches one file, and reports whether it is new. The object says when its reservation expires.
+// Errors: those of Attach.
+func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.Reservation, file Attachment) (o transfer.Object, created bool, err error) {
+	list, expires, created, err := s.attach(ctx, caller, uid, []Attachment{file})
+	if err != nil {
+		return o, false, err
+	}
+	o = list[0]
+	o.ExpiresAt = expires
+	return o, created, nil
+}
+
+// SettledObject returns one object of a reservation, after it has ended a request of this process that writes it. So the next request can
+// go on at the bytes held (contract 4.12).
+// Errors: transfer.ErrNotFound.
+func (s *Service) SettledObject(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
+	o, err := s.Object(ctx, caller, uid, clientID)
+	if err == nil && s.content.Settle(ctx, o.UID) {
+		return s.Object(ctx, caller, uid, clientID)
+	}
+	return o, err
+}
+
 // Upload writes one request's part of an object of an open reservation, for the holder of the reservation's token or its
 // creator.
 // Errors: those of content.Service.Upload; transfer.ErrNotFound for any other caller.

@@ -1,0 +1,74 @@
+package transfer
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+)
+
+// maxUploadMetadata is how many bytes the header Upload-Metadata may have. It is stored.
+const maxUploadMetadata = 4096
+
+// UploadMetadata is what a tus client tells of a file.
+type UploadMetadata struct {
+	ClientID string // the key clientId, an addition
+	Name     string // filename, or name, below the folders of relativePath
+	Header   string // as the client sent it
+}
+
+// ParseUploadMetadata parses the header Upload-Metadata of tus: pairs of a key and a value in base64, separated by commas. A value may
+// be missing. ok is false for anything else, and for a key given twice.
+func ParseUploadMetadata(header string) (_ UploadMetadata, ok bool) {
+	header = strings.Trim(header, " \t")
+	if len(header) > maxUploadMetadata {
+		return UploadMetadata{}, false
+	}
+	values := map[string]string{}
+	for pair := range strings.SplitSeq(header, ",") {
+		if header == "" {
+			break
+		}
+		key, encoded, _ := strings.Cut(strings.Trim(pair, " \t"), " ")
+		value, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if _, twice := values[key]; twice || !visible(key) || err != nil {
+			return UploadMetadata{}, false
+		}
+		values[key] = string(value)
+	}
+	return UploadMetadata{ClientID: values["clientId"], Name: nameOf(values), Header: header}, true
+}
+
+// visible reports whether s has at least one character, and visible ASCII characters only.
+func visible(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// nameOf returns the name of a file. Uppy sends the relativePath "null" for a file outside of a folder.
+func nameOf(values map[string]string) string {
+	name := values["filename"]
+	if name == "" {
+		name = values["name"]
+	}
+	path := values["relativePath"]
+	switch {
+	case path == "" || path == "null":
+	case name == "" || strings.HasSuffix(path, "/"+name):
+		return path
+	}
+	return name
+}
+
+// ParseUploadChecksum parses the header Upload-Checksum of tus, an algorithm and a sum in base64. The only algorithm is sha256.
+func ParseUploadChecksum(header string) (sum []byte, ok bool) {
+	algorithm, encoded, _ := strings.Cut(header, " ")
+	sum, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	if algorithm != "sha256" || err != nil || len(sum) != sha256.Size {
+		return nil, false
+	}
+	return sum, true
+}
