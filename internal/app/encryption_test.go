@@ -76,6 +76,9 @@ func TestEncryptedStorage(t *testing.T) {
 	if found := filesWith(t, s); len(found) > 0 {
 		t.Errorf("plain bytes lie in %q", found)
 	}
+	if strings.Contains(s.Log(), "canary ") {
+		t.Error("the log has bytes of the file")
+	}
 	for _, replica := range []*testkit.Server{s, testkit.New(t, testkit.Beside(s), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))} {
 		reader := ann.At(replica)
 		if got := reader.Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {

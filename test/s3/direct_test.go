@@ -17,7 +17,8 @@ import (
 func TestDirectDownloads(t *testing.T) {
 	t.Parallel()
 	bucket := testkit.Env("CONSIGN_STORAGE_URL", storage(t))
-	s := testkit.New(t, bucket, testkit.Env("CONSIGN_S3_DIRECT_DOWNLOADS", "on"))
+	direct, plain := testkit.Env("CONSIGN_S3_DIRECT_DOWNLOADS", "on"), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off")
+	s := testkit.New(t, bucket, direct, plain)
 	ann := mailboxOf(s)
 	u := reserve(t, s, "ann-box", random(300_000))
 	u.put(0, len(u.data)).Want(http.StatusOK)
@@ -59,8 +60,19 @@ func TestDirectDownloads(t *testing.T) {
 	key := ann.Post(s.Transfer+"/auth/otk", map[string]any{"transferUid": path[strings.LastIndex(path, "/")+1:], "objectUid": o["uid"]}).Want(http.StatusOK).String("key")
 	s.Stranger().Get(file + "?otk=" + key).Want(http.StatusOK)
 
-	off := testkit.New(t, testkit.Beside(s), bucket, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+	off := testkit.New(t, testkit.Beside(s), bucket, plain, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
 	ann.At(off).Get(file).Want(http.StatusOK)
+
+	// An encrypted file comes from the server.
+	encrypts := testkit.New(t, testkit.Beside(s), bucket, direct, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+	if result, err := encrypts.App.EncryptStored(t.Context(), nil); err != nil || result.Objects != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	for _, replica := range []*testkit.Server{encrypts, s} {
+		if got := ann.At(replica).Get(file).Want(http.StatusOK).Body; !bytes.Equal(got, u.data) {
+			t.Errorf("%d bytes that differ", len(got))
+		}
+	}
 }
 
 // fetch gets a URL of the bucket without any token.

@@ -50,7 +50,7 @@ func storage(t *testing.T) string {
 func kept(t *testing.T, storage string) (all []blob.Info) {
 	t.Helper()
 	err := bucket(t, storage).List(t.Context(), func(i blob.Info) error {
-		if _, err := id.Parse[id.Object](string(i.Key)); err == nil {
+		if _, err := id.Parse[id.Object](strings.TrimSuffix(string(i.Key), "-sealed")); err == nil {
 			all = append(all, i)
 		}
 		return nil
