@@ -25,6 +25,7 @@ const (
 	AuthenticatorTypeSms      AuthenticatorType = "sms"
 	AuthenticatorTypeTotp     AuthenticatorType = "totp"
 	AuthenticatorTypeU2F      AuthenticatorType = "u2f"
+	AuthenticatorTypeWebauthn AuthenticatorType = "webauthn"
 )
 
 // Valid indicates whether the value is a known member of the AuthenticatorType enum.
@@ -40,6 +41,8 @@ func (e AuthenticatorType) Valid() bool {
 		return true
 	case AuthenticatorTypeU2F:
 		return true
+	case AuthenticatorTypeWebauthn:
+		return true
 	default:
 		return false
 	}
@@ -54,6 +57,36 @@ const (
 func (e CreatedAPITokenKind) Valid() bool {
 	switch e {
 	case API:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreationOptionsPublicKeyPubKeyCredParamsType.
+const (
+	CreationOptionsPublicKeyPubKeyCredParamsTypePublicKey CreationOptionsPublicKeyPubKeyCredParamsType = "public-key"
+)
+
+// Valid indicates whether the value is a known member of the CreationOptionsPublicKeyPubKeyCredParamsType enum.
+func (e CreationOptionsPublicKeyPubKeyCredParamsType) Valid() bool {
+	switch e {
+	case CreationOptionsPublicKeyPubKeyCredParamsTypePublicKey:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CredentialDescriptorType.
+const (
+	CredentialDescriptorTypePublicKey CredentialDescriptorType = "public-key"
+)
+
+// Valid indicates whether the value is a known member of the CredentialDescriptorType enum.
+func (e CredentialDescriptorType) Valid() bool {
+	switch e {
+	case CredentialDescriptorTypePublicKey:
 		return true
 	default:
 		return false
@@ -268,6 +301,7 @@ func (e ProductDomain) Valid() bool {
 const (
 	ProofAuthFactorTypeRecovery ProofAuthFactorType = "recovery"
 	ProofAuthFactorTypeTotp     ProofAuthFactorType = "totp"
+	ProofAuthFactorTypeWebauthn ProofAuthFactorType = "webauthn"
 )
 
 // Valid indicates whether the value is a known member of the ProofAuthFactorType enum.
@@ -276,6 +310,8 @@ func (e ProofAuthFactorType) Valid() bool {
 	case ProofAuthFactorTypeRecovery:
 		return true
 	case ProofAuthFactorTypeTotp:
+		return true
+	case ProofAuthFactorTypeWebauthn:
 		return true
 	default:
 		return false
@@ -294,6 +330,24 @@ func (e PublicOrganizationAssetsType) Valid() bool {
 	case PublicOrganizationAssetsTypeLogo:
 		return true
 	case PublicOrganizationAssetsTypeTheme:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RequestOptionsPublicKeyUserVerification.
+const (
+	Preferred RequestOptionsPublicKeyUserVerification = "preferred"
+	Required  RequestOptionsPublicKeyUserVerification = "required"
+)
+
+// Valid indicates whether the value is a known member of the RequestOptionsPublicKeyUserVerification enum.
+func (e RequestOptionsPublicKeyUserVerification) Valid() bool {
+	switch e {
+	case Preferred:
+		return true
+	case Required:
 		return true
 	default:
 		return false
@@ -574,6 +628,7 @@ func (e GetDocumentParamsType) Valid() bool {
 const (
 	CreateEmailJSONBodyAuthFactorTypeRecovery CreateEmailJSONBodyAuthFactorType = "recovery"
 	CreateEmailJSONBodyAuthFactorTypeTotp     CreateEmailJSONBodyAuthFactorType = "totp"
+	CreateEmailJSONBodyAuthFactorTypeWebauthn CreateEmailJSONBodyAuthFactorType = "webauthn"
 )
 
 // Valid indicates whether the value is a known member of the CreateEmailJSONBodyAuthFactorType enum.
@@ -582,6 +637,8 @@ func (e CreateEmailJSONBodyAuthFactorType) Valid() bool {
 	case CreateEmailJSONBodyAuthFactorTypeRecovery:
 		return true
 	case CreateEmailJSONBodyAuthFactorTypeTotp:
+		return true
+	case CreateEmailJSONBodyAuthFactorTypeWebauthn:
 		return true
 	default:
 		return false
@@ -676,17 +733,29 @@ type AuditPerson struct {
 
 // Authenticator defines model for Authenticator.
 type Authenticator struct {
+	// BackedUp Verified passkeys only: it is on several devices, or in a cloud
+	BackedUp *bool `json:"backedUp,omitempty"`
+
 	// Cardinality Number of unused recovery codes, 1 for other types
 	Cardinality int `json:"cardinality"`
 
 	// DataURI At registration of totp only: the secret as a QR code
 	DataURI *string `json:"dataUri,omitempty"`
 
-	// Key At registration only: the TOTP secret in base32, or the recovery codes separated by blanks
+	// Hostname Verified passkeys only: the host where it works
+	Hostname *string `json:"hostname,omitempty"`
+
+	// Key At registration of totp and recovery only: the TOTP secret in base32, or the recovery codes separated by blanks
 	Key *string `json:"key,omitempty"`
+
+	// LastUsedAt Verified passkeys only: the last login or confirmation with it
+	LastUsedAt *Timestamp `json:"lastUsedAt,omitempty"`
 
 	// Name A name chosen by the caller
 	Name *string `json:"name,omitempty"`
+
+	// Options At registration of webauthn only: for `navigator.credentials.create`
+	Options *CreationOptions `json:"options,omitempty"`
 
 	// OtpauthURI At registration of totp only: what the QR code says, for clients that draw it or open an app themselves
 	OtpauthURI   *string   `json:"otpauthUri,omitempty"`
@@ -749,11 +818,56 @@ type CreatedAPIToken struct {
 // CreatedAPITokenKind The kind of the token
 type CreatedAPITokenKind string
 
+// CreationOptions JSON of WebAuthn level 3, for `PublicKeyCredential.parseCreationOptionsFromJSON`. Binary values are base64url.
+type CreationOptions struct {
+	PublicKey struct {
+		Attestation            *string `json:"attestation,omitempty"`
+		AuthenticatorSelection *struct {
+			RequireResidentKey *bool   `json:"requireResidentKey,omitempty"`
+			ResidentKey        *string `json:"residentKey,omitempty"`
+			UserVerification   *string `json:"userVerification,omitempty"`
+		} `json:"authenticatorSelection,omitempty"`
+		Challenge          string                  `json:"challenge"`
+		ExcludeCredentials *[]CredentialDescriptor `json:"excludeCredentials,omitempty"`
+		PubKeyCredParams   []struct {
+			Alg  int                                          `json:"alg"`
+			Type CreationOptionsPublicKeyPubKeyCredParamsType `json:"type"`
+		} `json:"pubKeyCredParams"`
+		Rp struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"rp"`
+
+		// Timeout milliseconds
+		Timeout *int `json:"timeout,omitempty"`
+		User    struct {
+			DisplayName string `json:"displayName"`
+			ID          string `json:"id"`
+			Name        string `json:"name"`
+		} `json:"user"`
+	} `json:"publicKey"`
+}
+
+// CreationOptionsPublicKeyPubKeyCredParamsType defines model for CreationOptions.PublicKey.PubKeyCredParams.Type.
+type CreationOptionsPublicKeyPubKeyCredParamsType string
+
+// CredentialDescriptor defines model for CredentialDescriptor.
+type CredentialDescriptor struct {
+	// ID base64url
+	ID         string                   `json:"id"`
+	Transports *[]string                `json:"transports,omitempty"`
+	Type       CredentialDescriptorType `json:"type"`
+}
+
+// CredentialDescriptorType defines model for CredentialDescriptor.Type.
+type CredentialDescriptorType string
+
 // Credentials defines model for Credentials.
 type Credentials struct {
+	// Email May be empty in a login with type webauthn
 	Email string `json:"email"`
 
-	// Key The password, the 6 digits of TOTP, or a recovery code
+	// Key The password, the 6 digits of TOTP, a recovery code, or the JSON of a public key credential (at most 32 kB)
 	Key string `json:"key"`
 
 	// Type sms and u2f are not supported
@@ -1083,10 +1197,16 @@ type NewAccount struct {
 
 // NewAuthenticator defines model for NewAuthenticator.
 type NewAuthenticator struct {
+	// AuthFactor See Proof
+	AuthFactor *map[string]interface{} `json:"authFactor,omitempty"`
+
+	// AuthKey See Proof
+	AuthKey *string `json:"authKey,omitempty"`
+
 	// Name at most 255 bytes
 	Name *string `json:"name,omitempty"`
 
-	// PubKey Not possible with totp and recovery
+	// PubKey Not possible with totp, webauthn and recovery
 	PubKey *string `json:"pubKey,omitempty"`
 
 	// Type sms and u2f are not supported
@@ -1210,6 +1330,12 @@ type OrganizationSummary struct {
 	UID        UID    `json:"uid"`
 }
 
+// PasskeyOptions defines model for PasskeyOptions.
+type PasskeyOptions struct {
+	// Options JSON of WebAuthn level 3, for `PublicKeyCredential.parseRequestOptionsFromJSON`. Binary values are base64url.
+	Options RequestOptions `json:"options"`
+}
+
 // Person defines model for Person.
 type Person struct {
 	CreatedAt Timestamp `json:"createdAt"`
@@ -1242,8 +1368,9 @@ type ProfileChange struct {
 
 // Proof Confirms the identity of the person in calls for which an access token alone is not enough, because it may have leaked. A login within the
 // last 15 minutes is enough. After that the call needs `authKey`, or it is 403010. A wrong password is 403046. A
-// person with TOTP also sends `authFactor` (else 403048; a wrong code is 403045), unless the login within the last
-// 15 minutes had the second factor. People of an external provider log in again. Each request with one of the
+// person with TOTP or a passkey also sends `authFactor` (else 403048; a wrong code is 403045), unless the login within the last
+// 15 minutes had the second factor. With type `webauthn` its key is the browser's answer to the options of `POST /profile/passkey/options`;
+// if the authenticator verified the person, `authKey` can be left out. People of an external provider log in again. Each request with one of the
 // members takes a token of the bucket of 10 that drains one in 15 s.
 type Proof struct {
 	AuthFactor *struct {
@@ -1316,6 +1443,22 @@ type PublicOrganization struct {
 
 // PublicOrganizationAssetsType defines model for PublicOrganization.Assets.Type.
 type PublicOrganizationAssetsType string
+
+// RequestOptions JSON of WebAuthn level 3, for `PublicKeyCredential.parseRequestOptionsFromJSON`. Binary values are base64url.
+type RequestOptions struct {
+	PublicKey struct {
+		AllowCredentials *[]CredentialDescriptor `json:"allowCredentials,omitempty"`
+		Challenge        string                  `json:"challenge"`
+		RpID             string                  `json:"rpId"`
+
+		// Timeout milliseconds
+		Timeout          *int                                    `json:"timeout,omitempty"`
+		UserVerification RequestOptionsPublicKeyUserVerification `json:"userVerification"`
+	} `json:"publicKey"`
+}
+
+// RequestOptionsPublicKeyUserVerification defines model for RequestOptions.PublicKey.UserVerification.
+type RequestOptionsPublicKeyUserVerification string
 
 // Role defines model for Role.
 type Role string
@@ -1977,6 +2120,9 @@ type PutProfileJSONRequestBody = ProfileChange
 // CreateAuthenticatorJSONRequestBody defines body for CreateAuthenticator for application/json ContentType.
 type CreateAuthenticatorJSONRequestBody = NewAuthenticator
 
+// DeleteAuthenticatorJSONRequestBody defines body for DeleteAuthenticator for application/json ContentType.
+type DeleteAuthenticatorJSONRequestBody = Proof
+
 // PutAuthenticatorJSONRequestBody defines body for PutAuthenticator for application/json ContentType.
 type PutAuthenticatorJSONRequestBody = AuthenticatorChange
 
@@ -2159,6 +2305,11 @@ type ClientInterface interface {
 	// Corresponds with GET /.well-known/openid-configuration (the `GetOpenIDConfiguration` operationId).
 	GetOpenIDConfiguration(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetRelatedOrigins Whose pages may use passkeys of this host
+	//
+	// Corresponds with GET /.well-known/webauthn (the `GetRelatedOrigins` operationId).
+	GetRelatedOrigins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetLogo The logo of the organization that the hostname selects
 	//
 	// Corresponds with GET /assets/logo (the `GetLogo` operationId).
@@ -2226,6 +2377,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /auth/park (the `ParkSession` operationId).
 	ParkSession(ctx context.Context, params *ParkSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreatePasskeyOptions Options for a login with a passkey
+	//
+	// Corresponds with POST /auth/passkey/options (the `CreatePasskeyOptions` operationId).
+	CreatePasskeyOptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RequestResetWithBody Mail a key that resets the password
 	//
@@ -2664,10 +2820,19 @@ type ClientInterface interface {
 	// Corresponds with POST /profile/authenticators (the `CreateAuthenticator` operationId).
 	CreateAuthenticator(ctx context.Context, body CreateAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// DeleteAuthenticator Delete a second factor
+	// DeleteAuthenticatorWithBody Delete a second factor
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
-	DeleteAuthenticator(ctx context.Context, uid AuthenticatorUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAuthenticatorWithBody(ctx context.Context, uid AuthenticatorUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAuthenticator Delete a second factor
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
+	DeleteAuthenticator(ctx context.Context, uid AuthenticatorUID, body DeleteAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAuthenticator One of the caller's authenticators
 	//
@@ -2798,6 +2963,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /profile/export (the `CreateProfileExport` operationId).
 	CreateProfileExport(ctx context.Context, body CreateProfileExportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateProofOptions Options for confirming it is you with a passkey
+	//
+	// Corresponds with POST /profile/passkey/options (the `CreateProofOptions` operationId).
+	CreateProofOptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetPublicInvitation An invitation, for the holder of its key
 	//
@@ -2931,6 +3101,21 @@ func (c *Client) GetWellKnownEnvironment(ctx context.Context, params *GetWellKno
 // Corresponds with GET /.well-known/openid-configuration (the `GetOpenIDConfiguration` operationId).
 func (c *Client) GetOpenIDConfiguration(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetOpenIDConfigurationRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetRelatedOrigins Whose pages may use passkeys of this host
+//
+// Corresponds with GET /.well-known/webauthn (the `GetRelatedOrigins` operationId).
+func (c *Client) GetRelatedOrigins(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetRelatedOriginsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -3119,6 +3304,21 @@ func (c *Client) PickUpSession(ctx context.Context, params *PickUpSessionParams,
 // Corresponds with POST /auth/park (the `ParkSession` operationId).
 func (c *Client) ParkSession(ctx context.Context, params *ParkSessionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewParkSessionRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreatePasskeyOptions Options for a login with a passkey
+//
+// Corresponds with POST /auth/passkey/options (the `CreatePasskeyOptions` operationId).
+func (c *Client) CreatePasskeyOptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreatePasskeyOptionsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -4276,11 +4476,30 @@ func (c *Client) CreateAuthenticator(ctx context.Context, body CreateAuthenticat
 	return c.Client.Do(req)
 }
 
-// DeleteAuthenticator Delete a second factor
+// DeleteAuthenticatorWithBody Delete a second factor
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
-func (c *Client) DeleteAuthenticator(ctx context.Context, uid AuthenticatorUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAuthenticatorRequest(c.Server, uid)
+func (c *Client) DeleteAuthenticatorWithBody(ctx context.Context, uid AuthenticatorUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAuthenticatorRequestWithBody(c.Server, uid, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAuthenticator Delete a second factor
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
+func (c *Client) DeleteAuthenticator(ctx context.Context, uid AuthenticatorUID, body DeleteAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAuthenticatorRequest(c.Server, uid, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4611,6 +4830,21 @@ func (c *Client) CreateProfileExportWithBody(ctx context.Context, contentType st
 // Corresponds with POST /profile/export (the `CreateProfileExport` operationId).
 func (c *Client) CreateProfileExport(ctx context.Context, body CreateProfileExportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateProfileExportRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateProofOptions Options for confirming it is you with a passkey
+//
+// Corresponds with POST /profile/passkey/options (the `CreateProofOptions` operationId).
+func (c *Client) CreateProofOptions(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateProofOptionsRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -4974,6 +5208,33 @@ func NewGetOpenIDConfigurationRequest(server string) (*http.Request, error) {
 	}
 
 	operationPath := fmt.Sprintf("/.well-known/openid-configuration")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetRelatedOriginsRequest constructs an http.Request for the GetRelatedOrigins method
+func NewGetRelatedOriginsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/.well-known/webauthn")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -5486,6 +5747,33 @@ func NewParkSessionRequest(server string, params *ParkSessionParams) (*http.Requ
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreatePasskeyOptionsRequest constructs an http.Request for the CreatePasskeyOptions method
+func NewCreatePasskeyOptionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/auth/passkey/options")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
@@ -7637,8 +7925,19 @@ func NewCreateAuthenticatorRequestWithBody(server string, contentType string, bo
 	return req, nil
 }
 
-// NewDeleteAuthenticatorRequest constructs an http.Request for the DeleteAuthenticator method
-func NewDeleteAuthenticatorRequest(server string, uid AuthenticatorUID) (*http.Request, error) {
+// NewDeleteAuthenticatorRequest calls the generic DeleteAuthenticator builder with application/json body
+func NewDeleteAuthenticatorRequest(server string, uid AuthenticatorUID, body DeleteAuthenticatorJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteAuthenticatorRequestWithBody(server, uid, "application/json", bodyReader)
+}
+
+// NewDeleteAuthenticatorRequestWithBody constructs an http.Request for the DeleteAuthenticator method, with any body, and a specified content type
+func NewDeleteAuthenticatorRequestWithBody(server string, uid AuthenticatorUID, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7663,10 +7962,12 @@ func NewDeleteAuthenticatorRequest(server string, uid AuthenticatorUID) (*http.R
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -8195,6 +8496,33 @@ func NewCreateProfileExportRequestWithBody(server string, contentType string, bo
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewCreateProofOptionsRequest constructs an http.Request for the CreateProofOptions method
+func NewCreateProofOptionsRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/profile/passkey/options")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -8929,6 +9257,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /.well-known/openid-configuration (the `GetOpenIDConfiguration` operationId).
 	GetOpenIDConfigurationWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetOpenIDConfigurationResponse, error)
 
+	// GetRelatedOriginsWithResponse Whose pages may use passkeys of this host
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /.well-known/webauthn (the `GetRelatedOrigins` operationId).
+	GetRelatedOriginsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetRelatedOriginsResponse, error)
+
 	// GetLogoWithResponse The logo of the organization that the hostname selects
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -9012,6 +9347,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /auth/park (the `ParkSession` operationId).
 	ParkSessionWithResponse(ctx context.Context, params *ParkSessionParams, reqEditors ...RequestEditorFn) (*ParkSessionResponse, error)
+
+	// CreatePasskeyOptionsWithResponse Options for a login with a passkey
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /auth/passkey/options (the `CreatePasskeyOptions` operationId).
+	CreatePasskeyOptionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreatePasskeyOptionsResponse, error)
 
 	// RequestResetWithBodyWithResponse Mail a key that resets the password
 	//
@@ -9510,12 +9852,19 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /profile/authenticators (the `CreateAuthenticator` operationId).
 	CreateAuthenticatorWithResponse(ctx context.Context, body CreateAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAuthenticatorResponse, error)
 
-	// DeleteAuthenticatorWithResponse Delete a second factor
+	// DeleteAuthenticatorWithBodyWithResponse Delete a second factor
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
-	DeleteAuthenticatorWithResponse(ctx context.Context, uid AuthenticatorUID, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error)
+	DeleteAuthenticatorWithBodyWithResponse(ctx context.Context, uid AuthenticatorUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error)
+
+	// DeleteAuthenticatorWithResponse Delete a second factor
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
+	DeleteAuthenticatorWithResponse(ctx context.Context, uid AuthenticatorUID, body DeleteAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error)
 
 	// GetAuthenticatorWithResponse One of the caller's authenticators
 	//
@@ -9656,6 +10005,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /profile/export (the `CreateProfileExport` operationId).
 	CreateProfileExportWithResponse(ctx context.Context, body CreateProfileExportJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateProfileExportResponse, error)
+
+	// CreateProofOptionsWithResponse Options for confirming it is you with a passkey
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /profile/passkey/options (the `CreateProofOptions` operationId).
+	CreateProofOptionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreateProofOptionsResponse, error)
 
 	// GetPublicInvitationWithResponse An invitation, for the holder of its key
 	//
@@ -9867,6 +10223,51 @@ func (r GetOpenIDConfigurationResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetOpenIDConfigurationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetRelatedOriginsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *struct {
+		Origins []string `json:"origins"`
+	}
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetRelatedOriginsResponse) GetJSON200() *struct {
+	Origins []string `json:"origins"`
+} {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetRelatedOriginsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetRelatedOriginsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetRelatedOriginsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetRelatedOriginsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -10263,6 +10664,47 @@ func (r ParkSessionResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ParkSessionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreatePasskeyOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PasskeyOptions
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreatePasskeyOptionsResponse) GetJSON200() *PasskeyOptions {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r CreatePasskeyOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreatePasskeyOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreatePasskeyOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreatePasskeyOptionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12775,6 +13217,47 @@ func (r CreateProfileExportResponse) ContentType() string {
 	return ""
 }
 
+type CreateProofOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PasskeyOptions
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateProofOptionsResponse) GetJSON200() *PasskeyOptions {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateProofOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateProofOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateProofOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateProofOptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetPublicInvitationResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13409,6 +13892,19 @@ func (c *ClientWithResponses) GetOpenIDConfigurationWithResponse(ctx context.Con
 	return ParseGetOpenIDConfigurationResponse(rsp)
 }
 
+// GetRelatedOriginsWithResponse Whose pages may use passkeys of this host
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /.well-known/webauthn (the `GetRelatedOrigins` operationId).
+func (c *ClientWithResponses) GetRelatedOriginsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetRelatedOriginsResponse, error) {
+	rsp, err := c.GetRelatedOrigins(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetRelatedOriginsResponse(rsp)
+}
+
 // GetLogoWithResponse The logo of the organization that the hostname selects
 //
 // Returns a wrapper object for the known response body format(s).
@@ -13563,6 +14059,19 @@ func (c *ClientWithResponses) ParkSessionWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseParkSessionResponse(rsp)
+}
+
+// CreatePasskeyOptionsWithResponse Options for a login with a passkey
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /auth/passkey/options (the `CreatePasskeyOptions` operationId).
+func (c *ClientWithResponses) CreatePasskeyOptionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreatePasskeyOptionsResponse, error) {
+	rsp, err := c.CreatePasskeyOptions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreatePasskeyOptionsResponse(rsp)
 }
 
 // RequestResetWithBodyWithResponse Mail a key that resets the password
@@ -14488,13 +14997,26 @@ func (c *ClientWithResponses) CreateAuthenticatorWithResponse(ctx context.Contex
 	return ParseCreateAuthenticatorResponse(rsp)
 }
 
-// DeleteAuthenticatorWithResponse Delete a second factor
+// DeleteAuthenticatorWithBodyWithResponse Delete a second factor
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
-func (c *ClientWithResponses) DeleteAuthenticatorWithResponse(ctx context.Context, uid AuthenticatorUID, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error) {
-	rsp, err := c.DeleteAuthenticator(ctx, uid, reqEditors...)
+func (c *ClientWithResponses) DeleteAuthenticatorWithBodyWithResponse(ctx context.Context, uid AuthenticatorUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error) {
+	rsp, err := c.DeleteAuthenticatorWithBody(ctx, uid, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAuthenticatorResponse(rsp)
+}
+
+// DeleteAuthenticatorWithResponse Delete a second factor
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /profile/authenticators/{uid} (the `DeleteAuthenticator` operationId).
+func (c *ClientWithResponses) DeleteAuthenticatorWithResponse(ctx context.Context, uid AuthenticatorUID, body DeleteAuthenticatorJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteAuthenticatorResponse, error) {
+	rsp, err := c.DeleteAuthenticator(ctx, uid, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -14759,6 +15281,19 @@ func (c *ClientWithResponses) CreateProfileExportWithResponse(ctx context.Contex
 		return nil, err
 	}
 	return ParseCreateProfileExportResponse(rsp)
+}
+
+// CreateProofOptionsWithResponse Options for confirming it is you with a passkey
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /profile/passkey/options (the `CreateProofOptions` operationId).
+func (c *ClientWithResponses) CreateProofOptionsWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*CreateProofOptionsResponse, error) {
+	rsp, err := c.CreateProofOptions(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateProofOptionsResponse(rsp)
 }
 
 // GetPublicInvitationWithResponse An invitation, for the holder of its key
@@ -15063,6 +15598,34 @@ func ParseGetOpenIDConfigurationResponse(rsp *http.Response) (*GetOpenIDConfigur
 	return response, nil
 }
 
+// ParseGetRelatedOriginsResponse parses an HTTP response from a GetRelatedOriginsWithResponse call
+func ParseGetRelatedOriginsResponse(rsp *http.Response) (*GetRelatedOriginsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetRelatedOriginsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest struct {
+			Origins []string `json:"origins"`
+		}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseGetLogoResponse parses an HTTP response from a GetLogoWithResponse call
 func ParseGetLogoResponse(rsp *http.Response) (*GetLogoResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15296,6 +15859,32 @@ func ParseParkSessionResponse(rsp *http.Response) (*ParkSessionResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest NewToken
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreatePasskeyOptionsResponse parses an HTTP response from a CreatePasskeyOptionsWithResponse call
+func ParseCreatePasskeyOptionsResponse(rsp *http.Response) (*CreatePasskeyOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreatePasskeyOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PasskeyOptions
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16752,6 +17341,32 @@ func ParseCreateProfileExportResponse(rsp *http.Response) (*CreateProfileExportR
 	response := &CreateProfileExportResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseCreateProofOptionsResponse parses an HTTP response from a CreateProofOptionsWithResponse call
+func ParseCreateProofOptionsResponse(rsp *http.Response) (*CreateProofOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateProofOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PasskeyOptions
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	}
 
 	return response, nil

@@ -19,7 +19,7 @@ import (
 // takes two edits. Each rule begins with the callers that pass; callers defines their names.
 var authorization = map[string][]string{
 	"none garbage id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
-		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
+		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/passkey/options", "GET /.well-known/webauthn", "GET /id/v3/.well-known/webauthn", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
 		"POST /id/v3/auth/undo/{key}", "POST /id/v3/device/authorization", "POST /id/v3/device/token",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration", "GET /.well-known/openid-configuration",
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
@@ -45,6 +45,7 @@ var authorization = map[string][]string{
 		"POST /id/v3/organizations/{uid}/leave",
 		"GET /id/v3/profile/authenticators", "POST /id/v3/profile/authenticators", "GET /id/v3/profile/authenticators/{uid}",
 		"PUT /id/v3/profile/authenticators/{uid}", "DELETE /id/v3/profile/authenticators/{uid}", "POST /id/v3/profile/authenticators/{uid}/verify",
+		"POST /id/v3/profile/passkey/options",
 	},
 	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
 	"access": {

@@ -22,6 +22,8 @@ var retention = []retained{
 	{"identity.persons", "name, language, time zone, last sign-in, own upload limit", "the account", "the account's; then identifier and time of deletion for 30 days"},
 	{"identity.addresses", "mail addresses, when they were confirmed, hash of the link that confirms", "sign-in, delivery", "the account's; an unconfirmed one {UNVERIFIED_EMAIL_LIFETIME}"},
 	{"identity.authenticators, identity.recovery_codes", "password and recovery codes as hashes, TOTP keys sealed", "sign-in", "the account's, or until replaced"},
+	{"identity.passkeys", "public keys of passkeys, their host, model, last use and whether they are backed up", "sign-in", "the account's, or until removed"},
+	{"identity.used_challenges", "hashes of challenges that were answered", "each answer of a passkey once", "10 minutes"},
 	{"identity.id_tokens, identity.parked_tokens, identity.pending_logins", "sessions: network address, browser, times", "sign-in; the person sees them and can end them", "{ID_TOKEN_LIFETIME} after the sign-in or its last renewal"},
 	{"identity.known_clients", "hashes of browsers that have signed in", "mails about sign-ins from new devices", "{DEVICE_LIFETIME} without a sign-in"},
 	{"identity.device_logins", "network address and program that asks for a sign-in by code", "the person compares them", "20 minutes"},

@@ -10,7 +10,7 @@ import (
 // A code is the status times 1000 plus a number and never changes its meaning.
 var (
 	// ErrUnsupportedType: the type is sms, u2f or not a type of authenticator.
-	ErrUnsupportedType = fault.New(400030, "type: authenticator type unsupported; use bcrypt, totp or recovery")
+	ErrUnsupportedType = fault.New(400030, "type: authenticator type unsupported; use bcrypt, totp, webauthn or recovery")
 	// ErrMFAToken: the second step of a login has no usable mfa token.
 	ErrMFAToken = fault.New(400031, "Authorization: the second factor needs the mfa token of the first step; log in with type bcrypt to get one")
 	// ErrFactorNotVerified: the person has no verified authenticator of the requested type.
@@ -121,6 +121,10 @@ var (
 	ErrTooManyWebhooks = fault.New(403054, "there are too many webhooks; delete one first")
 	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
 	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
+	// ErrTooManyPasskeys: the person has ten passkeys.
+	ErrTooManyPasskeys = fault.New(403055, "you have 10 passkeys, which is the maximum; remove one first")
+	// ErrPasskeyHost: the host of the installation cannot have passkeys, because it is an IP address.
+	ErrPasskeyHost = fault.New(403056, "passkeys need a host name; this installation is reached by an IP address")
 	// ErrExternalAddressInUse: another account has verified the address of a first external login.
 	ErrExternalAddressInUse = fault.New(403050, "the email address of this external account is already in use; log in to the account that has it").WithMessage(fault.MessageNotStored)
 	// ErrExternalClaimed: the posted token was claimed before.

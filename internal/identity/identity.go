@@ -52,12 +52,17 @@ type Address struct {
 // Authenticator is a credential of a person ("Authenticator" of the specification), without its secret.
 type Authenticator struct {
 	UID          id.Authenticator
-	Type         string // bcrypt, totp or recovery
+	Type         string // bcrypt, totp, webauthn or recovery
 	Name         string // empty: unset
 	RegisteredAt time.Time
 	UpdatedAt    time.Time // of the key; a new name does not change it
 	Verified     bool
 	Cardinality  int // recovery: number of unused codes; else 1
+
+	// Of a verified passkey:
+	UsedAt   *time.Time // nil: never
+	BackedUp bool       // it is in the person's cloud or on several devices
+	Host     string     // where it works
 }
 
 // Organization is the summary of an organization for its members ("Organization summary" of the specification).

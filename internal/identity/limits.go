@@ -6,6 +6,10 @@ import "time"
 const (
 	// MaxAddresses is how many addresses a person may have (contract 3.6).
 	MaxAddresses = 10
+	// MaxPasskeys is how many passkeys a person may have (contract 3.27).
+	MaxPasskeys = 10
+	// MaxRelatedHosts is how many hostnames /.well-known/webauthn lists. Browsers read five domains.
+	MaxRelatedHosts = 50
 	// MaxKnownClients is how many clients without cookies a person is known in (contract 3.23).
 	MaxKnownClients = 20
 	// MaxDevices is how many persons a device cookie remembers (contract 3.22).
@@ -25,6 +29,10 @@ const (
 	ExternalClaimTime = 5 * time.Minute
 	// HostClaimLifetime is how long the TXT record of a claimed hostname is looked for after the last request for it.
 	HostClaimLifetime = 30 * 24 * time.Hour
+	// PasskeyChallenge is how long a browser's answer to a challenge is accepted.
+	PasskeyChallenge = 5 * time.Minute
+	// ClonedMailInterval is the time in which a person gets one mail about a passkey whose counter went back.
+	ClonedMailInterval = 24 * time.Hour
 	// SecurityMailInterval is the time in which an account gets one mail about changes of one kind (contract 3.23).
 	SecurityMailInterval = time.Minute
 	// DeletedPersonRetention is how long the empty row of a deleted person is kept. Access tokens live far shorter.

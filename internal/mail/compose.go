@@ -130,6 +130,7 @@ var compositions = map[string]func(c *composer){
 	APITokenExpiring:    apiTokenExpiring,
 	WebhookDisabled:     webhookDisabled,
 	FactorGuesses:       factorGuesses,
+	PasskeyCloned:       passkeyCloned,
 	Invitation:          invitation,
 	TransferDelivered:   transferDelivered,
 	UploadConfirmation:  uploadConfirmation,

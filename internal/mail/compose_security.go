@@ -58,14 +58,15 @@ func passwordReset(c *composer) {
 	changed(c)
 }
 
-// recovery reports whether the mail is about recovery codes, not about an authenticator app.
-func (c *composer) recovery() bool { return c.data.text("type") == "recovery" }
-
 func factorAdded(c *composer) {
-	if c.recovery() {
+	switch c.data.text("type") {
+	case "recovery":
 		c.out.Subject = c.T("New recovery codes were created for your account")
 		c.say(c.F("New recovery codes were created for your %s account. The old ones no longer work.", c.product))
-	} else {
+	case "webauthn":
+		c.out.Subject = c.T("A passkey was added to your account")
+		c.say(c.F("The passkey signs in to %s without a password. From now on, signing in with the password also asks for a second factor.", c.product))
+	default:
 		c.out.Subject = c.T("An authenticator app was added to your account")
 		c.say(c.F("From now on, signing in to %s also asks for a code from your authenticator app.", c.product))
 	}
@@ -74,15 +75,27 @@ func factorAdded(c *composer) {
 }
 
 func factorRemoved(c *composer) {
-	if c.recovery() {
+	switch c.data.text("type") {
+	case "recovery":
 		c.out.Subject = c.T("The recovery codes of your account were removed")
 		c.say(c.F("The recovery codes of your %s account no longer work.", c.product))
-	} else {
+	case "webauthn":
+		c.out.Subject = c.T("A passkey was removed from your account")
+		c.say(c.F("The passkey no longer signs in to %s.", c.product))
+	default:
 		c.out.Subject = c.T("The authenticator app was removed from your account")
 		c.say(c.F("Signing in to %s no longer asks for a code from your authenticator app.", c.product))
 	}
 	c.fact(c.T("Name"), c.data.line("name"))
 	changed(c)
+}
+
+func passkeyCloned(c *composer) {
+	c.out.Subject = c.T("A passkey of your account may have been copied")
+	c.say(c.F("We refused a sign-in to your %s account: the passkey’s counter went back. That happens when somebody has a copy of the passkey.", c.product))
+	c.fact(c.T("Name"), c.data.line("name"))
+	circumstances(c)
+	c.note(c.T("Remove this passkey on your account page, and add a new one."))
 }
 
 func factorGuesses(c *composer) {

@@ -26,9 +26,9 @@ const (
 	PasswordChanged = "password-changed"
 	// PasswordReset reports that the link of a reset mail was used.
 	PasswordReset = "password-reset"
-	// FactorAdded reports that an authenticator was added: type (totp or recovery), [name].
+	// FactorAdded reports that an authenticator was added: type (totp, webauthn or recovery), [name].
 	FactorAdded = "factor-added"
-	// FactorRemoved reports that an authenticator was removed: type (totp or recovery), [name].
+	// FactorRemoved reports that an authenticator was removed: type (totp, webauthn or recovery), [name].
 	FactorRemoved = "factor-removed"
 	// NewDevice reports a sign-in from a device that was not used before: device (its browser and system).
 	NewDevice = "new-device"
@@ -61,6 +61,8 @@ const (
 	FactorRequired = "factor-required"
 	// FactorGuesses reports that ten wrong codes of a second factor were entered: at, [clientAddress].
 	FactorGuesses = "factor-guesses"
+	// PasskeyCloned reports that a passkey was refused because its counter went back: at, [name], [clientAddress].
+	PasskeyCloned = "passkey-cloned"
 	// Invitation invites an address to an organization: [organization], [inviter], expiresAt; secret link.
 	Invitation = "invitation"
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]

@@ -243,10 +243,13 @@ export interface paths {
          * Register a second factor
          * @description `totp` is used after its verification; before that, a new registration replaces it. `recovery` is used at once
          *     and replaces all earlier codes, which revokes every access token. Only this answer contains `key`,
-         *     `dataUri` and `otpauthUri`.
+         *     `dataUri`, `otpauthUri` and `options`.
          *
-         *     The last login must be at most 15 minutes old and the primary address verified within the last 180 days; an
-         *     operator may change both. A person with TOTP needs a session that began with it.
+         *     `webauthn` is a passkey. `options` is what the browser's `navigator.credentials.create` needs; the JSON of its answer is the `key` of
+         *     `POST …/verify`, within 5 minutes. A person has at most 10 passkeys. They work at the host where they were made.
+         *
+         *     The last login must be at most 15 minutes old, or the request proves the person again (see Proof). The primary address must be
+         *     verified within the last 180 days; an operator may change both. A person with TOTP or a passkey needs a session that began with it, or `authFactor`.
          */
         post: operations["createAuthenticator"];
         delete?: never;
@@ -279,8 +282,8 @@ export interface paths {
         post?: never;
         /**
          * Delete a second factor
-         * @description Revokes every access token. Without TOTP, the password alone is enough again. A person with TOTP needs a
-         *     session that began with it.
+         * @description Revokes every access token. Without TOTP and passkeys, the password alone is enough again. A person with TOTP or a passkey needs a
+         *     session that began with it, or sends `authFactor` (see Proof). The password cannot be deleted.
          */
         delete: operations["deleteAuthenticator"];
         options?: never;
@@ -302,13 +305,34 @@ export interface paths {
         put?: never;
         /**
          * Verify an authenticator
-         * @description The first correct code activates TOTP: logins then need it, every access token is revoked, and the answer
-         *     carries an ID token of authLevel 2 for this session. For an active authenticator the call is a test, which
-         *     uses the code up.
+         * @description The first correct code activates TOTP, and the browser's answer to `options` a passkey: logins with the password then need a second factor, every access token is revoked, and the answer
+         *     carries an ID token of authLevel 2 for this session. Other authenticators that wait for this are discarded. For an active authenticator the call is a test, which
+         *     uses the code or signature up.
          *
          *     A well-formed request also takes a token of a bucket of 10 per person, which drains one every 15 s.
          */
         post: operations["verifyAuthenticator"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/profile/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Options for confirming it is you with a passkey
+         * @description What the browser's `navigator.credentials.get` needs. The JSON of its answer is the `key` of an `authFactor` of type `webauthn` (see Proof), or of
+         *     `POST /profile/authenticators/{uid}/verify`, which tests a passkey. The challenge works once, for 5 minutes, in this session.
+         */
+        post: operations["createProofOptions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -349,10 +373,15 @@ export interface paths {
         put?: never;
         /**
          * Log in
-         * @description With type `bcrypt` the key is the password. A person with a verified TOTP authenticator then gets an **mfa
-         *     token**, which a second call of type `totp` or `recovery` sends in `Authorization`. Other persons get an ID
+         * @description With type `bcrypt` the key is the password. A person with a verified TOTP authenticator or a passkey then gets an **mfa
+         *     token**, which a second call of type `totp`, `webauthn` or `recovery` sends in `Authorization`. Other persons get an ID
          *     token. The claim `scope` is the kind of the token, and `authenticators` of an mfa token lists the available
          *     types. A successful second factor ends the mfa token; after a wrong one it stays valid for its 5 minutes.
+         *
+         *     With type `webauthn` the key is the JSON of the browser's answer (`PublicKeyCredential.toJSON()`) to the options of
+         *     `POST /auth/passkey/options`. Without an mfa token it is a complete login, if the authenticator verified the person:
+         *     the session has authLevel 2. `email` is not looked at and may be empty. Each answer works once. It takes a token of the
+         *     bucket per client address only.
          *
          *     Bucket: 3 tokens per email address for all types, one drains every 15 s. Second factors also take a token of a
          *     bucket of the same size per person, for all addresses. Logins that fail or are refused, and logins in progress,
@@ -362,6 +391,31 @@ export interface paths {
          *     tokens of its own instead of all these.
          */
         post: operations["logIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/passkey/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Options for a login with a passkey
+         * @description What the browser's `navigator.credentials.get` needs. Without a token they are for a login without password, with any passkey of this
+         *     host. With the mfa token of a first step they are for that login's second step, with the person's passkeys.
+         *
+         *     The challenge works once and for 5 minutes, at this host, and for the login that it was made for.
+         *
+         *     Bucket: 60 tokens per client address, one drains every second.
+         */
+        post: operations["createPasskeyOptions"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1216,6 +1270,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/webauthn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Whose pages may use passkeys of this host
+         * @description The related origins of WebAuthn level 3: the organization's active hostname, and those of organizations whose members have passkeys of
+         *     this organization's hostnames. Browsers read it at the root of the host.
+         */
+        get: operations["getRelatedOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/i18n/{locale}": {
         parameters: {
             query?: never;
@@ -1824,8 +1899,9 @@ export interface components {
         /**
          * @description Confirms the identity of the person in calls for which an access token alone is not enough, because it may have leaked. A login within the
          *     last 15 minutes is enough. After that the call needs `authKey`, or it is 403010. A wrong password is 403046. A
-         *     person with TOTP also sends `authFactor` (else 403048; a wrong code is 403045), unless the login within the last
-         *     15 minutes had the second factor. People of an external provider log in again. Each request with one of the
+         *     person with TOTP or a passkey also sends `authFactor` (else 403048; a wrong code is 403045), unless the login within the last
+         *     15 minutes had the second factor. With type `webauthn` its key is the browser's answer to the options of `POST /profile/passkey/options`;
+         *     if the authenticator verified the person, `authKey` can be left out. People of an external provider log in again. Each request with one of the
          *     members takes a token of the bucket of 10 that drains one in 15 s.
          */
         Proof: {
@@ -1833,7 +1909,7 @@ export interface components {
             authKey?: string | null;
             authFactor?: {
                 /** @enum {string} */
-                type?: "totp" | "recovery";
+                type?: "totp" | "webauthn" | "recovery";
                 key?: string;
             } | null;
         };
@@ -1899,19 +1975,71 @@ export interface components {
             provider: string;
         };
         Credentials: {
+            /** @description May be empty in a login with type webauthn */
             email: string;
             type: components["schemas"]["AuthenticatorType"];
             /**
              * Format: password
-             * @description The password, the 6 digits of TOTP, or a recovery code
+             * @description The password, the 6 digits of TOTP, a recovery code, or the JSON of a public key credential (at most 32 kB)
              */
             key: string;
+        };
+        CredentialDescriptor: {
+            /** @enum {string} */
+            type: "public-key";
+            /** @description base64url */
+            id: string;
+            transports?: string[];
+        };
+        /** @description JSON of WebAuthn level 3, for `PublicKeyCredential.parseCreationOptionsFromJSON`. Binary values are base64url. */
+        CreationOptions: {
+            publicKey: {
+                rp: {
+                    id: string;
+                    name: string;
+                };
+                user: {
+                    id: string;
+                    name: string;
+                    displayName: string;
+                };
+                challenge: string;
+                pubKeyCredParams: {
+                    /** @enum {string} */
+                    type: "public-key";
+                    alg: number;
+                }[];
+                /** @description milliseconds */
+                timeout?: number;
+                excludeCredentials?: components["schemas"]["CredentialDescriptor"][];
+                authenticatorSelection?: {
+                    requireResidentKey?: boolean;
+                    residentKey?: string;
+                    userVerification?: string;
+                };
+                attestation?: string;
+            };
+        };
+        /** @description JSON of WebAuthn level 3, for `PublicKeyCredential.parseRequestOptionsFromJSON`. Binary values are base64url. */
+        RequestOptions: {
+            publicKey: {
+                challenge: string;
+                rpId: string;
+                /** @description milliseconds */
+                timeout?: number;
+                allowCredentials?: components["schemas"]["CredentialDescriptor"][];
+                /** @enum {string} */
+                userVerification: "required" | "preferred";
+            };
+        };
+        PasskeyOptions: {
+            options: components["schemas"]["RequestOptions"];
         };
         /**
          * @description sms and u2f are not supported
          * @enum {string}
          */
-        AuthenticatorType: "bcrypt" | "totp" | "sms" | "u2f" | "recovery";
+        AuthenticatorType: "bcrypt" | "totp" | "sms" | "u2f" | "webauthn" | "recovery";
         TokenEntry: {
             jti: components["schemas"]["UID"];
             issuedTimestamp: components["schemas"]["Timestamp"];
@@ -2265,8 +2393,16 @@ export interface components {
             /** @description A new name does not change it */
             updatedAt: components["schemas"]["Timestamp"];
             verified: boolean;
-            /** @description At registration only: the TOTP secret in base32, or the recovery codes separated by blanks */
+            /** @description At registration of totp and recovery only: the TOTP secret in base32, or the recovery codes separated by blanks */
             key?: string;
+            /** @description At registration of webauthn only: for `navigator.credentials.create` */
+            options?: components["schemas"]["CreationOptions"];
+            /** @description Verified passkeys only: the last login or confirmation with it */
+            lastUsedAt?: components["schemas"]["Timestamp"] | null;
+            /** @description Verified passkeys only: it is on several devices, or in a cloud */
+            backedUp?: boolean;
+            /** @description Verified passkeys only: the host where it works */
+            hostname?: string;
             /** @description At registration of totp only: the secret as a QR code */
             dataUri?: string;
             /** @description At registration of totp only: what the QR code says, for clients that draw it or open an app themselves */
@@ -2281,8 +2417,12 @@ export interface components {
             type: components["schemas"]["AuthenticatorType"];
             /** @description at most 255 bytes */
             name?: string | null;
-            /** @description Not possible with totp and recovery */
+            /** @description Not possible with totp, webauthn and recovery */
             pubKey?: string | null;
+            /** @description See Proof */
+            authKey?: string | null;
+            /** @description See Proof */
+            authFactor?: Record<string, never> | null;
         };
         AuthenticatorChange: {
             type?: components["schemas"]["AuthenticatorType"];
@@ -4176,12 +4316,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "type": "totp",
-                 *       "name": "Phone"
-                 *     }
-                 */
                 "application/json": components["schemas"]["NewAuthenticator"];
             };
         };
@@ -4230,7 +4364,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description 403010 the last login is too long ago · 403011 the primary address was verified too long ago · 403012 the caller logs in at an external provider · 403013 there is an authenticator of the type · 403048 the session lacks the second factor that the person has · 403901 */
+            /** @description 403010 the last login is too long ago · 403011 the primary address was verified too long ago · 403012 the caller logs in at an external provider · 403013 there is an authenticator of the type · 403045 authFactor is wrong or was used · 403046 authKey is not the password · 403048 the session lacks the second factor that the person has · 403055 there are 10 passkeys · 403056 the installation is reached by an IP address · 403901 */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4370,12 +4504,12 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: components["requestBodies"]["Proof"];
         responses: {
             204: components["responses"]["Done"];
             400: components["responses"]["Failure"];
             401: components["responses"]["Unauthenticated"];
-            /** @description 403047 the password cannot be deleted · 403048 the session lacks the second factor that the person has · 403901 */
+            /** @description 403010 with authFactor: the last login is too long ago, and authKey is missing · 403045 authFactor is wrong or was used · 403046 authKey is not the password · 403047 the password cannot be deleted · 403048 the session lacks the second factor that the person has · 403901 */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4399,6 +4533,7 @@ export interface operations {
             406: components["responses"]["Failure"];
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -4488,6 +4623,94 @@ export interface operations {
             509: components["responses"]["TooMany"];
         };
     };
+    createProofOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The options */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "options": {
+                     *         "publicKey": {
+                     *           "challenge": "AQB1mPq2w0c3xA",
+                     *           "rpId": "files.example.com",
+                     *           "timeout": 300000,
+                     *           "allowCredentials": [
+                     *             {
+                     *               "type": "public-key",
+                     *               "id": "xQ2T7aVwz1U"
+                     *             }
+                     *           ],
+                     *           "userVerification": "preferred"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            /** @description 403056 the installation is reached by an IP address · 403901 */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403056,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "passkeys need a host name; this installation is reached by an IP address"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 404016 the caller has no passkey */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 404016,
+                     *         "message": "The requested object does not exist.",
+                     *         "details": [
+                     *           "there is no such authenticator"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
     findProvider: {
         parameters: {
             query?: never;
@@ -4560,7 +4783,7 @@ export interface operations {
                      *         "code": 400030,
                      *         "message": "The request cannot be fulfilled.",
                      *         "details": [
-                     *           "type: authenticator type unsupported; use bcrypt, totp or recovery"
+                     *           "type: authenticator type unsupported; use bcrypt, totp, webauthn or recovery"
                      *         ]
                      *       }
                      *     }
@@ -4598,6 +4821,88 @@ export interface operations {
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
+    createPasskeyOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The options */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "options": {
+                     *         "publicKey": {
+                     *           "challenge": "AQB1mPq2w0c3xA",
+                     *           "rpId": "files.example.com",
+                     *           "timeout": 300000,
+                     *           "userVerification": "required"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PasskeyOptions"];
+                };
+            };
+            /** @description 400031 mfa token invalid or used · 400032 the person has no passkey */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400032,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "type: no verified authenticator of this type"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Failure"];
+            /** @description 403056 the installation is reached by an IP address */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403056,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "passkeys need a host name; this installation is reached by an IP address"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["Failure"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
             509: components["responses"]["TooMany"];
@@ -6883,6 +7188,45 @@ export interface operations {
             413: components["responses"]["Failure"];
             500: components["responses"]["Failure"];
             503: components["responses"]["Failure"];
+        };
+    };
+    getRelatedOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "origins": [
+                     *         "https://files.example.com",
+                     *         "https://files.acme.example"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        origins: string[];
+                    };
+                };
+            };
+            400: components["responses"]["Failure"];
+            403: components["responses"]["Failure"];
+            404: components["responses"]["Failure"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
         };
     };
     getBundle: {

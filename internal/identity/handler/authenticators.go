@@ -1,11 +1,13 @@
 package handler
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
@@ -20,7 +22,17 @@ type authenticatorResponse struct {
 	Key          string           `json:"key,omitempty"`
 	DataURI      string           `json:"dataUri,omitempty"`
 	URI          string           `json:"otpauthUri,omitempty"`
+	Options      json.RawMessage  `json:"options,omitempty"`
 	Cardinality  int              `json:"cardinality"`
+
+	*passkeyResponse
+}
+
+// passkeyResponse holds the members of a verified passkey.
+type passkeyResponse struct {
+	UsedAt   *httpapi.Time `json:"lastUsedAt"`
+	BackedUp bool          `json:"backedUp"`
+	Host     string        `json:"hostname"`
 }
 
 type authenticatorsResponse struct {
@@ -28,10 +40,14 @@ type authenticatorsResponse struct {
 }
 
 func authenticatorFrom(a identity.Authenticator) authenticatorResponse {
-	return authenticatorResponse{
+	out := authenticatorResponse{
 		Type: a.Type, Name: a.Name, UID: a.UID, RegisteredAt: httpapi.Time(a.RegisteredAt), UpdatedAt: httpapi.Time(a.UpdatedAt),
 		Verified: a.Verified, Cardinality: a.Cardinality,
 	}
+	if a.Type == credential.TypePasskey && a.Verified {
+		out.passkeyResponse = &passkeyResponse{UsedAt: (*httpapi.Time)(a.UsedAt), BackedUp: a.BackedUp, Host: a.Host}
+	}
+	return out
 }
 
 // authenticatorUID parses the path parameter uid.
@@ -61,6 +77,7 @@ type authenticatorRequest struct {
 	Type   string  `json:"type"`
 	Name   *string `json:"name"`
 	PubKey *string `json:"pubKey"`
+	proofRequest
 }
 
 func (in authenticatorRequest) domain() service.NewAuthenticator {
@@ -73,12 +90,15 @@ func (h *Handler) createAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	a, err := h.service.RegisterAuthenticator(r.Context(), caller(r), in.domain())
+	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+		return err
+	}
+	a, err := h.service.RegisterAuthenticator(r.Context(), caller(r), in.domain(), in.proofRequest.domain())
 	if err != nil {
 		return err
 	}
 	out := authenticatorFrom(a.Authenticator)
-	out.Key, out.DataURI, out.URI = a.Key, a.DataURI, a.URI
+	out.Key, out.DataURI, out.URI, out.Options = a.Key, a.DataURI, a.URI, a.Options
 	return httpapi.Created(w, h.location(r, "/profile/authenticators/"+a.UID.String()), out)
 }
 
@@ -135,7 +155,11 @@ func (h *Handler) deleteAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	if err := h.service.DeleteAuthenticator(r.Context(), caller(r), uid); err != nil {
+	proof, err := h.proof(w, r)
+	if err != nil {
+		return err
+	}
+	if err := h.service.DeleteAuthenticator(r.Context(), caller(r), uid, proof); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

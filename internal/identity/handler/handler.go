@@ -146,6 +146,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 	anyone, id, cookie := token.None, token.NeedID, token.NeedID.WithSessionCookie()
 	access, self := token.NeedAccess, token.NeedAccess.Unverified().WithoutFactor()
 	signup, exists := httpapi.PerAddress("signup", accountLimit), httpapi.PerAddress("exists", accountLimit)
+	passkeys := httpapi.PerAddress("passkey-options", ratelimit.Limit{Capacity: 60, PerSecond: 1})
 	return []httpapi.Route{
 		{Method: "POST", Pattern: "/signup", Auth: anyone, Bucket: signup, Handler: h.signUp},
 		{Method: "GET", Pattern: "/oidc/discovery", Auth: anyone, Handler: h.getDiscovery},
@@ -153,6 +154,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/auth/keys", Auth: anyone, Handler: h.listKeys},
 		{Method: "POST", Pattern: "/auth/exists", Auth: anyone, Bucket: exists, Handler: h.findProvider},
 		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn},
+		{Method: "POST", Pattern: "/auth/passkey/options", Auth: anyone, Bucket: passkeys, Handler: h.createPasskeyOptions},
 		{Method: "GET", Pattern: "/auth", Auth: cookie.Verified(), Handler: h.listSessions},
 		{Method: "POST", Pattern: "/auth/uid", Auth: id.Verified(), Handler: h.createUIDToken},
 		{Method: "POST", Pattern: "/auth/upgrade", Auth: cookie, Handler: h.upgradeToken},
@@ -199,6 +201,7 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: authenticator, Auth: factor, Handler: h.putAuthenticator},
 		{Method: "DELETE", Pattern: authenticator, Auth: factor, Handler: h.deleteAuthenticator},
 		{Method: "POST", Pattern: authenticator + "/verify", Auth: factor, Handler: h.verifyAuthenticator},
+		{Method: "POST", Pattern: "/profile/passkey/options", Auth: factor, Handler: h.createProofOptions},
 	}
 }
 
@@ -259,6 +262,7 @@ func (h *Handler) publicRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/public/invitations/{key}/logo", Auth: token.None, Bucket: invitation, Produces: []string{typeJPEG}, Handler: h.getInvitationLogo},
 		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: relatedOriginsPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getRelatedOrigins},
 		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Produces: []string{"application/json", typePO}, Handler: h.getBundle},
 		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Produces: []string{typeJPEG}, Handler: h.getLogo},
 		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.getTheme},
@@ -270,6 +274,7 @@ func (h *Handler) RootRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.getDiscovery},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: relatedOriginsPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getRelatedOrigins},
 	}
 }
 

@@ -40,9 +40,12 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	credentials.Devices = h.devicesOf(r)
-	device, err := h.knownDevice(r, credentials.Email, credentials.Devices)
-	if err != nil {
-		return err
+	var device id.Device
+	if credentials.Type != credential.TypePasskey { // nobody can guess a signature, so no bucket of a person is needed
+		var err error
+		if device, err = h.knownDevice(r, credentials.Email, credentials.Devices); err != nil {
+			return err
+		}
 	}
 	credentials.Device = device
 	var signedIn service.SignedIn
@@ -57,6 +60,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
 	}
+	var err error
 	if device.IsZero() {
 		err = h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, login)
 	} else {
@@ -95,8 +99,11 @@ func (h *Handler) guess(w http.ResponseWriter, r *http.Request, work func() erro
 }
 
 // admit takes the tokens of a login: one of the known device's bucket, or one of the email address's and, for a second
-// factor, one of the person's. It returns the caller of the mfa token, nil without one.
+// factor, one of the person's. A passkey takes none. It returns the caller of the mfa token, nil without one.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials, device id.Device) (*token.Caller, error) {
+	if credentials.Type == credential.TypePasskey {
+		return h.optionalMFA(r)
+	}
 	bucket, identifier := loginBucket, credentials.Email
 	if !device.IsZero() {
 		bucket, identifier = deviceBucket, device.String()

@@ -23,10 +23,10 @@ func (s *Store) Factor(ctx context.Context, p id.Person, kind string) (Factor, e
 		SELECT uid, secret, salt FROM identity.authenticators WHERE person = $1 AND type = $2 AND verified`, p, kind)
 }
 
-// Factors returns the types of a person's verified second factors, totp before recovery.
+// Factors returns the types of a person's verified second factors: webauthn, totp, recovery.
 func (s *Store) Factors(ctx context.Context, p id.Person) ([]string, error) {
 	return database.Scalar[[]string](ctx, s.q, "list factors", nil, `
-		SELECT ARRAY(SELECT type FROM identity.authenticators
+		SELECT ARRAY(SELECT DISTINCT type FROM identity.authenticators
 		             WHERE person = $1 AND verified AND type <> 'bcrypt' ORDER BY type DESC)`, p)
 }
 
@@ -72,8 +72,9 @@ func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) 
 
 const authenticatorColumns = `
 		a.uid, a.type, coalesce(a.name, '') AS name, a.registered_at, a.updated_at, a.verified,
-		CASE WHEN a.type = 'recovery' THEN (SELECT count(*) FROM identity.recovery_codes c WHERE c.authenticator = a.uid) ELSE 1 END AS cardinality
-		FROM identity.authenticators a`
+		CASE WHEN a.type = 'recovery' THEN (SELECT count(*) FROM identity.recovery_codes c WHERE c.authenticator = a.uid) ELSE 1 END AS cardinality,
+		k.used_at, coalesce(k.backed_up, false) AS backed_up, coalesce(k.host, '') AS host
+		FROM identity.authenticators a LEFT JOIN identity.passkeys k ON k.authenticator = a.uid`
 
 // Authenticators lists a person's verified authenticators, oldest first.
 func (s *Store) Authenticators(ctx context.Context, p id.Person) ([]identity.Authenticator, error) {

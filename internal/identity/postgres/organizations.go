@@ -205,6 +205,7 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable, deviceSince ti
 		{what: "clients unused for long", table: "known_clients", due: "seen_at", before: deviceSince},
 		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
 		{what: "old wrong second factors", table: "factor_tries", due: "forget_at", before: now},
+		{what: "used challenges", table: "used_challenges", due: "expires_at", before: now},
 		{what: "expired verification keys", table: "addresses", due: "key_expires_at", before: now, change: forgetKey},
 		{what: "persons deleted long ago", table: "persons", due: "deleted_at", before: forget},
 	} {

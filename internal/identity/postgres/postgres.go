@@ -60,6 +60,8 @@ func violation(constraint string) *fault.Error {
 		return identity.ErrAddressInUse
 	case "authenticators_type_key":
 		return identity.ErrTypeRegistered
+	case "passkeys_credential_id_key":
+		return identity.ErrVerificationFailed
 	case "hosts_pkey":
 		return identity.ErrHostInUse
 	case "memberships_pkey":

@@ -50,9 +50,10 @@ func (s *Store) KeepChange(ctx context.Context, p id.Person, c SecurityChange) (
 			  AND NOT EXISTS (SELECT FROM identity.security_changes e WHERE e.person = $1 AND e.kind = $2 AND e.made_at > $6)
 			RETURNING seq, person, addresses, verified_at
 		), factors AS (
-			INSERT INTO identity.security_change_factors (change, uid, type, name, registered_at, updated_at, secret, salt, codes)
+			INSERT INTO identity.security_change_factors (change, uid, type, name, registered_at, updated_at, secret, salt, codes, passkey)
 			SELECT kept.seq, f.uid, f.type, f.name, f.registered_at, f.updated_at, f.secret, f.salt,
-			       ARRAY(SELECT r.hash FROM identity.recovery_codes r WHERE r.authenticator = f.uid)
+			       ARRAY(SELECT r.hash FROM identity.recovery_codes r WHERE r.authenticator = f.uid),
+			       (SELECT to_jsonb(k) FROM identity.passkeys k WHERE k.authenticator = f.uid)
 			FROM kept JOIN identity.authenticators f ON f.person = kept.person AND f.verified AND f.type <> 'bcrypt'
 		)
 		SELECT `+addresseeColumns+`, kept.addresses, kept.verified_at
@@ -134,7 +135,7 @@ func (s *Store) RestoreAddresses(ctx context.Context, p id.Person, seq int64) (p
 }
 
 // RestoreFactors gives a person the second factors from before a change, and no others. A factor that still exists stays as
-// it is, with its used codes. A restored TOTP authenticator accepts only steps after step. Call it with the person locked.
+// it is, with its used codes and counter. A restored TOTP authenticator accepts only steps after step. Call it with the person locked.
 func (s *Store) RestoreFactors(ctx context.Context, p id.Person, seq, step int64) error {
 	if _, err := database.Exec(ctx, s.q, "delete later factors", `
 		DELETE FROM identity.authenticators a
@@ -148,8 +149,14 @@ func (s *Store) RestoreFactors(ctx context.Context, p id.Person, seq, step int64
 			SELECT f.uid, $1, f.type, f.name, true, f.registered_at, f.updated_at, f.secret, f.salt, CASE WHEN f.type = 'totp' THEN $3::bigint END
 			FROM identity.security_change_factors f
 			WHERE f.change = $2 AND (f.type <> 'recovery' OR cardinality(f.codes) > 0)
+			  AND NOT EXISTS (SELECT FROM identity.passkeys o, jsonb_populate_record(NULL::identity.passkeys, f.passkey) b
+			                  WHERE o.credential_id = b.credential_id AND o.authenticator <> b.authenticator)
 			ON CONFLICT (uid) DO NOTHING
 			RETURNING uid
+		), passkeys AS (
+			INSERT INTO identity.passkeys
+			SELECT b.* FROM restored JOIN identity.security_change_factors f ON f.change = $2 AND f.uid = restored.uid AND f.passkey IS NOT NULL,
+			     jsonb_populate_record(NULL::identity.passkeys, f.passkey) b
 		)
 		INSERT INTO identity.recovery_codes (authenticator, hash)
 		SELECT f.uid, unnest(f.codes) FROM identity.security_change_factors f JOIN restored ON restored.uid = f.uid

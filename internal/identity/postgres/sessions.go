@@ -25,7 +25,7 @@ type Login struct {
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
 		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, `+homeColumns+`,
-		       ARRAY(SELECT f.type FROM identity.authenticators f
+		       ARRAY(SELECT DISTINCT f.type FROM identity.authenticators f
 		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
 		FROM identity.addresses a
 		JOIN identity.persons p ON p.uid = a.person AND p.deleted_at IS NULL

@@ -2,11 +2,9 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -53,7 +51,7 @@ func (n NewAuthenticator) check() error {
 		return err
 	}
 	switch n.Type {
-	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypeRecovery:
+	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypePasskey, credential.TypeRecovery:
 		return nil
 	}
 	return identity.ErrUnsupportedType
@@ -62,16 +60,17 @@ func (n NewAuthenticator) check() error {
 // Registered is a new authenticator with its secret, which is shown only once.
 type Registered struct {
 	identity.Authenticator
-	Key     string // the TOTP secret in base32, or the recovery codes separated by spaces
-	DataURI string // TOTP only: the secret as a QR code
-	URI     string // TOTP only: what the QR code says
+	Key     string          // the TOTP secret in base32, or the recovery codes separated by spaces
+	DataURI string          // TOTP only: the secret as a QR code
+	URI     string          // TOTP only: what the QR code says
+	Options json.RawMessage // passkeys only: what the browser needs to make one
 }
 
-// RegisterAuthenticator registers a second factor. TOTP counts once it is verified, and replaces one that was never
+// RegisterAuthenticator registers a second factor. TOTP and passkeys count once they are verified, and replace one that was never
 // verified. Recovery codes count at once and replace all earlier ones.
-// Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered,
-// identity.ErrFactorFirst, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent, identity.ErrPersonNotFound.
-func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator) (Registered, error) {
+// Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered, identity.ErrEmailNotRecent,
+// identity.ErrPersonNotFound, identity.ErrTooManyPasskeys, identity.ErrPasskeyHost, and those of stepUp.
+func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator, proof Proof) (Registered, error) {
 	if err := n.check(); err != nil {
 		return Registered{}, err
 	}
@@ -79,121 +78,39 @@ func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := s.checkRegistration(registrant, n.Type, caller.AuthTime); err != nil {
+	if err := registrable(registrant, n.Type); err != nil {
 		return Registered{}, err
 	}
-	var r Registered
-	if n.Type == credential.TypeTOTP {
-		r, err = s.registerTOTP(ctx, caller, n.Name, registrant.Email)
-	} else {
-		r, err = s.registerRecovery(ctx, caller, n.Name)
+	p, err := s.prove(ctx, caller, proof)
+	if err != nil {
+		return Registered{}, err
 	}
-	return r, err
+	if at := registrant.EmailProvedAt; at == nil || s.now().Sub(*at) > s.settings.RecentEmail {
+		return Registered{}, identity.ErrEmailNotRecent
+	}
+	switch n.Type {
+	case credential.TypeTOTP:
+		return s.registerTOTP(ctx, caller, n.Name, registrant.Email, p)
+	case credential.TypePasskey:
+		return s.registerPasskey(ctx, caller, n.Name, registrant.Email, p)
+	}
+	return s.registerRecovery(ctx, caller, n.Name, p)
 }
 
-// checkRegistration decides who may register an authenticator of a type (contract 3.4).
-// Errors: identity.ErrFederated, identity.ErrTypeRegistered, identity.ErrSessionNotYoung, identity.ErrEmailNotRecent.
-func (s *Service) checkRegistration(r postgres.Registrant, kind string, authTime time.Time) error {
-	now := s.now()
+// registrable decides whether a person may have another authenticator of a type.
+// Errors: identity.ErrFederated, identity.ErrTypeRegistered.
+func registrable(r postgres.Registrant, kind string) error {
 	switch {
 	case r.Federated:
 		return identity.ErrFederated
 	case kind == credential.TypeBcrypt, kind == credential.TypeTOTP && r.HasTOTP:
 		return identity.ErrTypeRegistered
-	case now.Sub(authTime) > s.settings.YoungSession:
-		return identity.ErrSessionNotYoung
-	case r.EmailProvedAt == nil || now.Sub(*r.EmailProvedAt) > s.settings.RecentEmail:
-		return identity.ErrEmailNotRecent
 	}
 	return nil
 }
 
-func (s *Service) registerTOTP(ctx context.Context, caller token.Caller, name, account string) (Registered, error) {
-	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
-	uri := credential.TOTPURI(secret, s.settings.ProductName, account)
-	image, err := credential.TOTPImage(uri)
-	if err != nil {
-		return Registered{}, err
-	}
-	r := Registered{Key: credential.TOTPKey(secret), DataURI: image, URI: uri}
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockPerson(ctx, caller.Person); err != nil {
-			return err
-		}
-		if err := tx.InsertTOTP(ctx, caller.Person, uid, name, s.secrets.Seal(secret, uid.UUID[:]), false, s.now()); err != nil {
-			return err
-		}
-		if err := s.recordOwn(ctx, tx, caller, "factor.register", uid.String(), map[string]string{"type": credential.TypeTOTP}); err != nil {
-			return err
-		}
-		r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid)
-		return err
-	})
-	return r, err
-}
-
-func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, name string) (Registered, error) {
-	uid := id.New[id.Authenticator]()
-	codes, salt := credential.NewRecoveryCodes()
-	hashes := make([][]byte, len(codes))
-	for i, c := range codes {
-		hashes[i] = credential.HashRecoveryCode(salt, c)
-	}
-	r := Registered{Key: strings.Join(codes, " ")}
-	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
-		if err := tx.LockPerson(ctx, caller.Person); err != nil {
-			return err
-		}
-		if err := requireFactors(ctx, tx, caller); err != nil {
-			return err
-		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
-			return err
-		}
-		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
-			return err
-		}
-		if r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid); err != nil {
-			return err
-		}
-		return s.factorChanged(ctx, tx, caller, "factor.add", r.Authenticator)
-	})
-	return r, err
-}
-
-// requireFactors refuses a session without the second factor if the person has TOTP. The person is locked.
-// Errors: identity.ErrFactorFirst.
-func requireFactors(ctx context.Context, tx *postgres.Store, caller token.Caller) error {
-	factors, err := tx.Factors(ctx, caller.Person)
-	if err == nil && slices.Contains(factors, credential.TypeTOTP) && caller.AuthLevel < identity.LevelTwo {
-		return identity.ErrFactorFirst
-	}
-	return err
-}
-
-// factorNotice returns the notice of a change of a second factor.
-func factorNotice(template, kind, name string) notice {
-	data := map[string]any{"type": kind}
-	if name != "" {
-		data["name"] = name
-	}
-	return notice{template: template, detail: " " + kind, data: data}
-}
-
-// factorChanged revokes every access token and records a change of second factors. The person is locked.
-func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string, a identity.Authenticator) error {
-	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
-	if err != nil {
-		return err
-	}
-	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {
-		return err
-	}
-	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: caller.Person, Epoch: epoch})
-}
-
-// VerifyAuthenticator tests checked credentials against one of the caller's authenticators. For a TOTP authenticator
-// that is not verified yet, a right code verifies it: logins then need two factors, the caller's session counts as one
+// VerifyAuthenticator tests checked credentials against one of the caller's authenticators. A TOTP authenticator or passkey
+// that is not verified yet becomes verified: logins then need two factors, the caller's session counts as one
 // with two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
 // Errors: identity.ErrVerificationFailed, identity.ErrAuthenticatorNotFound, fault.ErrInvalid when the type is not the
 // authenticator's.
@@ -212,48 +129,13 @@ func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, 
 	if !slices.ContainsFunc(own, func(e identity.Address) bool { return e.Address == in.Email && (e.Primary || e.Verified) }) {
 		return "", identity.ErrVerificationFailed
 	}
-	if secret.Type == credential.TypeTOTP && !secret.Verified {
+	switch {
+	case secret.Type == credential.TypePasskey && !secret.Verified:
+		return s.verifyPasskey(ctx, caller, a, in.Key)
+	case secret.Type == credential.TypeTOTP && !secret.Verified:
 		return s.verifyTOTP(ctx, caller, a, secret.Secret, in.Key)
 	}
 	return "", s.testAuthenticator(ctx, caller, a, secret, in.Key)
-}
-
-func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte, code string) (idToken string, err error) {
-	secret, err := s.secrets.Open(sealed, a.UUID[:])
-	if err != nil {
-		return "", fmt.Errorf("open TOTP secret: %w", err)
-	}
-	step, ok := credential.TOTPStep(secret, code, s.now())
-	if !ok {
-		return "", identity.ErrVerificationFailed
-	}
-	var issued *postgres.Issued
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockPerson(ctx, caller.Person); err != nil {
-			return err
-		}
-		verified, err := tx.Authenticator(ctx, caller.Person, a)
-		if err != nil {
-			return err
-		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
-			return err
-		}
-		if err := tx.VerifyTOTP(ctx, a, step, s.now()); err != nil {
-			return err
-		}
-		if err := tx.RaiseLevel(ctx, caller.Person, caller.Session); err != nil {
-			return err
-		}
-		if issued, err = s.renewSession(ctx, tx, caller); err != nil {
-			return err
-		}
-		return s.factorChanged(ctx, tx, caller, "factor.add", verified)
-	})
-	if err != nil {
-		return "", err
-	}
-	return s.signRenewed(ctx, issued)
 }
 
 // testAuthenticator checks a key against a verified authenticator.
@@ -266,7 +148,7 @@ func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a 
 		}
 		return err
 	}
-	use, err := s.checkFactor(ctx, factorTry{by: caller, client: caller.Client, source: caller.Session.UUID, kind: secret.Type, code: key})
+	use, err := s.useOwn(ctx, caller, a, Factor{Type: secret.Type, Key: key})
 	if err == nil {
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 			if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -351,13 +233,20 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 	return tx.Authenticator(ctx, caller.Person, a)
 }
 
-// DeleteAuthenticator unregisters one of the caller's second factors. Once TOTP is gone, logins need one factor and
-// every session counts as one with one factor. While there is TOTP the session must have presented both factors.
-// Otherwise a session that began with the password alone could remove the second factor.
-// Errors: identity.ErrCannotUnregister, identity.ErrFactorFirst, identity.ErrAuthenticatorNotFound.
-func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator) error {
+// DeleteAuthenticator unregisters one of the caller's second factors. Once TOTP and all passkeys are gone, logins need one factor
+// and every session counts as one with one factor. Until then the session must have presented both factors, or proof has
+// the second one. Otherwise a session that began with the password alone could remove it. The password always stays.
+// Errors: identity.ErrCannotUnregister, identity.ErrAuthenticatorNotFound, and those of stepUp.
+func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, proof Proof) error {
+	var p proved
+	if proof.Factor != nil && caller.AuthLevel < identity.LevelTwo {
+		var err error
+		if p, err = s.prove(ctx, caller, proof); err != nil {
+			return err
+		}
+	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+		if err := s.lockProved(ctx, tx, caller, p); err != nil {
 			return err
 		}
 		removed, err := tx.Authenticator(ctx, caller.Person, a)
@@ -366,9 +255,6 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 			return err
 		case removed.Type == credential.TypeBcrypt:
 			return identity.ErrCannotUnregister
-		}
-		if err := requireFactors(ctx, tx, caller); err != nil {
-			return err
 		}
 		if removed.Verified {
 			if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorRemoved, removed.Type, removed.Name)); err != nil {
@@ -381,7 +267,11 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 		if !removed.Verified {
 			return s.recordOwn(ctx, tx, caller, "factor.discard", a.String(), map[string]string{"type": removed.Type})
 		}
-		if removed.Type == credential.TypeTOTP {
+		left, err := tx.Factors(ctx, caller.Person)
+		if err != nil {
+			return err
+		}
+		if removed.Type != credential.TypeRecovery && !credential.Needed(left) {
 			if err := tx.LowerLevels(ctx, caller.Person); err != nil {
 				return err
 			}

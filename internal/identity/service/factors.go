@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,158 @@ import (
 
 // errFactorDelayed refuses a second factor before the delay of the last wrong one is over.
 var errFactorDelayed = fault.ErrOverloaded.With("there were too many wrong codes; retry after the time that the Retry-After header says")
+
+func (s *Service) registerTOTP(ctx context.Context, caller token.Caller, name, account string, p proved) (Registered, error) {
+	uid, secret := id.New[id.Authenticator](), credential.NewTOTPSecret()
+	uri := credential.TOTPURI(secret, s.settings.ProductName, account)
+	image, err := credential.TOTPImage(uri)
+	if err != nil {
+		return Registered{}, err
+	}
+	r := Registered{Key: credential.TOTPKey(secret), DataURI: image, URI: uri}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := s.lockProved(ctx, tx, caller, p); err != nil {
+			return err
+		}
+		if err := tx.InsertTOTP(ctx, caller.Person, uid, name, s.secrets.Seal(secret, uid.UUID[:]), false, s.now()); err != nil {
+			return err
+		}
+		if err := s.recordOwn(ctx, tx, caller, "factor.register", uid.String(), map[string]string{"type": credential.TypeTOTP}); err != nil {
+			return err
+		}
+		r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid)
+		return err
+	})
+	return r, err
+}
+
+func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, name string, p proved) (Registered, error) {
+	uid := id.New[id.Authenticator]()
+	codes, salt := credential.NewRecoveryCodes()
+	hashes := make([][]byte, len(codes))
+	for i, c := range codes {
+		hashes[i] = credential.HashRecoveryCode(salt, c)
+	}
+	r := Registered{Key: strings.Join(codes, " ")}
+	err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
+		if err := s.lockProved(ctx, tx, caller, p); err != nil {
+			return err
+		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
+			return err
+		}
+		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
+			return err
+		}
+		if r.Authenticator, err = tx.Authenticator(ctx, caller.Person, uid); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, caller, "factor.add", r.Authenticator)
+	})
+	return r, err
+}
+
+// lockProved locks the caller. It refuses a session without the second factor if the person needs one to log in and p has none, and
+// consumes p.
+// Errors: identity.ErrFactorFirst, and those of p.use.
+func (s *Service) lockProved(ctx context.Context, tx *postgres.Store, caller token.Caller, p proved) error {
+	if err := tx.LockPerson(ctx, caller.Person); err != nil {
+		return err
+	}
+	factors, err := tx.Factors(ctx, caller.Person)
+	switch {
+	case err != nil:
+		return err
+	case credential.Needed(factors) && caller.AuthLevel < identity.LevelTwo && !p.factor:
+		return identity.ErrFactorFirst
+	case p.use != nil:
+		return p.use(ctx, tx)
+	}
+	return nil
+}
+
+// factorNotice returns the notice of a change of a second factor.
+func factorNotice(template, kind, name string) notice {
+	data := map[string]any{"type": kind}
+	if name != "" {
+		data["name"] = name
+	}
+	return notice{template: template, detail: " " + kind, data: data}
+}
+
+// factorChanged revokes every access token and records a change of second factors. The person is locked.
+func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string, a identity.Authenticator) error {
+	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
+	if err != nil {
+		return err
+	}
+	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {
+		return err
+	}
+	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: caller.Person, Epoch: epoch})
+}
+
+func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte, code string) (idToken string, err error) {
+	secret, err := s.secrets.Open(sealed, a.UUID[:])
+	if err != nil {
+		return "", fmt.Errorf("open TOTP secret: %w", err)
+	}
+	step, ok := credential.TOTPStep(secret, code, s.now())
+	if !ok {
+		return "", identity.ErrVerificationFailed
+	}
+	return s.addFactor(ctx, caller, a, func(tx *postgres.Store) error { return tx.VerifyTOTP(ctx, a, step, s.now()) })
+}
+
+// addFactor makes an authenticator count: store marks it verified. Others that wait for their verification are discarded: somebody who
+// has only the password may have begun them, before a second factor was needed for that.
+func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authenticator, store func(*postgres.Store) error) (idToken string, err error) {
+	var issued *postgres.Issued
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, caller.Person); err != nil {
+			return err
+		}
+		verified, err := tx.Authenticator(ctx, caller.Person, a)
+		if err != nil {
+			return err
+		}
+		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
+			return err
+		}
+		if err := store(tx); err != nil {
+			return err
+		}
+		if err := tx.DiscardUnverified(ctx, caller.Person); err != nil {
+			return err
+		}
+		if err := tx.RaiseLevel(ctx, caller.Person, caller.Session); err != nil {
+			return err
+		}
+		if issued, err = s.renewSession(ctx, tx, caller); err != nil {
+			return err
+		}
+		return s.factorChanged(ctx, tx, caller, "factor.add", verified)
+	})
+	if err != nil {
+		return "", err
+	}
+	return s.signRenewed(ctx, issued)
+}
+
+// useOwn checks one of the caller's verified authenticators other than the password, outside a login. use consumes the code or the signature.
+// Errors: fault.ErrInvalid, identity.ErrCredentials, identity.ErrFactorNotVerified, fault.ErrOverloaded.
+func (s *Service) useOwn(ctx context.Context, caller token.Caller, a id.Authenticator, given Factor) (use func(context.Context, *postgres.Store) error, err error) {
+	if given.Type != credential.TypePasskey {
+		return s.checkFactor(ctx, factorTry{by: caller, client: caller.Client, source: caller.Session.UUID, kind: given.Type, code: given.Key})
+	}
+	k, err := s.checkPasskey(ctx, passkeyTry{
+		client: caller.Client, purpose: challengeProof, subject: caller.Session.UUID, person: caller.Person, answer: given.Key,
+	})
+	if err == nil && k.Authenticator != a {
+		err = identity.ErrCredentials
+	}
+	return k.use, err
+}
 
 // factorTry is an attempt to verify a second factor.
 type factorTry struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/hosts"
@@ -93,7 +92,7 @@ func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, c token.Cli
 }
 
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
-// which the password can be set without the old one. A person with TOTP gets an mfa token instead (contract 3.5).
+// which the password can be set without the old one. A person with TOTP or a passkey gets an mfa token instead (contract 3.5).
 // Errors: identity.ErrKeyNotFound.
 func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (SignedIn, error) {
 	var session *begun
@@ -129,7 +128,7 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 		if err != nil {
 			return err
 		}
-		if slices.Contains(factors, credential.TypeTOTP) {
+		if credential.Needed(factors) {
 			raw, err = s.mfaToken(ctx, tx, person, epoch, factors, true)
 			return err
 		}

@@ -124,6 +124,7 @@ type Service struct {
 	jobs         *jobs.Runner
 	sealer       *seal.Sealer
 	secrets      seal.Box // seals TOTP secrets
+	challenges   seal.Box // seals challenges of passkeys
 	hosts        *hosts.Directory
 	hasher       *password.Hasher
 	external     *oidc.Providers
@@ -132,7 +133,8 @@ type Service struct {
 	agreements   *agreement.Texts
 	documents    *pdf.Renderer
 	environments *microcache.Cache[id.Organization, Environment]
-	hooks        IdentityHooks // may be nil
+	related      *microcache.Cache[id.Organization, []string] // origins that may use an organization's passkeys
+	hooks        IdentityHooks                                // may be nil
 	webhooks     *webhooks
 	settings     Settings
 	now          func() time.Time
@@ -143,11 +145,11 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
 		webhooks: newWebhooks(o.Webhooks, o.Sealer.Box("webhook")),
 		hooks:    o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
-		environments: microcache.New[id.Organization, Environment](nil),
+		environments: microcache.New[id.Organization, Environment](nil), related: microcache.New[id.Organization, []string](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)

@@ -18,8 +18,8 @@ import (
 
 // Credentials are the input of a login.
 type Credentials struct {
-	Email string
-	Type  string // bcrypt, totp or recovery
+	Email string // not looked at with type webauthn
+	Type  string // bcrypt, totp, webauthn or recovery
 	Key   string
 
 	MFA     *token.Caller     // second step: the mfa token of the first step; nil: none, or an invalid one
@@ -32,7 +32,7 @@ type Credentials struct {
 func (c *Credentials) Check() error {
 	var problems fault.Problems
 	normalized, err := NormalizeAddress("email", c.Email)
-	if err != nil {
+	if err != nil && !(c.Email == "" && c.Type == credential.TypePasskey) {
 		var invalid *fault.Error
 		if errors.As(err, &invalid) {
 			problems = append(problems, invalid.Details...)
@@ -49,7 +49,7 @@ func (c *Credentials) Check() error {
 		return err
 	}
 	switch c.Type {
-	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypeRecovery:
+	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypePasskey, credential.TypeRecovery:
 		return nil
 	}
 	return identity.ErrUnsupportedType
@@ -60,8 +60,11 @@ func (c *Credentials) Check() error {
 // Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at another organization's host, and in the
 // second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
 func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
-	if in.Type != credential.TypeBcrypt {
+	switch in.Type {
+	case credential.TypeTOTP, credential.TypeRecovery:
 		return s.loginFactor(ctx, c, in)
+	case credential.TypePasskey:
+		return s.loginPasskey(ctx, c, in)
 	}
 	const tries = 3 // the login starts over when the person's epoch has changed
 	var compared []byte
@@ -96,10 +99,10 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (Si
 	return SignedIn{}, identity.ErrCredentials
 }
 
-// loginAfterPassword returns an mfa token for a person with TOTP, and else the ID token of a new session.
+// loginAfterPassword returns an mfa token for a person with TOTP or a passkey, and else the ID token of a new session.
 // Errors: identity.ErrPersonNotFound when the person's epoch has changed since login was read.
 func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login, devices []identity.Device) (SignedIn, error) {
-	if slices.Contains(login.Factors, credential.TypeTOTP) {
+	if credential.Needed(login.Factors) {
 		raw, err := s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
 		return SignedIn{Token: raw, Kind: token.KindMFA}, err
 	}
@@ -145,14 +148,12 @@ func (s *Service) rehash(ctx context.Context, login postgres.Login, password str
 
 // loginFactor is the second step of a login. After a wrong code the mfa token stays valid.
 func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
-	if in.MFA == nil || in.MFA.Kind != token.KindMFA {
+	if in.MFA == nil {
 		return SignedIn{}, identity.ErrMFAToken
 	}
 	person := in.MFA.Person
-	if pending, err := s.store.IsPending(ctx, person, in.MFA.JTI, s.now()); err != nil {
+	if err := s.checkPending(ctx, *in.MFA); err != nil {
 		return SignedIn{}, err
-	} else if !pending {
-		return SignedIn{}, identity.ErrMFAToken
 	}
 	login, err := s.store.Login(ctx, in.Email)
 	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
@@ -168,17 +169,27 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 	if err != nil {
 		return SignedIn{}, err
 	}
+	return s.loginTwo(ctx, c, in, person, use)
+}
+
+// loginTwo begins a session with two factors: use consumes the second one, or the passkey that is both.
+func (s *Service) loginTwo(ctx context.Context, c token.Client, in Credentials, person id.Person, use func(context.Context, *postgres.Store) error) (SignedIn, error) {
 	var session begun
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockPerson(ctx, person); err != nil {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, person); errors.Is(err, identity.ErrPersonNotFound) {
+			return identity.ErrCredentials
+		} else if err != nil {
 			return err
 		}
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		setPassword, err := tx.TakePending(ctx, person, in.MFA.JTI, s.now())
-		if err != nil {
-			return err
+		setPassword := false
+		if in.MFA != nil {
+			var err error
+			if setPassword, err = tx.TakePending(ctx, person, in.MFA.JTI, s.now()); err != nil {
+				return err
+			}
 		}
 		epoch, err := tx.Epoch(ctx, person)
 		if err != nil {

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
@@ -20,7 +19,7 @@ type Proof struct {
 
 // Factor is a code of a second factor.
 type Factor struct {
-	Type string // totp or recovery
+	Type string // totp, webauthn or recovery
 	Key  string
 }
 
@@ -29,44 +28,78 @@ var (
 	errStepUp         = identity.ErrSessionNotYoung.With("your last login is too long ago for this; log in again, or send authKey (your password)")
 	errStepUpExternal = identity.ErrSessionNotYoung.With("your last login is too long ago for this; log in again at your external provider")
 	errStepUpKey      = identity.ErrKeyChange.With("authKey: is not your password")
-	errStepUpFactor   = identity.ErrFactorFirst.With("send authFactor: {type, key} with type totp or recovery, or log in again with your second factor")
-	errFactorType     = identity.ErrUnsupportedType.With("authFactor.type: must be totp or recovery")
-	errFactorWrong    = identity.ErrVerificationFailed.With("authFactor: the code is wrong or was used")
+	errStepUpFactor   = identity.ErrFactorFirst.With("send authFactor: {type, key} with type totp, webauthn or recovery, or log in again with your second factor")
+	errFactorType     = identity.ErrUnsupportedType.With("authFactor.type: must be totp, webauthn or recovery")
+	errFactorWrong    = identity.ErrVerificationFailed.With("authFactor: the code or the signature is wrong or was used")
 )
 
-// stepUp checks that the caller logged in recently or sends the password. A person with TOTP also needs its second
-// factor, unless the recent login had it. use consumes the code; run it in the transaction of the change.
+// proved is a proof that was checked.
+type proved struct {
+	use    func(context.Context, *postgres.Store) error // consumes the code or the signature; nil: nothing to consume
+	factor bool                                         // a second factor was shown
+}
+
+// stepUp checks that the caller logged in recently or sends the password. A person with TOTP or a passkey also needs a second
+// factor, unless the recent login had it. A passkey whose authenticator verified the person needs no password besides. use consumes
+// the code or signature; run it in the transaction of the change.
 // Errors: identity.ErrSessionNotYoung, identity.ErrKeyChange, identity.ErrFactorFirst, identity.ErrUnsupportedType,
 // identity.ErrVerificationFailed, also from use.
 func (s *Service) stepUp(ctx context.Context, caller token.Caller, p Proof) (use func(context.Context, *postgres.Store) error, err error) {
+	shown, err := s.prove(ctx, caller, p)
+	if err == nil && shown.use == nil {
+		return func(context.Context, *postgres.Store) error { return nil }, nil
+	}
+	return shown.use, err
+}
+
+// prove is stepUp with the result as it is.
+func (s *Service) prove(ctx context.Context, caller token.Caller, p Proof) (proved, error) {
 	young := s.now().Sub(caller.AuthTime) <= s.settings.YoungSession
+	if p.Factor != nil && p.Factor.Type == credential.TypePasskey {
+		return s.provePasskey(ctx, caller, p, young)
+	}
 	if !young {
 		if err := s.checkPassword(ctx, caller, p.Key); err != nil {
-			return nil, err
+			return proved{}, err
 		}
 	}
-	none := func(context.Context, *postgres.Store) error { return nil }
 	if young && caller.AuthLevel >= identity.LevelTwo {
-		return none, nil
+		return proved{}, nil
 	}
 	factors, err := s.store.Factors(ctx, caller.Person)
 	switch {
 	case err != nil:
-		return nil, err
-	case !slices.Contains(factors, credential.TypeTOTP):
-		return none, nil
+		return proved{}, err
+	case !credential.Needed(factors):
+		return proved{}, nil
 	case p.Factor == nil:
-		return nil, errStepUpFactor
+		return proved{}, errStepUpFactor
 	case p.Factor.Type != credential.TypeTOTP && p.Factor.Type != credential.TypeRecovery:
-		return nil, errFactorType
+		return proved{}, errFactorType
 	}
 	consume, err := s.checkFactor(ctx, factorTry{
 		by: caller, client: caller.Client, source: caller.Session.UUID, kind: p.Factor.Type, code: p.Factor.Key,
 	})
 	if err != nil {
-		return nil, factorError(err)
+		return proved{}, factorError(err)
 	}
-	return func(ctx context.Context, tx *postgres.Store) error { return factorError(consume(ctx, tx)) }, nil
+	return proved{factor: true, use: func(ctx context.Context, tx *postgres.Store) error { return factorError(consume(ctx, tx)) }}, nil
+}
+
+// provePasskey checks a passkey, and the password if the login is not young and the authenticator did not verify the person.
+func (s *Service) provePasskey(ctx context.Context, caller token.Caller, p Proof, young bool) (proved, error) {
+	k, err := s.checkPasskey(ctx, passkeyTry{
+		client: caller.Client, purpose: challengeProof, subject: caller.Session.UUID, person: caller.Person, answer: p.Factor.Key,
+	})
+	if err != nil {
+		return proved{}, factorError(err)
+	}
+	if !young && !k.verified {
+		if err := s.checkPassword(ctx, caller, p.Key); err != nil {
+			return proved{}, err
+		}
+	}
+	return proved{factor: true, use: func(ctx context.Context, tx *postgres.Store) error { return factorError(k.use(ctx, tx)) }}, nil
 }
 
 // factorError maps the errors of a wrong code.
