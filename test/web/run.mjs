@@ -19,12 +19,14 @@ import { devicesTests } from "./devices.mjs";
 import { journeyTests } from "./journeys.mjs";
 import { dropTests } from "./drop.mjs";
 import { tokenTests } from "./tokens.mjs";
+import { passkeyTests } from "./passkeys.mjs";
 import { webhookTests } from "./webhooks.mjs";
 
 await mailboxPageTests();
 await dropTests();
 await accountTests();
 await securityTests();
+await passkeyTests();
 await invitationTests();
 await sharedTests();
 await externalTests();

@@ -1,29 +1,35 @@
-// The account page: password, second factor and recovery codes.
+// The account page: password, passkeys, second factor and recovery codes.
 
-import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, announce, html, useAction, useLoaded, useState } from "./ui.js";
+import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, N, T, when } from "./i18n.js";
 import { identity, own } from "./api.js";
 import { person } from "./session.js";
-import { IdentityCode, members } from "./errors.js";
-import { NewPassword, Password } from "./signin.js";
+import { members } from "./errors.js";
+import { NewPassword, Password, hasPasskeys } from "./signin.js";
+import { useStepUp } from "./stepup.js";
 
 const authenticators = `${identity}/profile/authenticators`;
 
 /** The person's authenticators. @param {{profile: any}} props */
 export function Credentials({ profile }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", authenticators)).body.authenticators);
+  const { stepUp, dialog } = useStepUp();
   if (error) return html`<section class="card stack"><h2>${T("Signing in")}</h2><${Problem} error=${error} /></section>`;
   if (!value) return null;
   const of = (type) => value.find((a) => a.type === type);
   const email = profile.emails.find((e) => e.primary)?.address ?? "";
   return html`
     ${of("bcrypt") && html`<${ChangePassword} uid=${of("bcrypt").uid} />`}
+    ${of("bcrypt") && html`<section class="card stack"><h2>${T("Passkeys")}</h2>
+      <${Passkeys} all=${value.filter((a) => a.type === "webauthn")} email=${email} stepUp=${stepUp} onChange=${reload} />
+    </section>`}
     <section class="card stack"><h2>${T("Second factor")}</h2>
-      <${SecondFactor} now=${of("totp")} email=${email} onChange=${reload} />
+      <${SecondFactor} now=${of("totp")} email=${email} stepUp=${stepUp} onChange=${reload} />
     </section>
     <section class="card stack"><h2>${T("Recovery codes")}</h2>
-      <${Recovery} now=${of("recovery")} onChange=${reload} />
-    </section>`;
+      <${Recovery} now=${of("recovery")} needed=${of("totp") || of("webauthn")} stepUp=${stepUp} onChange=${reload} />
+    </section>
+    ${dialog}`;
 }
 
 function ChangePassword({ uid }) {
@@ -46,15 +52,44 @@ function ChangePassword({ uid }) {
   </section>`;
 }
 
-/** An error; when a new sign-in would help, with a link to it. */
-const SignInProblem = ({ error }) => html`<${Problem} error=${error} />
-  ${[IdentityCode.SESSION_NOT_YOUNG, IdentityCode.FACTOR_FIRST].includes(error?.code) && html`<p><a class="button" href="/login?next=/account">${T("Sign in")}</a></p>`}`;
+/** The person's passkeys. @param {{all: any[], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
+function Passkeys({ all, email, stepUp, onChange }) {
+  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const add = useAction(async ({ name }, form) => {
+    const { body } = await stepUp("POST", authenticators, { type: "webauthn", name: name.trim() });
+    const key = await (await import("./passkeys.js")).create(body.options);
+    await own("POST", `${authenticators}/${body.uid}/verify`, { json: { email, type: "webauthn", key } });
+    form.reset();
+    announce(T("The passkey was added."));
+    onChange();
+  });
+  const remove = useAction(async (uid) => {
+    await stepUp("DELETE", `${authenticators}/${uid}`);
+    onChange();
+  });
+  const used = (k) => [k.lastUsedAt ? F("Last used %s", when(k.lastUsedAt)) : F("Added %s", when(k.registeredAt)),
+    k.backedUp ? T("synced by your devices") : T("on one device only"), k.hostname !== location.hostname && F("for %s", k.hostname)].filter(Boolean).join(" · ");
+  const named = (k) => k.name || T("Passkey");
+  return html`
+    <p class="dim">${T("A passkey signs you in with your fingerprint, face or PIN, without a password. Nobody can trick you into giving it away.")}</p>
+    ${all.length > 0 && html`<ul class="list rows">${all.map((k) => html`<li key=${k.uid} class="row between">
+      <span><b class="break">${named(k)}</b> <span class="hint block">${used(k)}</span></span>
+      <${Tool} icon="trash" label=${F("Remove %s", named(k))} onClick=${() => setAsking(k)} /></li>`)}</ul>`}
+    <${Problem} error=${remove.error} />
+    ${hasPasskeys ? html`<${Form} onSend=${add.run} refused=${add.error}>
+      <${Field} label=${T("Name of the new passkey")} name="name" required maxlength="100" hint=${T("For example: my phone.")} autocomplete="off" />
+      <${Problem} error=${add.error} />
+      <div><${Button} type="submit" icon="key" busy=${add.busy}>${T("Add a passkey")}<//></div>
+    <//>` : html`<p class="hint">${T("This browser cannot use passkeys here.")}</p>`}
+    ${asking && html`<${Ask} question=${F("Remove the passkey %s? You can no longer sign in with it.", named(asking))} yes=${T("Remove")}
+      onYes=${() => remove.run(asking.uid)} onClose=${() => setAsking(null)} />`}`;
+}
 
 /** The second factor: on, in set-up, or off. */
-function SecondFactor({ now, email, onChange }) {
+function SecondFactor({ now, email, stepUp, onChange }) {
   const [made, setMade] = useState(/** @type {any} */ (null));
-  const start = useAction(async () => setMade((await own("POST", authenticators, { json: { type: "totp", name: T("Authenticator app") } })).body));
-  if (now) return html`<${FactorOn} now=${now} onChange=${onChange} />`;
+  const start = useAction(async () => setMade((await stepUp("POST", authenticators, { type: "totp", name: T("Authenticator app") })).body));
+  if (now) return html`<${FactorOn} now=${now} stepUp=${stepUp} onChange=${onChange} />`;
   if (made) {
     const done = () => {
       setMade(null);
@@ -65,21 +100,21 @@ function SecondFactor({ now, email, onChange }) {
   }
   return html`
     <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password then isn’t enough to get in.")}</p>
-    <${SignInProblem} error=${start.error} />
+    <${Problem} error=${start.error} />
     <div><${Button} kind="primary" busy=${start.busy} onClick=${() => start.run()}>${T("Set up")}<//></div>`;
 }
 
-function FactorOn({ now, onChange }) {
+function FactorOn({ now, stepUp, onChange }) {
   const [asking, setAsking] = useState(false);
   const remove = useAction(async () => {
-    await own("DELETE", `${authenticators}/${now.uid}`);
+    await stepUp("DELETE", `${authenticators}/${now.uid}`);
     onChange();
   });
   return html`<div class="row between">
       <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">${F("Since %s", when(now.registeredAt))}</span></p>
       <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Turn off")}<//>
     </div>
-    <${SignInProblem} error=${remove.error} />
+    <${Problem} error=${remove.error} />
     ${asking && html`<${Ask} question=${T("Turn off the second factor? You’ll then sign in with just your password.")} yes=${T("Turn off")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
@@ -108,10 +143,10 @@ function FactorSetUp({ made, email, onDone, onCancel }) {
   </div>`;
 }
 
-function Recovery({ now, onChange }) {
+function Recovery({ now, needed, stepUp, onChange }) {
   const [codes, setCodes] = useState(/** @type {string[]} */ ([]));
   const make = useAction(async () => {
-    const { body } = await own("POST", authenticators, { json: { type: "recovery", name: T("Recovery codes") } });
+    const { body } = await stepUp("POST", authenticators, { type: "recovery", name: T("Recovery codes") });
     setCodes(body.key.split(/\s+/));
     onChange();
   });
@@ -126,8 +161,9 @@ function Recovery({ now, onChange }) {
   }
   const left = Number(now?.cardinality);
   return html`
+    ${needed && !now && html`<${Notice} kind="warn">${T("Create recovery codes now. Without them you cannot get in when you lose your device.")}<//>`}
     <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("Recovery codes get you in if you lose your phone.")}
       ${left > 0 && html` ${N("%d code is left.", "%d codes are left.", left)}`}</p>
-    <${SignInProblem} error=${make.error} />
+    <${Problem} error=${make.error} />
     <div><${Button} busy=${make.busy} onClick=${() => make.run()}>${now ? T("Create new codes") : T("Create recovery codes")}<//></div>`;
 }

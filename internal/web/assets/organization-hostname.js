@@ -54,6 +54,7 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
     ${fixed ? html`<${Notice}>${T("The hostname cannot be changed: your plan does not include it. The operator of this server can allow it.")}<//>`
       : html`<${Form} onSend=${choose.run} refused=${choose.error}>
         <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false" hint=${hints[rule]} />
+        <p class="hint">${T("Passkeys belong to the hostname where they were made. After a change, your members sign in with password and second factor, and add a new passkey.")}</p>
         <${Problem} error=${choose.error} />
         <div><${Button} type="submit" busy=${choose.busy}>${T("Use this hostname")}<//></div>
       <//>`}

@@ -32,6 +32,10 @@ export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength
   hint=${F("At least %s characters. Several words are easy to remember and hard to guess.", minimum)}
   error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
+/** Whether passkeys can be used: by this browser, and at this address. */
+export const hasPasskeys = typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === "function" && !/^[\d.]+$|:/.test(location.hostname);
+const passkeys = () => import("./passkeys.js");
+
 /** Returns the authenticator type of a code: six digits are a TOTP, anything else is a recovery code. @param {string} code */
 const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
 
@@ -40,18 +44,27 @@ const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
  * @param {{email: string, token: string, onToken: (token: string) => Promise<void>}} props `token`: the mfa token; onToken receives the ID token
  */
 export function SecondFactor({ email, token, onToken }) {
+  const kinds = claims(token).authenticators ?? [];
+  const passkey = useAction(async () => onToken(await (await passkeys()).signIn(token)));
   const sign = useAction(async ({ code, address = email }) => {
     const key = code.replace(/[\s-]/g, "").toUpperCase();
     const { body } = await call("POST", `${identity}/auth/login`, { token, json: { email: address.trim(), type: kindOf(key), key } });
     await onToken(body.token);
   });
-  return html`<${Form} onSend=${sign.run}>
+  const touch = hasPasskeys && kinds.includes("webauthn"), codes = kinds.some((kind) => kind !== "webauthn");
+  return html`${touch && html`<div class="stack tight">
+      <${Button} kind="primary" busy=${passkey.busy} onClick=${() => passkey.run()}>${T("Use a passkey")}<//>
+      <${Problem} error=${passkey.error} />
+    </div>`}
+  ${touch && codes && html`<div class="or"><span>${T("or")}</span></div>`}
+  ${!touch && !codes && html`<${Notice} kind="bad">${T("Your account needs a passkey, which this browser cannot use here.")}<//>`}
+  ${codes && html`<${Form} onSend=${sign.run}>
     ${!email && html`<${Field} label=${T("Email address")} name="address" type="email" required autocomplete="username" />`}
-    <${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required focus class="wide-code"
+    <${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required focus=${!touch} class="wide-code"
       autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" />
     <${Problem} error=${sign.error} />
-    <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Continue")}<//>
-  <//>`;
+    <${Button} type="submit" kind=${touch ? "plain" : "primary"} busy=${sign.busy}>${T("Continue")}<//>
+  <//>`}`;
 }
 
 /**
@@ -64,8 +77,12 @@ function elsewhere(host, email) {
   return new URL(`${withNext("/login", next)}#${new URLSearchParams({ email: email.trim() })}`, host).href;
 }
 
-/** The complete sign-in. @param {{email?: string, onDone: () => unknown}} props onDone is called after the session began */
-export function SignIn({ email = "", onDone }) {
+/**
+ * The complete sign-in.
+ * @param {{email?: string, autofill?: boolean, onDone: () => unknown}} props onDone is called after the session began; `autofill`: offer passkeys
+ *   in the autofill of the address
+ */
+export function SignIn({ email = "", autofill = false, onDone }) {
   const [pending, setPending] = useState(/** @type {any} */ (null));
   const [address, setAddress] = useState(email);
   const stay = useRef(false);
@@ -74,8 +91,19 @@ export function SignIn({ email = "", onDone }) {
     adoptLanguage(token);
     await onDone();
   };
+  const passkey = useAction(async (done) => {
+    const token = await (done ?? (await passkeys()).signIn()).catch((error) => {
+      if (error.alternate) location.assign(elsewhere(error.alternate, ""));
+      throw error;
+    });
+    await begin(token);
+  });
+  useEffect(() => {
+    if (!autofill || !hasPasskeys || pending) return undefined;
+    const loaded = passkeys().then((module) => module.autofill((token) => passkey.run(Promise.resolve(token)), (error) => passkey.run(Promise.reject(error))));
+    return () => { loaded.then((end) => end()); };
+  }, [pending]);
   const sign = useAction(async (input) => {
-    stay.current = input.stay === "on";
     setAddress(input.email);
     const json = { email: input.email.trim(), type: "bcrypt", key: input.password };
     const { body } = await call("POST", `${identity}/auth/login`, { json }).catch((error) => {
@@ -91,14 +119,18 @@ export function SignIn({ email = "", onDone }) {
   }
   return html`${!lasts && html`<${Notice} kind="bad">${T("Your browser does not let this page keep who is signed in. Allow cookies for it, and reload the page.")}<//>`}
   <${Form} onSend=${sign.run}>
-    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete="username" value=${address}
+    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete=${autofill ? "username webauthn" : "username"} value=${address}
       onInput=${(e) => setAddress(e.target.value)} />
     <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
-    <${Check} label=${T("Stay signed in on this device")} name="stay" />
+    <${Check} label=${T("Stay signed in on this device")} name="stay" onChange=${(e) => { stay.current = e.target.checked; }} />
     <${Problem} error=${sign.error} />
     ${sign.error?.alternate && html`<p><a class="button" href=${elsewhere(sign.error.alternate, address)}>${F("Sign in at %s", new URL(sign.error.alternate).host)}</a></p>`}
     <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Sign in")}<//>
   <//>
+  ${hasPasskeys && html`<div class="stack tight">
+    <${Button} icon="key" busy=${passkey.busy} onClick=${() => passkey.run()}>${T("Sign in with a passkey")}<//>
+    <${Problem} error=${passkey.error} />
+  </div>`}
   <${Providers} onToken=${begin} />`;
 }
 

@@ -1,10 +1,10 @@
-// Changes that need a recent sign-in, or the password and the second factor again (contract 3.21).
+// Changes that need a recent sign-in, or the password, a passkey or the second factor again (contract 3.21).
 
 import { Button, Field, Form, Problem, html, useAction, useEffect, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { own } from "./api.js";
 import { IdentityCode } from "./errors.js";
-import { Password } from "./signin.js";
+import { Password, hasPasskeys } from "./signin.js";
 
 const needsKey = (error) => [IdentityCode.SESSION_NOT_YOUNG, IdentityCode.KEY_CHANGE].includes(error?.code);
 const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICATION_FAILED].includes(error?.code);
@@ -27,17 +27,22 @@ export function useStepUp(send = own) {
   return { stepUp, dialog: asked && html`<${StepUpDialog} ...${asked} onClose=${() => ask(null)} />` };
 }
 
-/** Asks for the password, the second factor or both, until the request succeeds. */
+/** Asks for the password, the second factor or both, or for a passkey, until the request succeeds. */
 function StepUpDialog({ send: request, method, url, json, accept, refused, resolve, reject, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
+  const [touch, setTouch] = useState(false);
   useEffect(() => dialog.current?.showModal(), []);
-  const send = useAction(async ({ password, code = "" }) => {
+  useEffect(() => {
+    if (hasPasskeys) import("./passkeys.js").then(({ any }) => any()).then(setTouch);
+  }, []);
+  const send = useAction(async ({ password, code = "" }, _form, passkey) => {
     const typed = code.replace(/[\s-]/g, "").toUpperCase();
     const proof = {
       ...(password ? { authKey: password } : {}),
       ...(typed ? { authFactor: { type: /^\d{6}$/.test(typed) ? "totp" : "recovery", key: typed } } : {}),
+      ...(passkey ? { authFactor: await (await import("./passkeys.js")).prove() } : {}),
     };
     try {
       resolve(await request(method, url, { json: { ...json, ...proof }, accept }));
@@ -53,9 +58,13 @@ function StepUpDialog({ send: request, method, url, json, accept, refused, resol
     reject(refused); // does nothing after a success
     onClose();
   };
+  /** Sends the proof of a passkey, with the password if it is typed already. */
+  const byPasskey = () => send.run({ password: /** @type {HTMLInputElement | null | undefined} */ (dialog.current?.querySelector("[name=password]"))?.value }, null, true);
   const first = needsFactor(send.error) && send.error.code === IdentityCode.FACTOR_FIRST;
   return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm it’s you.")}>
     <p>${T("Please confirm it’s you.")}</p>
+    ${touch && html`<p><${Button} kind="primary" icon="key" busy=${send.busy} onClick=${byPasskey}>${T("Use a passkey")}<//></p>
+      <div class="or"><span>${T("or")}</span></div>`}
     <${Form} onSend=${send.run}>
       ${key && html`<${Password} label=${T("Password")} name="password" autocomplete="current-password" focus />`}
       ${factor && html`<${Field} label=${T("Code from your authenticator app, or a recovery code")} name="code" required class="wide-code"
@@ -63,7 +72,7 @@ function StepUpDialog({ send: request, method, url, json, accept, refused, resol
       ${!first && html`<${Problem} error=${send.error} />`}
       <div class="row end">
         <${Button} onClick=${() => dialog.current?.close()}>${T("Cancel")}<//>
-        <${Button} type="submit" kind="primary" busy=${send.busy}>${T("Continue")}<//>
+        <${Button} type="submit" kind=${touch ? "plain" : "primary"} busy=${send.busy}>${T("Continue")}<//>
       </div>
     <//>
   </dialog>`;
