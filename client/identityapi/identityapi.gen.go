@@ -516,6 +516,27 @@ func (e TokenKind) Valid() bool {
 	}
 }
 
+// Defines values for WebhookKind.
+const (
+	WebhookKindS3     WebhookKind = "s3"
+	WebhookKindURL    WebhookKind = "url"
+	WebhookKindWebdav WebhookKind = "webdav"
+)
+
+// Valid indicates whether the value is a known member of the WebhookKind enum.
+func (e WebhookKind) Valid() bool {
+	switch e {
+	case WebhookKindS3:
+		return true
+	case WebhookKindURL:
+		return true
+	case WebhookKindWebdav:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookDeliveryState.
 const (
 	WebhookDeliveryStateDead      WebhookDeliveryState = "dead"
@@ -570,6 +591,27 @@ func (e WebhookEventKind) Valid() bool {
 	case WebhookEventKindTRANSFERREVOKED:
 		return true
 	case WebhookEventKindTRANSFERUPDATED:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookSecretKind.
+const (
+	WebhookSecretKindS3     WebhookSecretKind = "s3"
+	WebhookSecretKindURL    WebhookSecretKind = "url"
+	WebhookSecretKindWebdav WebhookSecretKind = "webdav"
+)
+
+// Valid indicates whether the value is a known member of the WebhookSecretKind enum.
+func (e WebhookSecretKind) Valid() bool {
+	switch e {
+	case WebhookSecretKindS3:
+		return true
+	case WebhookSecretKindURL:
+		return true
+	case WebhookSecretKindWebdav:
 		return true
 	default:
 		return false
@@ -1242,14 +1284,28 @@ type NewState struct {
 // NewWebhook defines model for NewWebhook.
 type NewWebhook struct {
 	// Active default: true
-	Active *bool              `json:"active,omitempty"`
+	Active *bool `json:"active,omitempty"`
+
+	// AuthFactor For an export target, see Proof
+	AuthFactor *map[string]interface{} `json:"authFactor,omitempty"`
+
+	// AuthKey For an export target, see Proof
+	AuthKey *string `json:"authKey,omitempty"`
+
+	// Events Of an export target: TRANSFER_RECEIVED only
 	Events []WebhookEventKind `json:"events"`
 
 	// Organization Makes a webhook of this organization, for Organization.Admin
 	Organization *openapi_types.UUID `json:"organization,omitempty"`
 
-	// URL https, without user name and fragment
+	// Password Of an export target only, and required there: the secret of the access key, or the password
+	Password *string `json:"password,omitempty"`
+
+	// URL https, without user name and fragment; of an export target with s3+ or webdav+ in front
 	URL string `json:"url"`
+
+	// User Of an export target only, and required there: the access key, or the user
+	User *string `json:"user,omitempty"`
 }
 
 // NextPath A path at this host, which the confirmation page opens afterwards. The mail's link then leads to this host and
@@ -1570,12 +1626,15 @@ type Webhook struct {
 	Active           bool      `json:"active"`
 	CreatedTimestamp Timestamp `json:"createdTimestamp"`
 
-	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days, or GONE, the receiver answered 410
+	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended
 	DisabledReason *string            `json:"disabledReason"`
 	Events         []WebhookEventKind `json:"events"`
 
 	// FailingSinceTimestamp The first failure after the last success
 	FailingSinceTimestamp *string `json:"failingSinceTimestamp"`
+
+	// Kind url: messages are posted · s3, webdav: an export target
+	Kind WebhookKind `json:"kind"`
 
 	// Organization null: a webhook of a person
 	Organization *openapi_types.UUID `json:"organization"`
@@ -1584,14 +1643,32 @@ type Webhook struct {
 	PreviousSecretExpirationTimestamp *string `json:"previousSecretExpirationTimestamp"`
 	UID                               UID     `json:"uid"`
 	URL                               string  `json:"url"`
+
+	// User Of an export target: the access key, or the user
+	User *string `json:"user"`
 }
+
+// WebhookKind url: messages are posted · s3, webdav: an export target
+type WebhookKind string
 
 // WebhookChange defines model for WebhookChange.
 type WebhookChange struct {
 	// Active default: true
-	Active *bool              `json:"active,omitempty"`
-	Events []WebhookEventKind `json:"events"`
-	URL    string             `json:"url"`
+	Active *bool `json:"active,omitempty"`
+
+	// AuthFactor For an export target, see Proof
+	AuthFactor *map[string]interface{} `json:"authFactor,omitempty"`
+
+	// AuthKey For an export target, see Proof
+	AuthKey *string            `json:"authKey,omitempty"`
+	Events  []WebhookEventKind `json:"events"`
+
+	// Password Of an export target only: replaces the stored one; required with another url or user
+	Password *string `json:"password,omitempty"`
+	URL      string  `json:"url"`
+
+	// User Of an export target only, and required there: the access key, or the user
+	User *string `json:"user,omitempty"`
 }
 
 // WebhookDelivery defines model for WebhookDelivery.
@@ -1616,7 +1693,7 @@ type WebhookDelivery struct {
 	// NextAttemptTimestamp null: no attempt follows
 	NextAttemptTimestamp *string `json:"nextAttemptTimestamp"`
 
-	// Reason Of the last failure: STATUS, not 2xx · ADDRESS, webhooks are not sent there · TIMEOUT, after 10 s · FAILED, no connection · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive
+	// Reason Of the last failure: STATUS, not 2xx · ADDRESS, webhooks are not sent there · TIMEOUT, after 10 s · FAILED, no connection · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive · of export targets: DIFFERENT, size or SHA-256 differ · ENDED, the transfer ended before · PROTECTED, a password, an address or limits protect the transfer
 	Reason *string              `json:"reason"`
 	State  WebhookDeliveryState `json:"state"`
 
@@ -1674,12 +1751,15 @@ type WebhookSecret struct {
 	Active           bool      `json:"active"`
 	CreatedTimestamp Timestamp `json:"createdTimestamp"`
 
-	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days, or GONE, the receiver answered 410
+	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended
 	DisabledReason *string            `json:"disabledReason"`
 	Events         []WebhookEventKind `json:"events"`
 
 	// FailingSinceTimestamp The first failure after the last success
 	FailingSinceTimestamp *string `json:"failingSinceTimestamp"`
+
+	// Kind url: messages are posted · s3, webdav: an export target
+	Kind WebhookSecretKind `json:"kind"`
 
 	// Organization null: a webhook of a person
 	Organization *openapi_types.UUID `json:"organization"`
@@ -1687,11 +1767,17 @@ type WebhookSecret struct {
 	// PreviousSecretExpirationTimestamp Until when messages are signed with the former secret, too
 	PreviousSecretExpirationTimestamp *string `json:"previousSecretExpirationTimestamp"`
 
-	// Secret The signing key, for the libraries of Standard Webhooks
+	// Secret The signing key, for the libraries of Standard Webhooks; empty for an export target
 	Secret string `json:"secret"`
 	UID    UID    `json:"uid"`
 	URL    string `json:"url"`
+
+	// User Of an export target: the access key, or the user
+	User *string `json:"user"`
 }
+
+// WebhookSecretKind url: messages are posted · s3, webdav: an export target
+type WebhookSecretKind string
 
 // Address defines model for Address.
 type Address = string

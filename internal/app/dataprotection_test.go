@@ -33,7 +33,7 @@ var retention = []retained{
 	{"identity.external_logins, identity.external_tokens", "sign-ins at a provider that are under way; fingerprints of used tokens", "federated sign-in, each token once", "{PREFLIGHT_TOKEN_LIFETIME}, tokens until they expire"},
 	{"identity.avatars, transfer.mailbox_pictures", "pictures of people, organizations and mailboxes", "pages and mails", "the account's, or until removed"},
 	{"identity.api_tokens", "name, scopes and hash of an API token; time and address of its last use", "access of programs", "until its expiry, at most 366 days, or its revocation"},
-	{"identity.webhooks", "address and sealed secret of a receiver", "messages to programs", "until deleted"},
+	{"identity.webhooks", "address and sealed secret of a receiver; of an export target the user and sealed password", "messages to programs, copies of received transfers", "until deleted"},
 	{"identity.webhook_deliveries", "uids of an event and of its receivers, first bytes of the answer", "the log of a webhook; repeats", "the last 100 of each webhook that are delivered, and that are given up"},
 	{"identity.organizations, identity.limits, identity.subscriptions, identity.hosts, identity.host_claims, transfer.adminunits", "name, postal address, telephone, links, colours, hostnames, plan", "the organization", "the organization's"},
 	{"identity.memberships", "who belongs to which organization, with which roles", "authorization", "until the person leaves"},

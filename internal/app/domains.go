@@ -34,6 +34,7 @@ import (
 	"github.com/consign-dev/consign/internal/translog"
 	"github.com/consign-dev/consign/internal/web"
 	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // buildDomains creates both domains and mounts their routes and the pages.
@@ -154,7 +155,9 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	}
 	guard := webhook.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
 	a.Identity = identityservice.New(identityservice.Options{
-		Webhooks: identityservice.WebhookOptions{Guard: guard, Sender: webhook.NewSender(guard, a.options.Version, a.now)},
+		Webhooks: identityservice.WebhookOptions{
+			Guard: guard, Sender: webhook.NewSender(guard, a.options.Version, a.now), Copier: target.New(guard, a.options.Version), Exports: a.Transfer,
+		},
 		External: external, Imaging: a.pictures, LookupTXT: lookupTXT,
 		Agreements: agreement.New(catalog), Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,

@@ -11,8 +11,9 @@ type Webhook struct {
 	UID            id.Webhook
 	Person         id.Person       // zero: of an organization
 	Organization   id.Organization // zero: of a person
-	URL            string
-	Events         []string // kinds
+	URL            string          // of an export target with its kind in front: s3+https://…
+	Username       string          // of an export target
+	Events         []string        // kinds
 	PreviousUntil  *time.Time
 	Active         bool
 	DisabledReason string // empty: not made inactive by the server
@@ -24,6 +25,9 @@ type Webhook struct {
 const (
 	DisabledFailing = "FAILING" // no success for WebhookFailing
 	DisabledGone    = "GONE"    // the receiver answered 410
+
+	// DisabledSecurity: an export target whose maker's sessions were all ended, because somebody else may have made it.
+	DisabledSecurity = "SECURITY"
 )
 
 // WebhookDelivery is an event for a webhook, with its last attempt.
@@ -54,6 +58,11 @@ const (
 const (
 	ReasonTooMany  = "TOO_MANY" // more than MaxPendingDeliveries waited
 	ReasonDisabled = "DISABLED" // the webhook was made inactive
+
+	// Of export targets:
+	ReasonEnded     = "ENDED"     // the transfer ended before it was copied
+	ReasonProtected = "PROTECTED" // a password, an address or limits protect the transfer
+	ReasonPersonal  = "PERSONAL"  // not sent to a mailbox; such deliveries are deleted
 )
 
 // WebhookPing is the kind of a test, which no feed has.
@@ -68,4 +77,5 @@ const (
 	WebhookFailing          = 72 * time.Hour
 	MaxPendingPings         = 10             // tests of one webhook
 	WebhookOverlap          = 24 * time.Hour // how long a replaced secret signs too
+	MaxTargetLogin          = 500            // bytes of the user and of the password of an export target
 )

@@ -128,6 +128,7 @@ var compositions = map[string]func(c *composer){
 	FactorRequired:      factorRequired,
 	APITokenCreated:     apiTokenCreated,
 	APITokenExpiring:    apiTokenExpiring,
+	ExportTarget:        exportTarget,
 	WebhookDisabled:     webhookDisabled,
 	FactorGuesses:       factorGuesses,
 	PasskeyCloned:       passkeyCloned,

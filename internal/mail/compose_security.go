@@ -121,6 +121,13 @@ func apiTokenCreated(c *composer) {
 	changed(c)
 }
 
+func exportTarget(c *composer) {
+	c.out.Subject = c.T("An export target of your account was changed")
+	c.say(c.F("An export target was created or changed with your %s account. Transfers that arrive are copied to it. If it was you, there’s nothing to do.", c.product))
+	c.fact(c.T("Server"), c.data.line("host"))
+	changed(c)
+}
+
 func apiTokenExpiring(c *composer) {
 	c.out.Subject = c.T("An API token expires soon")
 	c.say(c.F("The API token “%s” of your %s account works until %s. Create a new one for the programs that use it.", c.data.line("name"), c.product, c.moment("expiresAt")))

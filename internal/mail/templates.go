@@ -36,6 +36,8 @@ const (
 	// APITokenCreated reports that an API token was created: name, scopes, validUntil.
 	APITokenCreated = "api-token-created"
 
+	// ExportTarget reports that an export target was created or changed: host.
+	ExportTarget = "export-target"
 	// APITokenExpiring warns before an API token expires: name, expiresAt; link to the page that makes a new one.
 	APITokenExpiring = "api-token-expiring"
 	// WebhookDisabled reports that a webhook was made inactive: host, gone (true: the receiver wants no more messages); link to the page.

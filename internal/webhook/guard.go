@@ -15,8 +15,8 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// errAddress refuses a connection to an address to which webhooks must not lead.
-var errAddress = errors.New("webhooks are not sent to this address")
+// ErrAddress refuses a connection to an address to which webhooks and export targets must not lead.
+var ErrAddress = errors.New("webhooks are not sent to this address")
 
 // Guard decides where webhooks may lead: by HTTPS to public addresses of others, and wherever the operator allows.
 type Guard struct {
@@ -94,9 +94,10 @@ func (g *Guard) refused(ip netip.Addr) bool {
 	})
 }
 
-// dial connects to a host, which is resolved once. Each address is checked when it is dialled, so that a name cannot lead elsewhere
+// Dial connects to a host, which is resolved once. Each address is checked when it is dialled, so that a name cannot lead elsewhere
 // between the check and the connection.
-func (g *Guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
+// Errors: ErrAddress, those of the network.
+func (g *Guard) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("address of webhook: %w", err)
@@ -116,11 +117,11 @@ func (g *Guard) control(network, resolved string, public []netip.Addr) error {
 	to, err := netip.ParseAddrPort(resolved)
 	switch {
 	case err != nil || !strings.HasPrefix(network, "tcp"):
-		return errAddress
+		return ErrAddress
 	case g.inNetworks(to.Addr()):
 		return nil
 	case g.refused(to.Addr()) || slices.Contains(public, to.Addr().Unmap()):
-		return errAddress
+		return ErrAddress
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func NewSender(guard *Guard, version string, now func() time.Time) *Sender {
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{ // no Proxy: the guard must see the receiver's address
-			DialContext: guard.dial, ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: readBytes,
+			DialContext: guard.Dial, ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: readBytes,
 			TLSHandshakeTimeout: timeout, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
 		},
 	}}
@@ -85,14 +85,14 @@ func (s *Sender) Send(ctx context.Context, m Message) (Result, error) {
 	begin := time.Now()
 	answer, err := s.client.Do(request)
 	if err != nil {
-		return Result{Reason: reason(err), Duration: time.Since(begin)}, nil
+		return Result{Reason: Reason(err), Duration: time.Since(begin)}, nil
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, readBytes))
-	r := Result{Status: answer.StatusCode, Duration: time.Since(begin), Answer: excerpt(body)}
+	r := Result{Status: answer.StatusCode, Duration: time.Since(begin), Answer: Excerpt(body)}
 	switch {
 	case err != nil:
-		r.Reason = reason(err)
+		r.Reason = Reason(err)
 	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		r.Reason = ReasonStatus
 	}
@@ -126,11 +126,11 @@ func (s *Sender) request(ctx context.Context, m Message) (*http.Request, error) 
 	return r, nil
 }
 
-// reason returns the word for an error. It says no more, so that the log of deliveries does not describe the server's network.
-func reason(err error) string {
+// Reason returns the word for an error of an attempt. It says no more, so that the log of deliveries does not describe the server's network.
+func Reason(err error) string {
 	var network net.Error
 	switch {
-	case errors.Is(err, errAddress):
+	case errors.Is(err, ErrAddress):
 		return ReasonAddress
 	case errors.As(err, &network) && network.Timeout():
 		return ReasonTimeout
@@ -138,8 +138,8 @@ func reason(err error) string {
 	return ReasonFailed
 }
 
-// excerpt returns the first bytes of an answer as text without control characters.
-func excerpt(body []byte) string {
+// Excerpt returns the first bytes of an answer as text without control characters.
+func Excerpt(body []byte) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
 			return -1

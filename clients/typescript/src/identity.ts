@@ -857,6 +857,12 @@ export interface paths {
          *     Redirects are not followed. Any answer of 2xx within 10 seconds is a success. After a failure the message is repeated for
          *     three days, then it is a dead letter. Messages can arrive twice and in any order: `webhook-id` tells them apart. When the
          *     receiver answers 410, or nothing succeeds for three days, the webhook becomes inactive and its maker gets a mail.
+         *
+         *     A `url` that begins with `s3+https://` (then host, bucket, folder, and `?region=NAME` unless the service tells it) or
+         *     `webdav+https://` (host, folder) makes an **export target**: each transfer that arrives is copied there, as the folder
+         *     DATE-UID with its files and, last, `manifest.json` with their sizes and SHA-256. It needs `user` and `password`. Making
+         *     or changing one is a sensitive change, see Proof, and no API token can do it. That of an organization gets what arrives
+         *     at its members' mailboxes only. Not copied are transfers under a password or with limited downloads.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -882,7 +888,8 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Change a webhook
-         * @description Activating one forgets its failures. What waits for one that is made inactive is given up.
+         * @description Activating one forgets its failures. What waits for one that is made inactive is given up. An export target stays one of its
+         *     kind; a new url, user or password is a sensitive change, see Proof.
          */
         put: operations["putWebhook"];
         post?: never;
@@ -913,7 +920,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret of a webhook
-         * @description For 24 hours messages have two signatures, of the new and of the former secret.
+         * @description For 24 hours messages have two signatures, of the new and of the former secret. An export target has none: 400001.
          */
         post: operations["rotateWebhook"];
         delete?: never;
@@ -2182,12 +2189,24 @@ export interface components {
         NewWebhook: {
             /**
              * Format: uri
-             * @description https, without user name and fragment
+             * @description https, without user name and fragment; of an export target with s3+ or webdav+ in front
              */
             url: string;
+            /** @description Of an export target: TRANSFER_RECEIVED only */
             events: components["schemas"]["WebhookEventKind"][];
             /** @description default: true */
             active?: boolean | null;
+            /** @description Of an export target only, and required there: the access key, or the user */
+            user?: string | null;
+            /**
+             * Format: password
+             * @description Of an export target only, and required there: the secret of the access key, or the password
+             */
+            password?: string | null;
+            /** @description For an export target, see Proof */
+            authKey?: string | null;
+            /** @description For an export target, see Proof */
+            authFactor?: Record<string, never> | null;
             /**
              * Format: uuid
              * @description Makes a webhook of this organization, for Organization.Admin
@@ -2200,6 +2219,17 @@ export interface components {
             events: components["schemas"]["WebhookEventKind"][];
             /** @description default: true */
             active?: boolean | null;
+            /** @description Of an export target only, and required there: the access key, or the user */
+            user?: string | null;
+            /**
+             * Format: password
+             * @description Of an export target only: replaces the stored one; required with another url or user
+             */
+            password?: string | null;
+            /** @description For an export target, see Proof */
+            authKey?: string | null;
+            /** @description For an export target, see Proof */
+            authFactor?: Record<string, never> | null;
         };
         Webhook: {
             uid: components["schemas"]["UID"];
@@ -2208,11 +2238,18 @@ export interface components {
              * @description null: a webhook of a person
              */
             organization: string | null;
+            /**
+             * @description url: messages are posted · s3, webdav: an export target
+             * @enum {string}
+             */
+            kind: "url" | "s3" | "webdav";
             /** Format: uri */
             url: string;
+            /** @description Of an export target: the access key, or the user */
+            user: string | null;
             events: components["schemas"]["WebhookEventKind"][];
             active: boolean;
-            /** @description Why the server made it inactive: FAILING, nothing has succeeded for three days, or GONE, the receiver answered 410 */
+            /** @description Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended */
             disabledReason: string | null;
             createdTimestamp: components["schemas"]["Timestamp"];
             /** @description The first failure after the last success */
@@ -2227,18 +2264,25 @@ export interface components {
              * @description null: a webhook of a person
              */
             organization: string | null;
+            /**
+             * @description url: messages are posted · s3, webdav: an export target
+             * @enum {string}
+             */
+            kind: "url" | "s3" | "webdav";
             /** Format: uri */
             url: string;
+            /** @description Of an export target: the access key, or the user */
+            user: string | null;
             events: components["schemas"]["WebhookEventKind"][];
             active: boolean;
-            /** @description Why the server made it inactive: FAILING, nothing has succeeded for three days, or GONE, the receiver answered 410 */
+            /** @description Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended */
             disabledReason: string | null;
             createdTimestamp: components["schemas"]["Timestamp"];
             /** @description The first failure after the last success */
             failingSinceTimestamp: string | null;
             /** @description Until when messages are signed with the former secret, too */
             previousSecretExpirationTimestamp: string | null;
-            /** @description The signing key, for the libraries of Standard Webhooks */
+            /** @description The signing key, for the libraries of Standard Webhooks; empty for an export target */
             secret: string;
         };
         WebhookList: {
@@ -2273,7 +2317,7 @@ export interface components {
             duration: number | null;
             /** @description The first bytes of the last answer's body */
             answer: string | null;
-            /** @description Of the last failure: STATUS, not 2xx · ADDRESS, webhooks are not sent there · TIMEOUT, after 10 s · FAILED, no connection · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive */
+            /** @description Of the last failure: STATUS, not 2xx · ADDRESS, webhooks are not sent there · TIMEOUT, after 10 s · FAILED, no connection · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive · of export targets: DIFFERENT, size or SHA-256 differ · ENDED, the transfer ended before · PROTECTED, a password, an address or limits protect the transfer */
             reason: string | null;
         };
         WebhookDeliveryList: {
@@ -6016,7 +6060,9 @@ export interface operations {
                      *         {
                      *           "uid": "0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9b01",
                      *           "organization": null,
+                     *           "kind": "url",
                      *           "url": "https://hooks.example.com/consign",
+                     *           "user": null,
                      *           "events": [
                      *             "TRANSFER_RECEIVED",
                      *             "TRANSFER_REVOKED"
@@ -6108,7 +6154,9 @@ export interface operations {
                      * @example {
                      *       "uid": "0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9b01",
                      *       "organization": null,
+                     *       "kind": "url",
                      *       "url": "https://hooks.example.com/consign",
+                     *       "user": null,
                      *       "events": [
                      *         "TRANSFER_RECEIVED",
                      *         "TRANSFER_REVOKED"
@@ -6126,7 +6174,7 @@ export interface operations {
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthenticated"];
-            /** @description 403054 too many webhooks: a person has up to 10, an organization 20 · 403023 not a member · 403024 not an administrator · 403901 · 403902 · 403904 */
+            /** @description 403054 too many webhooks: a person has up to 10, an organization 20 · 403023 not a member · 403024 not an administrator · for an export target 403010, 403045, 403046, 403048 see Proof, 403905 · 403901 · 403902 · 403904 */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6184,7 +6232,9 @@ export interface operations {
                      * @example {
                      *       "uid": "0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9b01",
                      *       "organization": null,
+                     *       "kind": "url",
                      *       "url": "https://hooks.example.com/consign",
+                     *       "user": null,
                      *       "events": [
                      *         "TRANSFER_RECEIVED",
                      *         "TRANSFER_REVOKED"
@@ -6270,7 +6320,9 @@ export interface operations {
                      * @example {
                      *       "uid": "0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9b01",
                      *       "organization": null,
+                     *       "kind": "url",
                      *       "url": "https://hooks.example.com/consign",
+                     *       "user": null,
                      *       "events": [
                      *         "TRANSFER_RECEIVED",
                      *         "TRANSFER_REVOKED"
@@ -6391,7 +6443,9 @@ export interface operations {
                      * @example {
                      *       "uid": "0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9b01",
                      *       "organization": null,
+                     *       "kind": "url",
                      *       "url": "https://hooks.example.com/consign",
+                     *       "user": null,
                      *       "events": [
                      *         "TRANSFER_RECEIVED",
                      *         "TRANSFER_REVOKED"

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -11,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // webhookSendBucket bounds the messages that one person causes by hand: tests, and deliveries that are sent again.
@@ -34,20 +36,29 @@ func (h *Handler) webhookRoutes() []httpapi.Route {
 }
 
 type webhookRequest struct {
-	URL          string           `json:"url"`
-	Events       []string         `json:"events"`
-	Active       *bool            `json:"active"`
+	webhookChangeRequest
 	Organization *id.Organization `json:"organization"`
 }
 
-func (in webhookRequest) domain() service.WebhookSettings {
-	return service.WebhookSettings{URL: in.URL, Events: in.Events, Active: in.Active == nil || *in.Active}
+type webhookChangeRequest struct {
+	URL      string   `json:"url"`
+	Events   []string `json:"events"`
+	Active   *bool    `json:"active"`
+	User     *string  `json:"user"`
+	Password *string  `json:"password"`
+	proofRequest
+}
+
+func (in webhookChangeRequest) settings() service.WebhookSettings {
+	return service.WebhookSettings{URL: in.URL, Events: in.Events, Active: in.Active == nil || *in.Active, User: in.User, Password: in.Password}
 }
 
 type webhookResponse struct {
 	UID            id.Webhook       `json:"uid"`
 	Organization   *id.Organization `json:"organization"`
+	Kind           string           `json:"kind"`
 	URL            string           `json:"url"`
+	User           *string          `json:"user"`
 	Events         []string         `json:"events"`
 	Active         bool             `json:"active"`
 	DisabledReason *string          `json:"disabledReason"`
@@ -56,7 +67,7 @@ type webhookResponse struct {
 	Previous       *httpapi.Time    `json:"previousSecretExpirationTimestamp"`
 }
 
-// webhookSecretResponse shows the secret, which only the answers to its creation have.
+// webhookSecretResponse shows the secret, which only the answers to its creation have. It is empty for an export target.
 type webhookSecretResponse struct {
 	webhookResponse
 	Secret string `json:"secret"`
@@ -68,7 +79,7 @@ type webhooksResponse struct {
 
 func webhookFrom(w identity.Webhook) webhookResponse {
 	out := webhookResponse{
-		UID: w.UID, URL: w.URL, Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
+		UID: w.UID, Kind: cmp.Or(target.Kind(w.URL), "url"), URL: w.URL, User: orNull(w.Username), Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
 		Failing: (*httpapi.Time)(w.FailingSince), Previous: (*httpapi.Time)(w.PreviousUntil),
 	}
 	if !w.Organization.IsZero() {
@@ -115,11 +126,14 @@ func (h *Handler) createWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
+	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+		return err
+	}
 	var o id.Organization
 	if in.Organization != nil {
 		o = *in.Organization
 	}
-	hook, secret, err := h.service.CreateWebhook(r.Context(), caller(r), o, in.domain())
+	hook, secret, err := h.service.CreateWebhook(r.Context(), caller(r), o, in.settings(), in.domain())
 	if err != nil {
 		return err
 	}
@@ -178,12 +192,6 @@ func (h *Handler) getWebhook(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, webhookFrom(hook))
 }
 
-type webhookChangeRequest struct {
-	URL    string   `json:"url"`
-	Events []string `json:"events"`
-	Active *bool    `json:"active"`
-}
-
 // putWebhook handles PUT /webhooks/{uid}.
 func (h *Handler) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	var in webhookChangeRequest
@@ -194,7 +202,10 @@ func (h *Handler) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	hook, err := h.service.PutWebhook(r.Context(), caller(r), uid, webhookRequest{URL: in.URL, Events: in.Events, Active: in.Active}.domain())
+	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+		return err
+	}
+	hook, err := h.service.PutWebhook(r.Context(), caller(r), uid, in.settings(), in.domain())
 	if err != nil {
 		return err
 	}

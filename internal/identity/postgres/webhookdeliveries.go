@@ -49,6 +49,7 @@ func (s *Store) RequeueDelivery(ctx context.Context, w id.Webhook, uid id.Messag
 
 // DeliveryLoad is what a replica is sending, and how much it may.
 type DeliveryLoad struct {
+	Targets    bool // of export targets; else of the other webhooks
 	Webhooks   []id.Webhook
 	OfWebhook  []int // deliveries under way, for each of Webhooks
 	Hosts      []string
@@ -68,6 +69,8 @@ type DueDelivery struct {
 	Host           string
 	Secret         []byte
 	PreviousSecret []byte // nil: none that signs
+	Username       string // of an export target
+	OfOrganization bool
 	FailingSince   *time.Time
 }
 
@@ -81,7 +84,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, l DeliveryLoad, now, lease 
 			FROM identity.webhook_deliveries d JOIN identity.webhooks w ON w.uid = d.webhook
 			LEFT JOIN unnest($3::uuid[], $4::int[]) AS bw (webhook, n) ON bw.webhook = w.uid
 			LEFT JOIN unnest($5::text[], $6::int[]) AS bh (host, n) ON bh.host = w.host
-			WHERE d.state = 'pending' AND d.next_attempt_at <= $1 AND (w.active OR d.kind = $11)
+			WHERE d.state = 'pending' AND d.next_attempt_at <= $1 AND (w.active OR d.kind = $11) AND (w.username IS NOT NULL) = $12
 			  AND coalesce(bw.n, 0) < CASE WHEN w.failing_since IS NULL THEN $7 ELSE 1 END AND coalesce(bh.n, 0) < $8
 			  AND (w.failing_since IS NULL OR $10 > 0)
 			ORDER BY d.next_attempt_at LIMIT 500
@@ -100,8 +103,9 @@ func (s *Store) ClaimDeliveries(ctx context.Context, l DeliveryLoad, now, lease 
 		WHERE d.uid = c.uid AND w.uid = d.webhook
 		RETURNING d.uid, d.event, d.kind, d.subject, d.state, d.attempts, d.created_at, d.next_attempt_at, d.last_attempt_at, d.status, d.duration_ms,
 		          d.answer, d.reason, d.receivers, w.uid AS webhook, w.url, w.host, w.secret,
-		          CASE WHEN w.previous_until > $1 THEN w.previous_secret END AS previous_secret, w.failing_since`,
-		now, lease, l.Webhooks, l.OfWebhook, l.Hosts, l.OfHost, l.PerWebhook, l.PerHost, l.Free, l.FreeSlow, identity.WebhookPing)
+		          CASE WHEN w.previous_until > $1 THEN w.previous_secret END AS previous_secret, w.failing_since,
+		          coalesce(w.username, '') AS username, w.organization IS NOT NULL AS of_organization`,
+		now, lease, l.Webhooks, l.OfWebhook, l.Hosts, l.OfHost, l.PerWebhook, l.PerHost, l.Free, l.FreeSlow, identity.WebhookPing, l.Targets)
 }
 
 // DeliveryOutcome is the result of an attempt.
@@ -112,10 +116,11 @@ type DeliveryOutcome struct {
 	Answer     string
 	Reason     string // empty: delivered
 	Next       time.Time
+	Blames     bool // a failure says that the webhook fails
 }
 
 // SettleDelivery stores the result of an attempt, unless the delivery was claimed anew since. It returns since when the webhook fails, nil
-// after a success. A failed test says nothing about the webhook.
+// after a success.
 func (s *Store) SettleDelivery(ctx context.Context, d DueDelivery, o DeliveryOutcome, now time.Time) (failing *time.Time, err error) {
 	return database.Scalar[*time.Time](ctx, s.q, "settle delivery", nil, `
 		WITH settled AS (
@@ -123,11 +128,25 @@ func (s *Store) SettleDelivery(ctx context.Context, d DueDelivery, o DeliveryOut
 			WHERE uid = $1 AND attempts = $2 AND state = 'pending' RETURNING webhook, kind
 		), changed AS (
 			UPDATE identity.webhooks w SET failing_since = CASE WHEN $7 <> '' THEN coalesce(w.failing_since, $9) END
-			FROM settled t WHERE w.uid = t.webhook AND (t.kind <> $10 OR $7 = '') AND (w.failing_since IS NULL) = ($7 <> '')
+			FROM settled t WHERE w.uid = t.webhook AND ($10 OR $7 = '') AND (w.failing_since IS NULL) = ($7 <> '')
 			RETURNING w.failing_since
 		)
 		SELECT coalesce((SELECT failing_since FROM changed), CASE WHEN $7 <> '' THEN (SELECT w.failing_since FROM identity.webhooks w WHERE w.uid = $11) END)`,
-		d.UID, d.Attempts, o.State, o.Status, o.DurationMs, o.Answer, o.Reason, o.Next, now, identity.WebhookPing, d.Webhook)
+		d.UID, d.Attempts, o.State, o.Status, o.DurationMs, o.Answer, o.Reason, o.Next, now, o.Blames, d.Webhook)
+}
+
+// RenewDelivery extends the lease of a claimed delivery. It reports false when it is no longer this replica's, or no longer pending.
+func (s *Store) RenewDelivery(ctx context.Context, d DueDelivery, now, lease time.Time) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "renew lease of delivery", `
+		UPDATE identity.webhook_deliveries SET next_attempt_at = $4, last_attempt_at = $3
+		WHERE uid = $1 AND attempts = $2 AND state = 'pending'`, d.UID, d.Attempts, now, lease)
+	return n == 1, err
+}
+
+// DeleteDelivery deletes a claimed delivery.
+func (s *Store) DeleteDelivery(ctx context.Context, d DueDelivery) error {
+	_, err := database.Exec(ctx, s.q, "delete delivery", `DELETE FROM identity.webhook_deliveries WHERE uid = $1 AND attempts = $2`, d.UID, d.Attempts)
+	return err
 }
 
 // ReleaseDelivery makes a claimed delivery due again, as if it had not been claimed.

@@ -14,19 +14,19 @@ type NewWebhook struct {
 	identity.Webhook
 	Creator id.Person
 	Host    string
-	Secret  []byte // sealed
+	Secret  []byte // sealed; of an export target its password
 }
 
 // InsertWebhook stores a webhook.
 func (s *Store) InsertWebhook(ctx context.Context, w NewWebhook) error {
 	_, err := database.Exec(ctx, s.q, "store webhook", `
-		INSERT INTO identity.webhooks (uid, person, organization, creator, url, host, events, secret, active, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		w.UID, database.Null(w.Person), database.Null(w.Organization), w.Creator, w.URL, w.Host, w.Events, w.Secret, w.Active, w.CreatedAt)
+		INSERT INTO identity.webhooks (uid, person, organization, creator, url, host, events, secret, active, created_at, username)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''))`,
+		w.UID, database.Null(w.Person), database.Null(w.Organization), w.Creator, w.URL, w.Host, w.Events, w.Secret, w.Active, w.CreatedAt, w.Username)
 	return err
 }
 
-const webhookColumns = `uid, person, organization, url, events, previous_until, active, coalesce(disabled_reason, '') AS disabled_reason,
+const webhookColumns = `uid, person, organization, url, coalesce(username, '') AS username, events, previous_until, active, coalesce(disabled_reason, '') AS disabled_reason,
 		created_at, failing_since`
 
 // webhooksOf returns the condition for the webhooks of an organization, or of a person when it is zero, and its argument $1.
@@ -57,14 +57,15 @@ func (s *Store) Webhook(ctx context.Context, uid id.Webhook) (identity.Webhook, 
 		`SELECT `+webhookColumns+` FROM identity.webhooks WHERE uid = $1`, uid)
 }
 
-// ChangeWebhook stores address, events and activity of a webhook. Activation forgets failures.
+// ChangeWebhook stores address, events and activity of a webhook, and the sealed password of an export target unless it is nil. Activation
+// forgets failures.
 // Errors: identity.ErrWebhookNotFound.
-func (s *Store) ChangeWebhook(ctx context.Context, w identity.Webhook, host string) (identity.Webhook, error) {
+func (s *Store) ChangeWebhook(ctx context.Context, w identity.Webhook, host string, password []byte) (identity.Webhook, error) {
 	return database.One[identity.Webhook](ctx, s.q, "change webhook", identity.ErrWebhookNotFound, `
-		UPDATE identity.webhooks SET url = $2, host = $3, events = $4, active = $5,
+		UPDATE identity.webhooks SET url = $2, host = $3, events = $4, active = $5, username = nullif($6, ''), secret = coalesce($7, secret),
 		       disabled_reason = CASE WHEN $5 THEN NULL ELSE disabled_reason END,
 		       failing_since = CASE WHEN $5 AND NOT active OR url <> $2 THEN NULL ELSE failing_since END
-		WHERE uid = $1 RETURNING `+webhookColumns, w.UID, w.URL, host, w.Events, w.Active)
+		WHERE uid = $1 RETURNING `+webhookColumns, w.UID, w.URL, host, w.Events, w.Active, w.Username, password)
 }
 
 // RotateWebhook replaces the secret of a webhook. The former one signs too until a time.
@@ -93,6 +94,18 @@ func (s *Store) DisableWebhook(ctx context.Context, uid id.Webhook, reason strin
 		)
 		SELECT uid FROM disabled`, uid, reason, identity.ReasonDisabled)
 	return n > 0, err
+}
+
+// PauseTargets makes the export targets inactive that a person has or has made.
+func (s *Store) PauseTargets(ctx context.Context, p id.Person) error {
+	_, err := database.Exec(ctx, s.q, "pause export targets", `
+		WITH paused AS (
+			UPDATE identity.webhooks SET active = false, disabled_reason = $2
+			WHERE (person = $1 OR creator = $1) AND username IS NOT NULL AND active RETURNING uid
+		)
+		UPDATE identity.webhook_deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM paused w WHERE d.webhook = w.uid AND d.state = 'pending'`,
+		p, identity.DisabledSecurity, identity.ReasonDisabled)
+	return err
 }
 
 // WebhookKeeper returns who is mailed about a webhook: its maker, or another administrator of its organization. It is zero when there is

@@ -51,6 +51,7 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // IdentityHooks are called inside the transaction of a change, so that other domains can react to it. The transfer
@@ -156,7 +157,7 @@ func New(o Options) *Service {
 	}
 	if s.webhooks.Guard == nil {
 		s.webhooks.Guard = webhook.NewGuard(nil, "", nil)
-		s.webhooks.Sender = webhook.NewSender(s.webhooks.Guard, "", s.now)
+		s.webhooks.Sender, s.webhooks.Copier = webhook.NewSender(s.webhooks.Guard, "", s.now), target.New(s.webhooks.Guard, "")
 	}
 	s.registerJobs()
 	return s

@@ -335,10 +335,13 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
 }
 
-// endAll ends every session and every API token of a person: somebody else may have made them. Signing out everywhere keeps the API
+// endAll ends every session and every API token of a person, and pauses its export targets: somebody else may have made them. Signing out everywhere keeps the API
 // tokens, see endSessions.
 func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
 	if err := tx.DeleteAPITokens(ctx, p); err != nil {
+		return err
+	}
+	if err := tx.PauseTargets(ctx, p); err != nil {
 		return err
 	}
 	return s.endSessions(ctx, tx, p, by)

@@ -15,63 +15,102 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 const (
-	deliveryPlaces     = 64 // deliveries that a replica sends at the same time
-	slowPlaces         = 32 // of them to webhooks that fail
-	deliveriesAtATime  = 4  // to one webhook; a failing one gets one
-	deliveriesToHost   = 8
 	deliveryPoll       = time.Second
 	deliveryLease      = 30 * time.Second // longer than an attempt takes: another replica sends what a killed one has claimed
 	settleDeliveryTime = 4 * time.Second  // for storing an outcome, also during shutdown
 	settleAtATime      = 2
 )
 
-// WebhookOptions are what webhooks need.
-type WebhookOptions struct {
-	Guard  *webhook.Guard
-	Sender *webhook.Sender
+// places are how many deliveries a replica sends at the same time.
+type places struct {
+	targets    bool // to export targets; else to the other webhooks
+	all        int
+	slow       int // of them to webhooks that fail
+	perWebhook int // a failing one gets one
+	perHost    int
 }
 
-// webhooks sends deliveries. Its load bounds those of one webhook and of one host, so that a slow receiver does not delay others.
+// A copy to an export target takes long and holds up to 16 MiB, so there are few, and they take no places of messages.
+var (
+	messagePlaces = places{all: 64, slow: 32, perWebhook: 4, perHost: 8}
+	copyPlaces    = places{targets: true, all: 4, slow: 2, perWebhook: 1, perHost: 2}
+)
+
+// WebhookOptions are what webhooks need.
+type WebhookOptions struct {
+	Guard   *webhook.Guard
+	Sender  *webhook.Sender
+	Copier  *target.Copier
+	Exports Exports // nil: no transfers
+}
+
+// webhooks sends deliveries.
 type webhooks struct {
 	WebhookOptions
-	box      seal.Box
-	wake     chan struct{}
-	settling chan struct{} // semaphore: outcomes must not take the connections of requests
+	box              seal.Box
+	messages, copies *deliveryQueue
+	settling         chan struct{} // semaphore: outcomes must not take the connections of requests
 
-	mu                sync.Mutex
-	ofWebhook         map[id.Webhook]int
-	ofHost            map[string]int
-	sending, slow     int
-	delivered, failed atomic.Int64
-	dead              atomic.Int64
+	delivered, failed, dead atomic.Int64
+}
+
+// deliveryQueue is what a replica is sending. Its load bounds the deliveries of one webhook and of one host, so that a slow receiver does
+// not delay others.
+type deliveryQueue struct {
+	places
+	wake chan struct{}
+
+	mu            sync.Mutex
+	ofWebhook     map[id.Webhook]int
+	ofHost        map[string]int
+	sending, slow int
 }
 
 func newWebhooks(o WebhookOptions, box seal.Box) *webhooks {
+	queue := func(p places) *deliveryQueue {
+		return &deliveryQueue{places: p, wake: make(chan struct{}, 1), ofWebhook: map[id.Webhook]int{}, ofHost: map[string]int{}}
+	}
 	return &webhooks{
-		WebhookOptions: o, box: box, wake: make(chan struct{}, 1), settling: make(chan struct{}, settleAtATime),
-		ofWebhook: map[id.Webhook]int{}, ofHost: map[string]int{},
+		WebhookOptions: o, box: box, messages: queue(messagePlaces), copies: queue(copyPlaces), settling: make(chan struct{}, settleAtATime),
 	}
 }
 
 // WakeWebhooks makes RunWebhooks look for due deliveries now.
 func (s *Service) WakeWebhooks() {
+	s.webhooks.messages.look()
+	s.webhooks.copies.look()
+}
+
+// look makes the queue look for due deliveries now.
+func (q *deliveryQueue) look() {
 	select {
-	case s.webhooks.wake <- struct{}{}:
+	case q.wake <- struct{}{}:
 	default: // it is woken already
 	}
 }
 
 // RunWebhooks sends due deliveries until ctx ends. Several replicas may run it.
 func (s *Service) RunWebhooks(ctx context.Context) error {
+	var queues sync.WaitGroup
+	for _, q := range []*deliveryQueue{s.webhooks.messages, s.webhooks.copies} {
+		queues.Go(func() { s.runQueue(ctx, q) })
+	}
+	queues.Wait()
+	return nil
+}
+
+// runQueue sends due deliveries of a queue until ctx ends.
+func (s *Service) runQueue(ctx context.Context, q *deliveryQueue) {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	tick := time.NewTicker(deliveryPoll)
 	defer tick.Stop()
 	for failed := false; ; {
-		n, err := s.sendDue(ctx, &sending)
+		n, err := s.sendDue(ctx, q, &sending)
 		if err != nil && ctx.Err() == nil && !failed {
 			s.log.WarnContext(ctx, "deliveries to webhooks cannot be read; they wait", slog.Any("error", err))
 		}
@@ -81,69 +120,67 @@ func (s *Service) RunWebhooks(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-s.webhooks.wake:
+			return
+		case <-q.wake:
 		case <-tick.C:
 		}
 	}
 }
 
 // sendDue claims due deliveries, begins to send them, and returns how many.
-func (s *Service) sendDue(ctx context.Context, sending *sync.WaitGroup) (int, error) {
-	load := s.webhooks.load()
+func (s *Service) sendDue(ctx context.Context, q *deliveryQueue, sending *sync.WaitGroup) (int, error) {
+	load := q.load()
 	if load.Free == 0 {
 		return 0, nil
 	}
 	now := s.now()
 	due, err := s.store.ClaimDeliveries(ctx, load, now, now.Add(deliveryLease))
 	for _, d := range due {
-		s.webhooks.count(d, 1)
+		q.count(d, 1)
 		sending.Go(func() {
 			s.deliver(ctx, d)
-			s.webhooks.count(d, -1)
-			s.WakeWebhooks()
+			q.count(d, -1)
+			q.look()
 		})
 	}
 	return len(due), err
 }
 
 // load returns what is being sent.
-func (w *webhooks) load() postgres.DeliveryLoad {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	l := postgres.DeliveryLoad{PerWebhook: deliveriesAtATime, PerHost: deliveriesToHost, Free: deliveryPlaces - w.sending, FreeSlow: max(slowPlaces-w.slow, 0)}
-	for uid, n := range w.ofWebhook {
+func (q *deliveryQueue) load() postgres.DeliveryLoad {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l := postgres.DeliveryLoad{
+		Targets: q.targets, PerWebhook: q.perWebhook, PerHost: q.perHost, Free: q.all - q.sending, FreeSlow: max(q.places.slow-q.slow, 0),
+	}
+	for uid, n := range q.ofWebhook {
 		l.Webhooks, l.OfWebhook = append(l.Webhooks, uid), append(l.OfWebhook, n)
 	}
-	for host, n := range w.ofHost {
+	for host, n := range q.ofHost {
 		l.Hosts, l.OfHost = append(l.Hosts, host), append(l.OfHost, n)
 	}
 	return l
 }
 
 // count adds n to the load of a delivery.
-func (w *webhooks) count(d postgres.DueDelivery, n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sending += n
+func (q *deliveryQueue) count(d postgres.DueDelivery, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sending += n
 	if d.FailingSince != nil {
-		w.slow += n
+		q.slow += n
 	}
-	if w.ofWebhook[d.Webhook] += n; w.ofWebhook[d.Webhook] == 0 {
-		delete(w.ofWebhook, d.Webhook)
+	if q.ofWebhook[d.Webhook] += n; q.ofWebhook[d.Webhook] == 0 {
+		delete(q.ofWebhook, d.Webhook)
 	}
-	if w.ofHost[d.Host] += n; w.ofHost[d.Host] == 0 {
-		delete(w.ofHost, d.Host)
+	if q.ofHost[d.Host] += n; q.ofHost[d.Host] == 0 {
+		delete(q.ofHost, d.Host)
 	}
 }
 
 // deliver makes one attempt and stores its outcome. An attempt that a shutdown cuts is made again: the receiver recognizes it by its id.
 func (s *Service) deliver(ctx context.Context, d postgres.DueDelivery) {
-	m, err := s.webhooks.message(d)
-	var r webhook.Result
-	if err == nil {
-		r, err = s.webhooks.Sender.Send(ctx, m)
-	}
+	r, err := s.attempt(ctx, d)
 	s.webhooks.settling <- struct{}{}
 	defer func() { <-s.webhooks.settling }()
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleDeliveryTime)
@@ -157,6 +194,18 @@ func (s *Service) deliver(ctx context.Context, d postgres.DueDelivery) {
 	if err != nil { // the lease ends, and it is sent again
 		s.log.WarnContext(settle, "a delivery to a webhook failed", slog.String("webhook", d.Webhook.String()), slog.String("delivery", d.UID.String()), slog.Any("error", err))
 	}
+}
+
+// attempt sends a message, or copies a transfer to an export target.
+func (s *Service) attempt(ctx context.Context, d postgres.DueDelivery) (webhook.Result, error) {
+	if target.Kind(d.URL) != "" {
+		return s.export(ctx, d)
+	}
+	m, err := s.webhooks.message(d)
+	if err != nil {
+		return webhook.Result{}, err
+	}
+	return s.webhooks.Sender.Send(ctx, m)
 }
 
 // message returns the message of a delivery, which is the same at each attempt.
@@ -187,23 +236,29 @@ func (w *webhooks) message(d postgres.DueDelivery) (webhook.Message, error) {
 // for identity.WebhookFailing.
 func (s *Service) settleDelivery(ctx context.Context, d postgres.DueDelivery, r webhook.Result) error {
 	now := s.now()
+	refused := r.Reason == identity.ReasonEnded || r.Reason == identity.ReasonProtected || r.Reason == identity.ReasonPersonal // not by the receiver
 	o := postgres.DeliveryOutcome{
 		State: identity.DeliveryDelivered, Status: r.Status, DurationMs: int(r.Duration.Milliseconds()), Answer: r.Answer, Reason: r.Reason, Next: now,
+		Blames: d.Kind != identity.WebhookPing && !refused, // a test says nothing about the webhook
 	}
 	count := &s.webhooks.delivered
 	if r.Reason != "" {
 		o.State, count = identity.DeliveryDead, &s.webhooks.dead
-		if pause, again := webhook.Retry(d.Attempts, r.RetryAfter); again && d.Kind != identity.WebhookPing {
+		if pause, again := webhook.Retry(d.Attempts, r.RetryAfter); again && o.Blames {
 			o.State, o.Next, count = identity.DeliveryPending, now.Add(pause), &s.webhooks.failed
 		}
 	}
-	failing, err := s.store.SettleDelivery(ctx, d, o, now)
+	settle := s.store.SettleDelivery
+	if target.Kind(d.URL) != "" {
+		settle = s.settleExport
+	}
+	failing, err := settle(ctx, d, o, now)
 	if err != nil {
 		return err
 	}
 	count.Add(1)
 	switch {
-	case d.Kind == identity.WebhookPing:
+	case !o.Blames:
 		return nil
 	case r.Gone():
 		return s.disableWebhook(ctx, d, identity.DisabledGone)

@@ -13,21 +13,32 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // WebhookSettings are the members of a webhook that a client sets.
 type WebhookSettings struct {
-	URL    string
-	Events []string
-	Active bool
+	URL      string
+	Events   []string
+	Active   bool
+	User     *string // of an export target
+	Password *string
 }
 
 // checkWebhook validates the settings of a webhook, and returns the host of its address.
 // Errors: fault.ErrInvalid.
 func (s *Service) checkWebhook(in *WebhookSettings) (host string, err error) {
 	var problems fault.Problems
+	if target.Kind(in.URL) != "" {
+		return s.checkTarget(in)
+	}
+	if in.User != nil || in.Password != nil {
+		problems.Add("user", "is for export targets, whose url begins with s3+https:// or webdav+https://")
+	}
 	u, err := s.webhooks.Guard.Check(in.URL)
 	if err != nil {
 		problems.Add("url", err.Error())
@@ -46,16 +57,67 @@ func (s *Service) checkWebhook(in *WebhookSettings) (host string, err error) {
 	return host, problems.Err()
 }
 
-// CreateWebhook makes a webhook of the caller, or of an organization that the caller administers. It returns the secret, too.
-// Errors: fault.ErrInvalid, identity.ErrTooManyWebhooks, identity.ErrPersonNotFound, those of authorize.
-func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.Organization, in WebhookSettings) (identity.Webhook, string, error) {
+// checkTarget is checkWebhook for an export target, which gets all transfers that are received.
+// Errors: fault.ErrInvalid.
+func (s *Service) checkTarget(in *WebhookSettings) (host string, err error) {
+	var problems fault.Problems
+	a, err := target.Parse(s.webhooks.Guard, in.URL)
+	if err != nil {
+		problems.Add("url", err.Error())
+	} else {
+		host = strings.ToLower(a.URL.Host)
+	}
+	if in.User == nil || *in.User == "" || text.Line(*in.User, identity.MaxTargetLogin) != nil {
+		problems.Add("user", fmt.Sprintf("is required: 1 to %d bytes, the user of WebDAV or the access key of S3", identity.MaxTargetLogin))
+	}
+	if in.Password != nil && (*in.Password == "" || len(*in.Password) > identity.MaxTargetLogin) {
+		problems.Add("password", fmt.Sprintf("must have 1 to %d bytes", identity.MaxTargetLogin))
+	}
+	if len(in.Events) != 1 || in.Events[0] != events.TransferReceived {
+		problems.Add("events", "of an export target must be "+events.TransferReceived+" only")
+	}
+	return host, problems.Err()
+}
+
+// allowTarget checks that the caller may make or change an export target: it takes files out of the installation, so it is a sensitive
+// change, and no API token may do it. use consumes the proof and mails the caller, in the transaction of the change.
+// Errors: token.ErrNoScope, those of stepUp.
+func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host string, proof Proof) (use func(context.Context, *postgres.Store) error, err error) {
+	if caller.Kind == token.KindAPI {
+		return nil, token.ErrNoScope.With("Authorization: API tokens cannot make or change export targets")
+	}
+	consume, err := s.stepUp(ctx, caller, proof)
+	return func(ctx context.Context, tx *postgres.Store) error {
+		if err := consume(ctx, tx); err != nil {
+			return err
+		}
+		return s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.ExportTarget, data: map[string]any{"host": host}})
+	}, err
+}
+
+// CreateWebhook makes a webhook of the caller, or of an organization that the caller administers. It returns the secret, too,
+// which an export target does not have.
+// Errors: fault.ErrInvalid, identity.ErrTooManyWebhooks, identity.ErrPersonNotFound, those of authorize and, for an export target, of
+// allowTarget.
+func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.Organization, in WebhookSettings, proof Proof) (identity.Webhook, string, error) {
 	host, err := s.checkWebhook(&in)
 	if err != nil {
 		return identity.Webhook{}, "", err
 	}
+	use := func(context.Context, *postgres.Store) error { return nil }
 	secret := webhook.NewSecret()
+	sealed, user := secret, ""
+	if target.Kind(in.URL) != "" {
+		if in.Password == nil {
+			return identity.Webhook{}, "", fault.ErrInvalid.With("password: is required")
+		}
+		if use, err = s.allowTarget(ctx, caller, host, proof); err != nil {
+			return identity.Webhook{}, "", err
+		}
+		sealed, secret, user = *in.Password, "", *in.User
+	}
 	w := identity.Webhook{
-		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, URL: in.URL, Events: in.Events, Active: in.Active, CreatedAt: s.now(),
+		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, URL: in.URL, Username: user, Events: in.Events, Active: in.Active, CreatedAt: s.now(),
 	}
 	most := identity.MaxWebhooks
 	if !o.IsZero() {
@@ -72,7 +134,10 @@ func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.O
 		if n >= most {
 			return identity.ErrTooManyWebhooks
 		}
-		err = tx.InsertWebhook(ctx, postgres.NewWebhook{Webhook: w, Creator: caller.Person, Host: host, Secret: s.webhooks.box.Seal([]byte(secret), w.UID.UUID[:])})
+		if err := use(ctx, tx); err != nil {
+			return err
+		}
+		err = tx.InsertWebhook(ctx, postgres.NewWebhook{Webhook: w, Creator: caller.Person, Host: host, Secret: s.webhooks.box.Seal([]byte(sealed), w.UID.UUID[:])})
 		if err != nil {
 			return err
 		}
@@ -131,18 +196,46 @@ func (s *Service) managed(ctx context.Context, store *postgres.Store, caller tok
 }
 
 // PutWebhook changes a webhook. Activating one forgets its failures. What waits for one that is made inactive is given up.
-// Errors: fault.ErrInvalid, identity.ErrWebhookNotFound.
-func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.Webhook, in WebhookSettings) (w identity.Webhook, err error) {
+// Errors: fault.ErrInvalid, identity.ErrWebhookNotFound; for an export target those of allowTarget.
+func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.Webhook, in WebhookSettings, proof Proof) (w identity.Webhook, err error) {
 	host, invalid := s.checkWebhook(&in)
+	before, err := s.managed(ctx, s.store, caller, uid)
+	if err != nil {
+		return before, err
+	}
+	if invalid == nil {
+		invalid = changesTarget(before, in)
+	}
+	if invalid != nil {
+		return before, invalid
+	}
+	use := func(context.Context, *postgres.Store) error { return nil }
+	user := ""
+	var password []byte
+	if in.User != nil {
+		user = *in.User
+	}
+	if in.Password != nil {
+		password = s.webhooks.box.Seal([]byte(*in.Password), uid.UUID[:])
+		if use, err = s.allowTarget(ctx, caller, host, proof); err != nil {
+			return before, err
+		}
+	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := s.lockOwner(ctx, tx, caller, before.Organization); err != nil {
+			return err
+		}
 		if w, err = s.managed(ctx, tx, caller, uid); err != nil {
 			return err
 		}
-		if invalid != nil {
-			return invalid
+		if err := changesTarget(w, in); err != nil {
+			return err
 		}
-		w.URL, w.Events, w.Active = in.URL, in.Events, in.Active
-		if w, err = tx.ChangeWebhook(ctx, w, host); err != nil {
+		if err := use(ctx, tx); err != nil {
+			return err
+		}
+		w.URL, w.Username, w.Events, w.Active = in.URL, user, in.Events, in.Active
+		if w, err = tx.ChangeWebhook(ctx, w, host, password); err != nil {
 			return err
 		}
 		return s.recordWebhook(ctx, tx, caller, w, "webhook.update")
@@ -150,13 +243,29 @@ func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.We
 	return w, err
 }
 
+// changesTarget checks that a change leaves a webhook a webhook and an export target one of its kind, and that a password is never sent to
+// another place than that for which it was given.
+// Errors: fault.ErrInvalid.
+func changesTarget(w identity.Webhook, in WebhookSettings) error {
+	switch {
+	case target.Kind(w.URL) != target.Kind(in.URL):
+		return fault.ErrInvalid.With("url: must stay of the same kind; make another webhook")
+	case in.User != nil && in.Password == nil && (in.URL != w.URL || *in.User != w.Username):
+		return fault.ErrInvalid.With("password: is required with another url or user")
+	}
+	return nil
+}
+
 // RotateWebhook replaces the secret of a webhook and returns it. Messages are signed with the former one, too, for identity.WebhookOverlap.
-// Errors: identity.ErrWebhookNotFound.
+// Errors: fault.ErrInvalid, identity.ErrWebhookNotFound.
 func (s *Service) RotateWebhook(ctx context.Context, caller token.Caller, uid id.Webhook) (w identity.Webhook, secret string, err error) {
 	secret = webhook.NewSecret()
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if _, err := s.managed(ctx, tx, caller, uid); err != nil {
+		if w, err = s.managed(ctx, tx, caller, uid); err != nil {
 			return err
+		}
+		if target.Kind(w.URL) != "" {
+			return fault.ErrInvalid.With("an export target has no secret; PUT it with another password")
 		}
 		if w, err = tx.RotateWebhook(ctx, uid, s.webhooks.box.Seal([]byte(secret), uid.UUID[:]), s.now().Add(identity.WebhookOverlap)); err != nil {
 			return err

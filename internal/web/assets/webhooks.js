@@ -1,9 +1,11 @@
-// /account and /organization: webhooks: making one, whose secret is shown once, testing, pausing and deleting it, and the log of its deliveries.
+// /account and /organization: webhooks and export targets: making one (the secret of a webhook is shown once), testing, pausing and deleting it,
+// and the log of its deliveries.
 
 import { Ask, Button, Check, Copy, Field, Form, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T, since, when } from "./i18n.js";
 import { identity, own } from "./api.js";
 import { now } from "./session.js";
+import { useStepUp } from "./stepup.js";
 
 /** What can happen: kind of event, sentence. @returns {[string, string][]} */
 const kinds = () => [
@@ -18,6 +20,12 @@ const kinds = () => [
   ["PROFILE_AVATAR_UPDATED", T("A profile picture changed")],
 ];
 
+/** The kinds of export targets: kind, name, an address of one. @returns {[string, string, string][]} */
+const targets = () => [
+  ["webdav", T("WebDAV folder"), "https://cloud.example.com/remote.php/dav/files/ann/Inbox"],
+  ["s3", T("S3 bucket"), "https://s3.example.com/bucket/folder?region=eu-central-1"],
+];
+
 /** The states of a delivery. @returns {Record<string, string>} */
 const states = () => ({ pending: T("waiting"), delivered: T("delivered"), dead: T("given up") });
 
@@ -28,10 +36,10 @@ export function Webhooks({ organization = "" }) {
   const { value, error, reload } = useLoaded(async () =>
     (await own("GET", `${identity}/webhooks${organization ? `?organization=${organization}` : ""}`)).body.webhooks);
   const [secret, setSecret] = useState("");
-  const [making, setMaking] = useState(false);
+  const [making, setMaking] = useState(""); // "hook", "target"
   const done = (/** @type {any} */ made) => {
     if (made?.secret) setSecret(made.secret);
-    setMaking(false);
+    setMaking("");
     reload();
   };
   return html`<section class="card stack" id="webhooks"><h2>${T("Webhooks")}</h2>
@@ -41,9 +49,10 @@ export function Webhooks({ organization = "" }) {
       <${Copy} text=${secret} label=${T("Copy the secret")} /><//>`}
     ${!value && html`<${Waiting} error=${error} />`}
     ${value?.length > 0 && html`<ul class="list rows">${value.map((/** @type {any} */ w) => html`<${Row} key=${w.uid} hook=${w} onDone=${done} />`)}</ul>`}
-    ${making
-    ? html`<${Make} organization=${organization} onDone=${done} onCancel=${() => setMaking(false)} />`
-    : html`<div><${Button} onClick=${() => { setSecret(""); setMaking(true); }}>${T("Create a webhook")}<//></div>`}
+    ${making === "hook" && html`<${Make} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
+    ${making === "target" && html`<${MakeTarget} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
+    ${!making && html`<div class="row"><${Button} onClick=${() => { setSecret(""); setMaking("hook"); }}>${T("Create a webhook")}<//>
+      <${Button} onClick=${() => { setSecret(""); setMaking("target"); }}>${T("Create an export target")}<//></div>`}
   </section>`;
 }
 
@@ -51,6 +60,7 @@ export function Webhooks({ organization = "" }) {
 function trouble(hook) {
   if (hook.disabledReason === "FAILING") return T("turned off: it failed for three days");
   if (hook.disabledReason === "GONE") return T("turned off: the receiver wants no more messages");
+  if (hook.disabledReason === "SECURITY") return T("turned off for your security");
   if (!hook.active) return T("paused");
   return hook.failingSinceTimestamp ? F("failing since %s", when(hook.failingSinceTimestamp)) : "";
 }
@@ -66,7 +76,7 @@ function Row({ hook, onDone }) {
     await load();
   };
   const turn = async () => {
-    await own("PUT", url, { json: { url: hook.url, events: hook.events, active: !hook.active } });
+    await own("PUT", url, { json: { url: hook.url, user: hook.user, events: hook.events, active: !hook.active } });
     onDone();
   };
   const renew = async () => onDone((await own("POST", `${url}/rotate`)).body);
@@ -75,20 +85,24 @@ function Row({ hook, onDone }) {
     onDone();
   };
   const wrong = trouble(hook);
+  const target = targets().find(([kind]) => kind === hook.kind)?.[1];
+  const address = target ? hook.url.replace(/^\w+\+/, "") : hook.url;
+  const name = target ? F("Delete the export target %s", address) : F("Delete the webhook to %s", address);
+  const question = target ? F("Stop copying to %s and forget its password?", address) : F("Delete the webhook to %s?", address);
   return html`<li class="stack">
-    <span><b class="break">${hook.url}</b>
-      <span class="hint block">${hook.events.map(sentenceOf).join(" · ")}</span>
+    <span><b class="break">${address}</b>
+      <span class="hint block">${target ? `${target} · ${hook.user}` : hook.events.map(sentenceOf).join(" · ")}</span>
       ${wrong && html`<span class="hint block"><span class="badge warn">${wrong}</span></span>`}</span>
     <div class="row">
       <${Button} busy=${act.busy} onClick=${() => act.run(test)}>${T("Send a test")}<//>
       <${Button} busy=${act.busy} onClick=${() => (log ? setLog(null) : act.run(load))} aria-expanded=${log !== null}>${T("Deliveries")}<//>
       <${Button} busy=${act.busy} onClick=${() => act.run(turn)}>${hook.active ? T("Pause") : T("Resume")}<//>
-      <${Button} busy=${act.busy} onClick=${() => act.run(renew)}>${T("Replace the secret")}<//>
-      <${Button} busy=${act.busy} onClick=${() => setAsking(true)} aria-label=${F("Delete the webhook to %s", hook.url)}>${T("Delete")}<//>
+      ${!target && html`<${Button} busy=${act.busy} onClick=${() => act.run(renew)}>${T("Replace the secret")}<//>`}
+      <${Button} busy=${act.busy} onClick=${() => setAsking(true)} aria-label=${name}>${T("Delete")}<//>
     </div>
     <${Problem} error=${act.error} />
     ${log && html`<${Log} url=${url} log=${log} onChange=${load} />`}
-    ${asking && html`<${Ask} question=${F("Delete the webhook to %s?", hook.url)} yes=${T("Delete")} onYes=${() => act.run(remove)} onClose=${() => setAsking(false)} />`}
+    ${asking && html`<${Ask} question=${question} yes=${T("Delete")} onYes=${() => act.run(remove)} onClose=${() => setAsking(false)} />`}
   </li>`;
 }
 
@@ -126,4 +140,27 @@ function Make({ organization, onDone, onCancel }) {
     <div class="row"><${Button} type="submit" kind="primary" busy=${make.busy} disabled=${chosen.length === 0}>${T("Create the webhook")}<//>
       <${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
   <//>`;
+}
+
+function MakeTarget({ organization, onDone, onCancel }) {
+  const [kind, choose] = useState("webdav");
+  const { stepUp, dialog } = useStepUp();
+  const make = useAction(async ({ url, user, password }) => {
+    onDone((await stepUp("POST", `${identity}/webhooks`, {
+      url: `${kind}+${url.trim()}`, user: user.trim(), password, events: ["TRANSFER_RECEIVED"], ...(organization ? { organization } : {}),
+    })).body);
+  });
+  return html`<${Form} onSend=${make.run} refused=${make.error}>
+    <p class="dim">${organization
+    ? T("What arrives at the mailboxes of members is copied to this place. Transfers with a password or a download limit aren’t.")
+    : T("Each transfer that arrives is copied to a place of yours. Transfers with a password or a download limit aren’t.")}</p>
+    <${Field} label=${T("Copy to")} as="select" onChange=${(/** @type {any} */ e) => choose(e.target.value)} focus>
+      ${targets().map(([value, name]) => html`<option value=${value} selected=${value === kind}>${name}</option>`)}<//>
+    <${Field} label=${T("Address")} hint=${targets().find(([value]) => value === kind)?.[2]} name="url" type="url" required maxlength="500" />
+    <${Field} label=${kind === "s3" ? T("Access key") : T("User name")} name="user" autocomplete="off" required maxlength="200" />
+    <${Field} label=${kind === "s3" ? T("Secret key") : T("Password")} name="password" type="password" autocomplete="off" required maxlength="200" />
+    <${Problem} error=${make.error} />
+    <div class="row"><${Button} type="submit" kind="primary" busy=${make.busy}>${T("Create the export target")}<//>
+      <${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
+  <//>${dialog}`;
 }

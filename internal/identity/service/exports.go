@@ -1,0 +1,110 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/target"
+)
+
+// copyLease is how long a copy belongs to a replica. It is renewed while the copy goes on.
+const (
+	copyLease   = deliveryLease
+	renewCopies = copyLease / 3
+)
+
+// Exports reads the transfers that are copied to export targets.
+type Exports interface {
+	// ExportedTransfer returns a delivered transfer as one of the receivers may download it. mailbox: only one that was sent to a mailbox.
+	// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal.
+	ExportedTransfer(ctx context.Context, uid string, receivers []id.Person, mailbox bool) (target.Transfer, error)
+}
+
+// errOvertaken ends a copy whose lease was lost, or whose target was deleted or made inactive.
+var errOvertaken = errors.New("the copy is no longer this server's")
+
+// export makes one attempt to copy a transfer to an export target. Its lease is renewed meanwhile.
+func (s *Service) export(ctx context.Context, d postgres.DueDelivery) (webhook.Result, error) {
+	password, err := s.webhooks.box.Open(d.Secret, d.Webhook.UUID[:])
+	if err != nil {
+		return webhook.Result{}, fmt.Errorf("password of export target %s: %w", d.Webhook, err)
+	}
+	login := target.Login{User: d.Username, Password: string(password)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		s.renewCopy(ctx, cancel, d)
+	}()
+	defer func() { cancel(nil); <-renewed }()
+	if d.Kind == identity.WebhookPing {
+		return s.webhooks.Copier.Test(ctx, d.URL, login)
+	}
+	t, err := s.webhooks.Exports.ExportedTransfer(ctx, d.Subject, d.Receivers, d.OfOrganization)
+	var r webhook.Result
+	if err == nil {
+		r, err = s.webhooks.Copier.Copy(ctx, d.URL, login, t)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return webhook.Result{Reason: webhook.ReasonFailed}, context.Cause(ctx)
+	case errors.Is(err, target.ErrEnded):
+		return webhook.Result{Reason: identity.ReasonEnded}, nil
+	case errors.Is(err, target.ErrProtected):
+		return webhook.Result{Reason: identity.ReasonProtected}, nil
+	case errors.Is(err, target.ErrPersonal):
+		return webhook.Result{Reason: identity.ReasonPersonal}, nil
+	}
+	return r, err
+}
+
+// renewCopy extends the lease of a copy until ctx is done, and cancels the copy when it has none.
+func (s *Service) renewCopy(ctx context.Context, cancel context.CancelCauseFunc, d postgres.DueDelivery) {
+	tick := time.NewTicker(renewCopies)
+	defer tick.Stop()
+	lost := time.Now().Add(copyLease)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := s.now()
+		ours, err := s.store.RenewDelivery(ctx, d, now, now.Add(copyLease))
+		switch {
+		case err == nil && ours:
+			lost = time.Now().Add(copyLease)
+		case err == nil || time.Now().After(lost):
+			cancel(errOvertaken)
+			return
+		}
+	}
+}
+
+// settleExport stores the outcome of an attempt to copy, with an audit entry of what has left the installation.
+func (s *Service) settleExport(ctx context.Context, d postgres.DueDelivery, o postgres.DeliveryOutcome, now time.Time) (failing *time.Time, err error) {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if o.Reason == identity.ReasonPersonal {
+			return tx.DeleteDelivery(ctx, d)
+		}
+		if failing, err = tx.SettleDelivery(ctx, d, o, now); err != nil || o.State != identity.DeliveryDelivered || d.Kind == identity.WebhookPing {
+			return err
+		}
+		w, err := tx.Webhook(ctx, d.Webhook)
+		if err != nil {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{
+			Action: "webhook.export", Object: d.Subject, Target: w.Person, Organization: w.Organization,
+			Details: map[string]string{"host": hostOf(w.URL), "webhook": w.UID.String()},
+		})
+	})
+	return failing, err
+}
