@@ -114,22 +114,22 @@ func (b *bench) attach(ctx context.Context, p *process, d reservation, name stri
 	return d.path + "/objects/" + name + "/content", err
 }
 
-// upload uploads n files at once to Consign. It cancels the reservation afterwards, which frees the disk.
-func (b *bench) upload(ctx context.Context, t *tally, n int, size int64) error {
-	d, err := b.reserve(ctx, b.consign)
+// upload uploads n files at once to a Consign. It cancels the reservation afterwards, which frees the disk.
+func (b *bench) upload(ctx context.Context, t *tally, p *process, n int, size int64) error {
+	d, err := b.reserve(ctx, p)
 	if err != nil {
 		return err
 	}
 	paths := make([]string, n)
 	for i := range paths {
-		if paths[i], err = b.attach(ctx, b.consign, d, fmt.Sprintf("file%d", i), size); err != nil {
+		if paths[i], err = b.attach(ctx, p, d, fmt.Sprintf("file%d", i), size); err != nil {
 			return err
 		}
 	}
-	err = t.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
-		return parallel(n, func(i int) (int64, error) { return size, send(ctx, b.consign.addr, paths[i], d.token, size) })
+	err = t.sample(b, p.pid, func() (float64, []time.Duration, time.Duration, error) {
+		return parallel(n, func(i int) (int64, error) { return size, send(ctx, p.addr, paths[i], d.token, size) })
 	})
-	_, cancelled := b.call(ctx, b.consign, "DELETE", d.path, d.token, nil, nil)
+	_, cancelled := b.call(ctx, p, "DELETE", d.path, d.token, nil, nil)
 	return errors.Join(err, cancelled)
 }
 
@@ -184,7 +184,7 @@ func (b *bench) uploads(ctx context.Context, n, rounds int) (ours, hashed, writt
 	}
 	defer func() { _ = write.stop() }()
 	turns := []func() error{
-		func() error { return b.upload(ctx, &ours, n, b.options.size) },
+		func() error { return b.upload(ctx, &ours, b.consign, n, b.options.size) },
 		func() error { return b.uploadTo(ctx, &hashed, hash, n, b.options.size) },
 	}
 	if n == 1 {
@@ -202,7 +202,7 @@ func (b *bench) uploads(ctx context.Context, n, rounds int) (ours, hashed, writt
 
 // downloadRow compares downloads of a delivered file with http.ServeContent, on one connection and on four.
 func downloadRow(ctx context.Context, b *bench) ([]result, error) {
-	path, err := b.deliver(ctx)
+	path, err := b.deliver(ctx, b.consign)
 	if err != nil {
 		return nil, err
 	}
@@ -249,28 +249,28 @@ func downloadRow(ctx context.Context, b *bench) ([]result, error) {
 	return results, nil
 }
 
-// deliver uploads a file, confirms it, and returns the path of its download.
-func (b *bench) deliver(ctx context.Context) (string, error) {
-	d, err := b.reserve(ctx, b.consign)
+// deliver uploads a file to a Consign, confirms it, and returns the path of its download.
+func (b *bench) deliver(ctx context.Context, p *process) (string, error) {
+	d, err := b.reserve(ctx, p)
 	if err != nil {
 		return "", err
 	}
-	content, err := b.attach(ctx, b.consign, d, "file", b.options.size)
+	content, err := b.attach(ctx, p, d, "file", b.options.size)
 	if err != nil {
 		return "", err
 	}
-	if err := send(ctx, b.consign.addr, content, d.token, b.options.size); err != nil {
+	if err := send(ctx, p.addr, content, d.token, b.options.size); err != nil {
 		return "", err
 	}
 	var transfer struct {
 		UID     string
 		Objects []struct{ UID string }
 	}
-	if _, err := b.call(ctx, b.consign, "POST", d.path+"/confirm", d.token, nil, &transfer); err != nil {
+	if _, err := b.call(ctx, p, "POST", d.path+"/confirm", d.token, nil, &transfer); err != nil {
 		return "", err
 	}
 	path := transferAPI + "/transfers/" + transfer.UID
-	if _, err := b.call(ctx, b.consign, "GET", path, b.accessToken, nil, &transfer); err != nil {
+	if _, err := b.call(ctx, p, "GET", path, b.accessToken, nil, &transfer); err != nil {
 		return "", err
 	}
 	if len(transfer.Objects) != 1 {

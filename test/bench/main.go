@@ -120,6 +120,7 @@ var rowTable = []row{
 	{"upload", "upload with SHA-256 while streaming, fsync", uploadRow},
 	{"uploads", "4 uploads at once", uploadsRow},
 	{"download", "download, plain HTTP, 1 and 4 connections", downloadRow},
+	{"encryption", "uploads and downloads of encrypted files", encryptionRow},
 	{"start", "start to first 200 on a migrated database", startRow},
 	{"binary", "size of the stripped binary without fonts", binaryRow},
 	{"memory", "resident memory idle, under load, for each transfer", memoryRow},

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// startReplica starts another Consign on the database and files of the first.
-func (b *bench) startReplica(ctx context.Context) (*process, error) {
+// startReplica starts another Consign on the database and files of the first, with further settings.
+func (b *bench) startReplica(ctx context.Context, settings ...string) (*process, error) {
 	secret, err := os.ReadFile(filepath.Join(b.dataDir(), "secret.key"))
 	if err != nil {
 		return nil, err
@@ -22,10 +22,10 @@ func (b *bench) startReplica(ctx context.Context) (*process, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return b.startConsign(ctx, dir, []string{
+	return b.startConsign(ctx, dir, append([]string{
 		"CONSIGN_DATABASE_URL=" + b.database, "CONSIGN_SECRET_KEY=" + strings.TrimSpace(string(secret)),
 		"CONSIGN_STORAGE_URL=file://" + filepath.Join(b.dataDir(), "objects"),
-	})
+	}, settings...))
 }
 
 const starts = 5

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/consign-dev/consign/internal/blob"
 )
@@ -17,12 +18,19 @@ type reader struct {
 	at      int64 // offset in the object
 	innerAt int64 // offset in the stored object
 
-	buffers *segmentBuffers
+	buffers *readBuffers
 	plain   []byte // decrypted bytes
 	from    int64  // offset of plain in the object
 	run     runCipher
 	runAt   int64 // offset of the run that the cipher is for; -1: none
 }
+
+type readBuffers struct {
+	header [headerSize]byte
+	stored [cipherSize]byte
+}
+
+var readPool = sync.Pool{New: func() any { return new(readBuffers) }}
 
 func newReader(o *object, inner blob.Reader) *reader {
 	return &reader{object: o, inner: inner, places: o.layout.places(), size: o.layout.size(), runAt: -1}
@@ -79,11 +87,11 @@ func (r *reader) chunk() ([]byte, error) {
 // load decrypts the segment with the current offset.
 func (r *reader) load() error {
 	if r.buffers == nil {
-		r.buffers = segmentPool.Get().(*segmentBuffers)
+		r.buffers = readPool.Get().(*readBuffers)
 	}
 	p := find(r.places, r.at)
 	if r.runAt != p.plain {
-		header := r.buffers.plain[:headerSize]
+		header := r.buffers.header[:]
 		if err := r.fill(header, p.cipher); err != nil {
 			return err
 		}
@@ -142,7 +150,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 // Close implements io.Closer.
 func (r *reader) Close() error {
 	if r.buffers != nil {
-		segmentPool.Put(r.buffers)
+		readPool.Put(r.buffers)
 		r.buffers, r.plain = nil, nil
 	}
 	return r.inner.Close()

@@ -18,21 +18,24 @@ type writer struct {
 	start   int64 // offset of the current run
 	unsaved bool  // the row differs from the layout
 
-	buffers  *segmentBuffers // nil: no run has begun
+	buffers  *writeBuffers // nil: no run has begun
 	run      runCipher
 	plain    []byte // bytes of the segment that is held back
-	segments int64  // written to inner
+	out      []byte // encrypted segments that inner does not have yet
+	segments int64  // encrypted
 	length   int64  // bytes of the run, with those held back
 	failed   error
 }
 
-// segmentBuffers are the two buffers of a writer or a reader.
-type segmentBuffers struct {
-	plain  [plainSize]byte
-	stored [cipherSize]byte
+// batch is how many segments are written at once.
+const batch = 4
+
+type writeBuffers struct {
+	plain [plainSize]byte
+	out   [batch * cipherSize]byte
 }
 
-var segmentPool = sync.Pool{New: func() any { return new(segmentBuffers) }}
+var writePool = sync.Pool{New: func() any { return new(writeBuffers) }}
 
 // Write implements io.Writer.
 func (w *writer) Write(p []byte) (int, error) {
@@ -65,26 +68,29 @@ func (w *writer) beginRun() error {
 		return fmt.Errorf("write blob %s: it is in too many pieces", w.object.uid)
 	}
 	if w.buffers == nil {
-		w.buffers = segmentPool.Get().(*segmentBuffers)
+		w.buffers = writePool.Get().(*writeBuffers)
 	}
 	run, header, err := newRun(w.object.key, w.object.uid, w.start)
 	if err != nil {
 		return err
 	}
 	w.run, w.segments = run, 0
-	w.plain = w.buffers.plain[:0:firstSize]
+	w.plain, w.out = w.buffers.plain[:0:firstSize], w.buffers.out[:0]
 	_, err = w.inner.Write(header)
 	return err
 }
 
-// flush encrypts the segment that is held back and writes it.
+// flush encrypts the segment that is held back, and writes what is encrypted if it is a batch or the end of the run.
 func (w *writer) flush(last bool) error {
-	if _, err := w.inner.Write(w.run.seal(w.buffers.stored[:0], w.plain, w.segments, last)); err != nil {
-		return err
-	}
+	w.out = w.run.seal(w.out, w.plain, w.segments, last)
 	w.segments++
 	w.plain = w.buffers.plain[:0]
-	return nil
+	if !last && len(w.out)+cipherSize <= cap(w.out) {
+		return nil
+	}
+	_, err := w.inner.Write(w.out)
+	w.out = w.buffers.out[:0]
+	return err
 }
 
 // endRun writes the last segment of the run and adds the run to the layout.
@@ -156,7 +162,7 @@ func (w *writer) Close() error {
 // release gives back what the writer has opened.
 func (w *writer) release() error {
 	if w.buffers != nil {
-		segmentPool.Put(w.buffers)
+		writePool.Put(w.buffers)
 		w.buffers = nil
 	}
 	return w.inner.Close()
