@@ -24,6 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/cutter"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/testkit/securitykey"
 )
 
 // behindCutter starts a server whose network can be cut, with Ann, who has the mailbox ann.
@@ -304,6 +305,24 @@ func TestLoginWithSecondFactor(t *testing.T) {
 	}
 	if _, err := c.Identity.GetProfileWithResponse(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLoginWithPasskeyOnly: a program cannot use a passkey, and says so.
+func TestLoginWithPasskeyOnly(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	made := ann.Post(s.Identity+"/profile/authenticators", map[string]any{"type": "webauthn"}).Want(http.StatusCreated)
+	key := securitykey.Key{Origin: s.URL, Verifies: true}
+	ann.Post(s.Identity+"/profile/authenticators/"+made.String("uid")+"/verify", map[string]any{
+		"email": "ann@example.com", "type": "webauthn", "key": key.Create(t, made.Value("options")),
+	}).Want(http.StatusNoContent)
+	err := connect(t, s.URL).Login(t.Context(), "ann@example.com", testkit.Password, func(context.Context, []string) (string, string, error) {
+		return "", "", errors.New("a code was asked for")
+	})
+	if err == nil || !strings.Contains(err.Error(), "only a browser") {
+		t.Errorf("the login says %v", err)
 	}
 }
 

@@ -58,7 +58,11 @@ func (c *Client) Login(ctx context.Context, email, password string, factor Secon
 		if factor == nil {
 			return errors.New("this account has a second factor")
 		}
-		kind, code, err := factor(ctx, slices.DeleteFunc(read.Authenticators, func(k string) bool { return k == "bcrypt" }))
+		kinds := slices.DeleteFunc(read.Authenticators, func(k string) bool { return k != "totp" && k != "recovery" })
+		if len(kinds) == 0 {
+			return errors.New("the second factor of this account is a passkey, which only a browser can use; sign in through a browser")
+		}
+		kind, code, err := factor(ctx, kinds)
 		if err != nil {
 			return err
 		}

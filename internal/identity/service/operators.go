@@ -141,7 +141,7 @@ func (s *Service) ResetFactors(ctx context.Context, reference string) error {
 		if err != nil {
 			return err
 		}
-		if len(factors) > 0 { // totp comes first
+		if len(factors) > 0 { // one mail, about the strongest: passkeys, then totp
 			if err := s.secure(ctx, tx, p, token.Client{}, factorNotice(mail.FactorRemoved, factors[0], "")); err != nil {
 				return err
 			}
