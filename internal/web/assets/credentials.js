@@ -55,8 +55,8 @@ function ChangePassword({ uid }) {
 /** The person's passkeys. @param {{all: any[], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
 function Passkeys({ all, email, stepUp, onChange }) {
   const [asking, setAsking] = useState(/** @type {any} */ (null));
-  const add = useAction(async ({ name }, form) => {
-    const { body } = await stepUp("POST", authenticators, { type: "webauthn", name: name.trim() });
+  const add = useAction(async ({ passkey }, form) => {
+    const { body } = await stepUp("POST", authenticators, { type: "webauthn", name: passkey.trim() });
     const key = await (await import("./passkeys.js")).create(body.options);
     await own("POST", `${authenticators}/${body.uid}/verify`, { json: { email, type: "webauthn", key } });
     form.reset();
@@ -77,7 +77,7 @@ function Passkeys({ all, email, stepUp, onChange }) {
       <${Tool} icon="trash" label=${F("Remove %s", named(k))} onClick=${() => setAsking(k)} /></li>`)}</ul>`}
     <${Problem} error=${remove.error} />
     ${hasPasskeys ? html`<${Form} onSend=${add.run} refused=${add.error}>
-      <${Field} label=${T("Name of the new passkey")} name="name" required maxlength="100" hint=${T("For example: my phone.")} autocomplete="off" />
+      <${Field} label=${T("Name of the new passkey")} name="passkey" required maxlength="100" hint=${T("For example: my phone.")} autocomplete="off" />
       <${Problem} error=${add.error} />
       <div><${Button} type="submit" icon="key" busy=${add.busy}>${T("Add a passkey")}<//></div>
     <//>` : html`<p class="hint">${T("This browser cannot use passkeys here.")}</p>`}
