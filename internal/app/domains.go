@@ -94,7 +94,11 @@ func (a *App) watchDirectory(store *identitypostgres.Store) {
 
 func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher, documents *pdf.Renderer) error {
 	c := a.config
-	store, objectKeys := transferpostgres.New(a.DB), sealer.Box("object key")
+	store := transferpostgres.New(a.DB)
+	objectKeys, err := a.objectKeys(ctx, sealer)
+	if err != nil {
+		return err
+	}
 	blobs, err := a.blobStore(ctx, store, objectKeys)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer/content"
@@ -246,5 +248,42 @@ func TestResealObjectKeys(t *testing.T) {
 	after := testkit.New(t, testkit.Beside(s), encrypted(), testkit.Env("CONSIGN_SECRET_KEY", next))
 	if got := ann.At(after).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
 		t.Errorf("%d bytes that differ", len(got))
+	}
+}
+
+// TestKMSCommand: an operator lets a program keep the key of the keys of files. Files of before stay readable, and are sealed anew. Without
+// the program no server starts.
+func TestKMSCommand(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, encrypted())
+	ann := mailboxOwner(s)
+	data := canaries(100_000)
+	_, before := send(t, s, data)
+	script := filepath.Join(t.TempDir(), "kms.sh")
+	if err := os.WriteFile(script, []byte(`case "$1" in wrap) base64 -d | { printf wrapped; cat; } | base64;; unwrap) base64 -d | tail -c +8 | base64;; esac`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := testkit.Env("CONSIGN_KMS_COMMAND", "/bin/sh "+script)
+	wraps := testkit.New(t, testkit.Beside(s), encrypted(), program)
+	sam, reservation := reserve(wraps.Stranger(), "dr-ann", len(data))
+	sam.Put(reservation+"/objects/a/content", data).Want(http.StatusOK)
+	made := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK)
+	after := s.Transfer + "/transfers/" + made.String("uid") + "/objects/" + made.String("objects.0.uid") + "/content"
+	if n, err := wraps.App.Content.Reseal(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d keys resealed, %v", n, err)
+	}
+	again := testkit.New(t, testkit.Beside(s), encrypted(), program)
+	for _, object := range []string{before, after} {
+		if got := ann.At(again).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+			t.Errorf("%d bytes that differ", len(got))
+		}
+	}
+	if _, err := app.New(t.Context(), s.Config, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil || !strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND is not set") {
+		t.Errorf("without the program: %v", err)
+	}
+	without := s.Config
+	without.KMSCommand = "/bin/false"
+	if _, err := app.New(t.Context(), without, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil || !strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND: /bin/false unwrap") {
+		t.Errorf("with a program that fails: %v", err)
 	}
 }

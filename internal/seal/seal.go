@@ -17,6 +17,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -99,6 +100,9 @@ func (s *Sealer) Box(purpose string) Box {
 	}
 	return b
 }
+
+// Or returns a box that seals as b does, and also opens what older has sealed.
+func (b Box) Or(older Box) Box { return Box{keys: append(slices.Clone(b.keys), older.keys...)} }
 
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
