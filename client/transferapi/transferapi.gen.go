@@ -969,6 +969,20 @@ type OwnMailboxGroup struct {
 	VanityLink  *string   `json:"vanityLink,omitempty"`
 }
 
+// Problem Problem details (RFC 9457) with the usual error beside.
+type Problem struct {
+	Error struct {
+		Code    int      `json:"code"`
+		Details []string `json:"details"`
+		Message string   `json:"message"`
+	} `json:"error"`
+	ExpectedOffset *int64 `json:"expected-offset,omitempty"`
+	ProvidedOffset *int64 `json:"provided-offset,omitempty"`
+	Status         int    `json:"status"`
+	Title          string `json:"title"`
+	Type           string `json:"type"`
+}
+
 // Protection defines model for Protection.
 type Protection string
 
@@ -1306,6 +1320,9 @@ type DeliveryUID = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// InteropVersion defines model for InteropVersion.
+type InteropVersion = int
+
 // MailboxKey defines model for MailboxKey.
 type MailboxKey = string
 
@@ -1335,6 +1352,9 @@ type TusResumable = string
 
 // UploadChecksum defines model for UploadChecksum.
 type UploadChecksum = string
+
+// UploadComplete defines model for UploadComplete.
+type UploadComplete = string
 
 // UploadDeferLength defines model for UploadDeferLength.
 type UploadDeferLength = int
@@ -1500,6 +1520,9 @@ type PutContentParams struct {
 	// ContentRange The range of the object that is in the body.
 	ContentRange *string `json:"Content-Range,omitempty"`
 
+	// UploadComplete Makes the request a resumable upload of the IETF, which starts the object over. See POST /reservations/{uid}/uploads.
+	UploadComplete *string `json:"Upload-Complete,omitempty"`
+
 	// ContentDigest SHA-256 of the body (RFC 9530). Other algorithms are ignored.
 	ContentDigest *string `json:"Content-Digest,omitempty"`
 
@@ -1543,6 +1566,27 @@ type PostTusUploadParams struct {
 	TusResumable TusResumable `json:"Tus-Resumable"`
 }
 
+// HeadUploadParams defines parameters for HeadUpload.
+type HeadUploadParams struct {
+	// UploadDraftInteropVersion The version of the draft, 3 to 8. Only a client that states it gets 104.
+	UploadDraftInteropVersion *InteropVersion `json:"Upload-Draft-Interop-Version,omitempty"`
+}
+
+// PatchUploadParams defines parameters for PatchUpload.
+type PatchUploadParams struct {
+	// UploadOffset Number of bytes held, where the body begins.
+	UploadOffset UploadOffset `json:"Upload-Offset"`
+
+	// UploadComplete Whether the object ends with the body, `?1` or `?0`.
+	UploadComplete UploadComplete `json:"Upload-Complete"`
+
+	// UploadLength Size of the object in bytes.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// UploadDraftInteropVersion The version of the draft, 3 to 8. Only a client that states it gets 104.
+	UploadDraftInteropVersion *InteropVersion `json:"Upload-Draft-Interop-Version,omitempty"`
+}
+
 // GetReservationReceiptParams defines parameters for GetReservationReceipt.
 type GetReservationReceiptParams struct {
 	// Of The statement. The default is the receipt of the delivery; the others are about later events
@@ -1568,6 +1612,18 @@ type CreateTusUploadParams struct {
 
 	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
 	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
+}
+
+// CreateUploadParams defines parameters for CreateUpload.
+type CreateUploadParams struct {
+	// UploadComplete Whether the object ends with the body, `?1` or `?0`.
+	UploadComplete UploadComplete `json:"Upload-Complete"`
+
+	// UploadLength Size of the object in bytes.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// UploadDraftInteropVersion The version of the draft, 3 to 8. Only a client that states it gets 104.
+	UploadDraftInteropVersion *InteropVersion `json:"Upload-Draft-Interop-Version,omitempty"`
 }
 
 // VerifySenderJSONBody defines parameters for VerifySender.
@@ -2457,6 +2513,28 @@ type ClientInterface interface {
 	// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
 	PostTusUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteUpload End a resumable upload of the IETF
+	//
+	// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/upload (the `DeleteUpload` operationId).
+	DeleteUpload(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeadUpload Where a resumable upload of the IETF goes on
+	//
+	// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/upload (the `HeadUpload` operationId).
+	HeadUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUploadOptions Whether resumable uploads of the IETF are supported
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/upload (the `GetUploadOptions` operationId).
+	GetUploadOptions(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchUploadWithBody Send bytes of a resumable upload of the IETF
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/upload (the `PatchUpload` operationId).
+	PatchUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// GetReservationReceipt Receipt of the transfer that a reservation became
 	//
 	// Corresponds with GET /reservations/{uid}/receipt (the `GetReservationReceipt` operationId).
@@ -2473,6 +2551,18 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
 	CreateTusUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUploadsOptions Whether resumable uploads of the IETF are supported
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/uploads (the `GetUploadsOptions` operationId).
+	GetUploadsOptions(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUploadWithBody Begin a resumable upload of the IETF
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /reservations/{uid}/uploads (the `CreateUpload` operationId).
+	CreateUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// VerifySenderWithBody Verify the sender's address with the mailed code
 	//
@@ -3630,6 +3720,68 @@ func (c *Client) PostTusUploadWithBody(ctx context.Context, uid ReservationUID, 
 	return c.Client.Do(req)
 }
 
+// DeleteUpload End a resumable upload of the IETF
+//
+// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/upload (the `DeleteUpload` operationId).
+func (c *Client) DeleteUpload(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUploadRequest(c.Server, uid, clientID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeadUpload Where a resumable upload of the IETF goes on
+//
+// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/upload (the `HeadUpload` operationId).
+func (c *Client) HeadUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeadUploadRequest(c.Server, uid, clientID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUploadOptions Whether resumable uploads of the IETF are supported
+//
+// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/upload (the `GetUploadOptions` operationId).
+func (c *Client) GetUploadOptions(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUploadOptionsRequest(c.Server, uid, clientID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchUploadWithBody Send bytes of a resumable upload of the IETF
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/upload (the `PatchUpload` operationId).
+func (c *Client) PatchUploadWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchUploadRequestWithBody(c.Server, uid, clientID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // GetReservationReceipt Receipt of the transfer that a reservation became
 //
 // Corresponds with GET /reservations/{uid}/receipt (the `GetReservationReceipt` operationId).
@@ -3667,6 +3819,38 @@ func (c *Client) GetTusOptions(ctx context.Context, uid ReservationUID, reqEdito
 // Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
 func (c *Client) CreateTusUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateTusUploadRequestWithBody(c.Server, uid, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUploadsOptions Whether resumable uploads of the IETF are supported
+//
+// Corresponds with OPTIONS /reservations/{uid}/uploads (the `GetUploadsOptions` operationId).
+func (c *Client) GetUploadsOptions(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUploadsOptionsRequest(c.Server, uid)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUploadWithBody Begin a resumable upload of the IETF
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /reservations/{uid}/uploads (the `CreateUpload` operationId).
+func (c *Client) CreateUploadWithBody(ctx context.Context, uid ReservationUID, params *CreateUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUploadRequestWithBody(c.Server, uid, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6103,26 +6287,37 @@ func NewPutContentRequestWithBody(server string, uid ReservationUID, clientID Cl
 			req.Header.Set("Content-Range", headerParam0)
 		}
 
-		if params.ContentDigest != nil {
+		if params.UploadComplete != nil {
 			var headerParam1 string
 
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Content-Digest", *params.ContentDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Complete", *params.UploadComplete, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Content-Digest", headerParam1)
+			req.Header.Set("Upload-Complete", headerParam1)
+		}
+
+		if params.ContentDigest != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Content-Digest", *params.ContentDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Content-Digest", headerParam2)
 		}
 
 		if params.ReprDigest != nil {
-			var headerParam2 string
+			var headerParam3 string
 
-			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Repr-Digest", *params.ReprDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Repr-Digest", *params.ReprDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Repr-Digest", headerParam2)
+			req.Header.Set("Repr-Digest", headerParam3)
 		}
 
 	}
@@ -6431,6 +6626,231 @@ func NewPostTusUploadRequestWithBody(server string, uid ReservationUID, clientID
 	return req, nil
 }
 
+// NewDeleteUploadRequest constructs an http.Request for the DeleteUpload method
+func NewDeleteUploadRequest(server string, uid ReservationUID, clientID ClientID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/upload", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewHeadUploadRequest constructs an http.Request for the HeadUpload method
+func NewHeadUploadRequest(server string, uid ReservationUID, clientID ClientID, params *HeadUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/upload", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.UploadDraftInteropVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Upload-Draft-Interop-Version", *params.UploadDraftInteropVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Draft-Interop-Version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetUploadOptionsRequest constructs an http.Request for the GetUploadOptions method
+func NewGetUploadOptionsRequest(server string, uid ReservationUID, clientID ClientID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/upload", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodOptions, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPatchUploadRequestWithBody constructs an http.Request for the PatchUpload method, with any body, and a specified content type
+func NewPatchUploadRequestWithBody(server string, uid ReservationUID, clientID ClientID, params *PatchUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/upload", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Upload-Offset", params.UploadOffset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Offset", headerParam0)
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Complete", params.UploadComplete, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Complete", headerParam1)
+
+		if params.UploadLength != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam2)
+		}
+
+		if params.UploadDraftInteropVersion != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "Upload-Draft-Interop-Version", *params.UploadDraftInteropVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Draft-Interop-Version", headerParam3)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetReservationReceiptRequest constructs an http.Request for the GetReservationReceipt method
 func NewGetReservationReceiptRequest(server string, uid ReservationUID, params *GetReservationReceiptParams) (*http.Request, error) {
 	var err error
@@ -6612,6 +7032,111 @@ func NewCreateTusUploadRequestWithBody(server string, uid ReservationUID, params
 			}
 
 			req.Header.Set("Upload-Checksum", headerParam4)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetUploadsOptionsRequest constructs an http.Request for the GetUploadsOptions method
+func NewGetUploadsOptionsRequest(server string, uid ReservationUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/uploads", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodOptions, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateUploadRequestWithBody constructs an http.Request for the CreateUpload method, with any body, and a specified content type
+func NewCreateUploadRequestWithBody(server string, uid ReservationUID, params *CreateUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/uploads", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Upload-Complete", params.UploadComplete, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Complete", headerParam0)
+
+		if params.UploadLength != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam1)
+		}
+
+		if params.UploadDraftInteropVersion != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Draft-Interop-Version", *params.UploadDraftInteropVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Draft-Interop-Version", headerParam2)
 		}
 
 	}
@@ -8188,6 +8713,34 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /reservations/{uid}/objects/{clientId}/tus (the `PostTusUpload` operationId).
 	PostTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PostTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PostTusUploadResponse, error)
 
+	// DeleteUploadWithResponse End a resumable upload of the IETF
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/upload (the `DeleteUpload` operationId).
+	DeleteUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*DeleteUploadResponse, error)
+
+	// HeadUploadWithResponse Where a resumable upload of the IETF goes on
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/upload (the `HeadUpload` operationId).
+	HeadUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadUploadParams, reqEditors ...RequestEditorFn) (*HeadUploadResponse, error)
+
+	// GetUploadOptionsWithResponse Whether resumable uploads of the IETF are supported
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/upload (the `GetUploadOptions` operationId).
+	GetUploadOptionsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetUploadOptionsResponse, error)
+
+	// PatchUploadWithBodyWithResponse Send bytes of a resumable upload of the IETF
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/upload (the `PatchUpload` operationId).
+	PatchUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchUploadResponse, error)
+
 	// GetReservationReceiptWithResponse Receipt of the transfer that a reservation became
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -8208,6 +8761,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /reservations/{uid}/tus (the `CreateTusUpload` operationId).
 	CreateTusUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, params *CreateTusUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTusUploadResponse, error)
+
+	// GetUploadsOptionsWithResponse Whether resumable uploads of the IETF are supported
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with OPTIONS /reservations/{uid}/uploads (the `GetUploadsOptions` operationId).
+	GetUploadsOptionsWithResponse(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*GetUploadsOptionsResponse, error)
+
+	// CreateUploadWithBodyWithResponse Begin a resumable upload of the IETF
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /reservations/{uid}/uploads (the `CreateUpload` operationId).
+	CreateUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, params *CreateUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUploadResponse, error)
 
 	// VerifySenderWithBodyWithResponse Verify the sender's address with the mailed code
 	//
@@ -10329,6 +10896,149 @@ func (r PostTusUploadResponse) ContentType() string {
 	return ""
 }
 
+type DeleteUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type HeadUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r HeadUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r HeadUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r HeadUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r HeadUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUploadOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUploadOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUploadOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUploadOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUploadOptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PatchUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Object
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PatchUploadResponse) GetJSON200() *Object {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r PatchUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PatchUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PatchUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PatchUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetReservationReceiptResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10432,6 +11142,81 @@ func (r CreateTusUploadResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateTusUploadResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUploadsOptionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUploadsOptionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUploadsOptionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUploadsOptionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUploadsOptionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateUploadResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Object
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateUploadResponse) GetJSON201() *Object {
+	return r.JSON201
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateUploadResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateUploadResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateUploadResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateUploadResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11932,6 +12717,58 @@ func (c *ClientWithResponses) PostTusUploadWithBodyWithResponse(ctx context.Cont
 	return ParsePostTusUploadResponse(rsp)
 }
 
+// DeleteUploadWithResponse End a resumable upload of the IETF
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /reservations/{uid}/objects/{clientId}/upload (the `DeleteUpload` operationId).
+func (c *ClientWithResponses) DeleteUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*DeleteUploadResponse, error) {
+	rsp, err := c.DeleteUpload(ctx, uid, clientID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUploadResponse(rsp)
+}
+
+// HeadUploadWithResponse Where a resumable upload of the IETF goes on
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with HEAD /reservations/{uid}/objects/{clientId}/upload (the `HeadUpload` operationId).
+func (c *ClientWithResponses) HeadUploadWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *HeadUploadParams, reqEditors ...RequestEditorFn) (*HeadUploadResponse, error) {
+	rsp, err := c.HeadUpload(ctx, uid, clientID, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseHeadUploadResponse(rsp)
+}
+
+// GetUploadOptionsWithResponse Whether resumable uploads of the IETF are supported
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with OPTIONS /reservations/{uid}/objects/{clientId}/upload (the `GetUploadOptions` operationId).
+func (c *ClientWithResponses) GetUploadOptionsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetUploadOptionsResponse, error) {
+	rsp, err := c.GetUploadOptions(ctx, uid, clientID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUploadOptionsResponse(rsp)
+}
+
+// PatchUploadWithBodyWithResponse Send bytes of a resumable upload of the IETF
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /reservations/{uid}/objects/{clientId}/upload (the `PatchUpload` operationId).
+func (c *ClientWithResponses) PatchUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PatchUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchUploadResponse, error) {
+	rsp, err := c.PatchUploadWithBody(ctx, uid, clientID, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchUploadResponse(rsp)
+}
+
 // GetReservationReceiptWithResponse Receipt of the transfer that a reservation became
 //
 // Returns a wrapper object for the known response body format(s).
@@ -11969,6 +12806,32 @@ func (c *ClientWithResponses) CreateTusUploadWithBodyWithResponse(ctx context.Co
 		return nil, err
 	}
 	return ParseCreateTusUploadResponse(rsp)
+}
+
+// GetUploadsOptionsWithResponse Whether resumable uploads of the IETF are supported
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with OPTIONS /reservations/{uid}/uploads (the `GetUploadsOptions` operationId).
+func (c *ClientWithResponses) GetUploadsOptionsWithResponse(ctx context.Context, uid ReservationUID, reqEditors ...RequestEditorFn) (*GetUploadsOptionsResponse, error) {
+	rsp, err := c.GetUploadsOptions(ctx, uid, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUploadsOptionsResponse(rsp)
+}
+
+// CreateUploadWithBodyWithResponse Begin a resumable upload of the IETF
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /reservations/{uid}/uploads (the `CreateUpload` operationId).
+func (c *ClientWithResponses) CreateUploadWithBodyWithResponse(ctx context.Context, uid ReservationUID, params *CreateUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUploadResponse, error) {
+	rsp, err := c.CreateUploadWithBody(ctx, uid, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUploadResponse(rsp)
 }
 
 // VerifySenderWithBodyWithResponse Verify the sender's address with the mailed code
@@ -13286,6 +14149,9 @@ func ParsePutContentResponse(rsp *http.Response) (*PutContentResponse, error) {
 		}
 		response.JSON200 = &dest
 
+	case rsp.StatusCode == 201:
+		break // No content-type
+
 	}
 
 	return response, nil
@@ -13400,6 +14266,86 @@ func ParsePostTusUploadResponse(rsp *http.Response) (*PostTusUploadResponse, err
 	return response, nil
 }
 
+// ParseDeleteUploadResponse parses an HTTP response from a DeleteUploadWithResponse call
+func ParseDeleteUploadResponse(rsp *http.Response) (*DeleteUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseHeadUploadResponse parses an HTTP response from a HeadUploadWithResponse call
+func ParseHeadUploadResponse(rsp *http.Response) (*HeadUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &HeadUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseGetUploadOptionsResponse parses an HTTP response from a GetUploadOptionsWithResponse call
+func ParseGetUploadOptionsResponse(rsp *http.Response) (*GetUploadOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUploadOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParsePatchUploadResponse parses an HTTP response from a PatchUploadWithResponse call
+func ParsePatchUploadResponse(rsp *http.Response) (*PatchUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PatchUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Object
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case rsp.StatusCode == 201:
+		break // No content-type
+
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	}
+
+	return response, nil
+}
+
 // ParseGetReservationReceiptResponse parses an HTTP response from a GetReservationReceiptWithResponse call
 func ParseGetReservationReceiptResponse(rsp *http.Response) (*GetReservationReceiptResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -13455,6 +14401,48 @@ func ParseCreateTusUploadResponse(rsp *http.Response) (*CreateTusUploadResponse,
 			return nil, err
 		}
 		response.JSON460 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUploadsOptionsResponse parses an HTTP response from a GetUploadsOptionsWithResponse call
+func ParseGetUploadsOptionsResponse(rsp *http.Response) (*GetUploadsOptionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUploadsOptionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseCreateUploadResponse parses an HTTP response from a CreateUploadWithResponse call
+func ParseCreateUploadResponse(rsp *http.Response) (*CreateUploadResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateUploadResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Object
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	}
 

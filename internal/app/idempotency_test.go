@@ -37,8 +37,8 @@ var repeatable = map[string][]string{
 		"/id/v3/profile/export", "/transfer/v2/auth/otk", "/transfer/v2/public/transfers/{key}/access", "/transfer/v2/public/transfers/{key}/otk",
 	},
 	"an authenticator that is not verified counts for nothing": {"/id/v3/profile/authenticators"},
-	"the client names it, or it is left with the reservation":  {"/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
-	"it stores nothing":                      {"/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
+	"it stores nothing": {"/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
+	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads", "/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
 	"it reads":                               {"/id/v3/auth/exists"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},
 }

@@ -77,6 +77,7 @@ type Error struct {
 	RetryAfter time.Duration // when a retry makes sense; 0 when unknown
 	Capacity   int           // of the full bucket that refused, for X-RateLimit-Limit; 0 when none did
 	Challenge  string        // WWW-Authenticate; empty: the usual one
+	Problem    *Problem      // for protocols that answer with problem details; nil: none
 	Transfer   string        // uid of the transfer that the details name, as a member of the answer; empty: none
 	cause      error
 }
@@ -131,6 +132,20 @@ func (e *Error) WithMessage(message string) *Error {
 func (e *Error) WithRetryAfter(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// Problem is what problem details (RFC 9457) tell beside the error.
+type Problem struct {
+	Type    string // URL
+	Title   string
+	Members map[string]int64
+}
+
+// WithProblem returns a copy that is answered as problem details, too.
+func (e *Error) WithProblem(p Problem) *Error {
+	c := *e
+	c.Problem = &p
 	return &c
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -61,6 +62,19 @@ type errorMembers struct {
 	Transfer string `json:"transfer,omitempty"`
 }
 
+// writeProblem answers with problem details (RFC 9457) that have the usual body as the member error.
+func writeProblem(w http.ResponseWriter, f *fault.Error, members errorMembers) error {
+	body := map[string]any{"type": f.Problem.Type, "title": f.Problem.Title, "status": int(f.Kind), "error": members}
+	for name, value := range f.Problem.Members {
+		body[name] = value
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return encoded(w, int(f.Kind), "application/problem+json", raw)
+}
+
 // WriteFault answers with f: status, headers and body. The pipeline decides what f is; everyone else calls WriteError.
 func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	h := w.Header()
@@ -86,7 +100,12 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 		details = []string{}
 	}
 	// The kind's number is the status. A write error means that the client has left: nothing remains to do.
-	_ = JSON(w, int(f.Kind), errorResponse{Error: errorMembers{Code: f.Code, Message: f.Message, Details: details, Transfer: f.Transfer}})
+	members := errorMembers{Code: f.Code, Message: f.Message, Details: details, Transfer: f.Transfer}
+	if f.Problem != nil {
+		_ = writeProblem(w, f, members)
+		return
+	}
+	_ = JSON(w, int(f.Kind), errorResponse{Error: members})
 }
 
 // CutWhenDone ends the answer when ctx is done, even in the middle of a write that a slow client blocks: downloads and

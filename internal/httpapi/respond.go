@@ -47,8 +47,12 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 
 // EncodedJSON answers with body, which is encoded already.
 func EncodedJSON(w http.ResponseWriter, status int, body []byte) error {
+	return encoded(w, status, typeJSON, body)
+}
+
+func encoded(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
-	h.Set("Content-Type", typeJSON)
+	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {

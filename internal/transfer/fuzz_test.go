@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,6 +95,23 @@ func FuzzUploadChecksum(f *testing.F) {
 		sum, ok := transfer.ParseUploadChecksum(header)
 		if ok && header != "sha256 "+base64.StdEncoding.EncodeToString(sum) || ok != (len(sum) == sha256.Size) {
 			t.Errorf("%q: %x, %v", header, sum, ok)
+		}
+	})
+}
+
+// FuzzFields checks that a header of structured fields is read in one way only.
+func FuzzFields(f *testing.F) {
+	for _, header := range []string{"?1", "?0;a=b", "12", "-1", "1.0", "999999999999999", "1000000000000000", "\"1\"", ":MQ==:", "12 ", "?1, ?0"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		n, number := transfer.ParseIntegerField([]string{header})
+		value, boolean := transfer.ParseBooleanField([]string{header})
+		if number && boolean || number && (n < 0 || n > 999_999_999_999_999) || number && !strings.Contains(header, strconv.FormatInt(n, 10)[:1]) {
+			t.Errorf("%q: %d %t, %t %t", header, n, number, value, boolean)
+		}
+		if boolean && !strings.HasPrefix(strings.TrimLeft(header, " "), map[bool]string{true: "?1", false: "?0"}[value]) {
+			t.Errorf("%q: %t", header, value)
 		}
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
+
+	"github.com/dunglas/httpsfv"
 )
 
 // maxUploadMetadata is how many bytes the header Upload-Metadata may have. It is stored.
@@ -71,4 +73,18 @@ func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 		return nil, false
 	}
 	return sum, true
+}
+
+// ParseIntegerField parses a header that is one Integer of structured fields (RFC 9651), not negative. Parameters are ignored.
+func ParseIntegerField(values []string) (int64, bool) {
+	item, err := httpsfv.UnmarshalItem(values)
+	n, ok := item.Value.(int64)
+	return n, err == nil && ok && n >= 0
+}
+
+// ParseBooleanField parses a header that is one Boolean of structured fields (RFC 9651), ?0 or ?1. Parameters are ignored.
+func ParseBooleanField(values []string) (value, ok bool) {
+	item, err := httpsfv.UnmarshalItem(values)
+	value, ok = item.Value.(bool)
+	return value, err == nil && ok
 }

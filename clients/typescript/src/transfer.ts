@@ -681,6 +681,75 @@ export interface paths {
         patch: operations["patchTusUpload"];
         trace?: never;
     };
+    "/reservations/{uid}/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a resumable upload of the IETF
+         * @description The endpoint of clients of [draft-ietf-httpbis-resumable-upload](https://datatracker.ietf.org/doc/draft-ietf-httpbis-resumable-upload/).
+         *     Attaches an object with the name of Content-Disposition. Its upload is at Location, in the final answer and, for a client that
+         *     states an Upload-Draft-Interop-Version from 3 to 8, in an interim answer 104. Version 3 has Upload-Incomplete instead of
+         *     Upload-Complete. Without 104, begin with Upload-Complete ?0 and no bytes. Confirm the reservation when all uploads are complete.
+         */
+        post: operations["createUpload"];
+        delete?: never;
+        /** Whether resumable uploads of the IETF are supported */
+        options: operations["getUploadsOptions"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{uid}/objects/{clientId}/upload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a resumable upload of the IETF */
+        delete: operations["deleteUpload"];
+        /** Whether resumable uploads of the IETF are supported */
+        options: operations["getUploadOptions"];
+        /**
+         * Where a resumable upload of the IETF goes on
+         * @description Any object of the reservation is an upload, however it was attached. A request that still writes it is ended first, so that the
+         *     next PATCH can go on at the offset.
+         */
+        head: operations["headUpload"];
+        /**
+         * Send bytes of a resumable upload of the IETF
+         * @description The bytes begin at Upload-Offset, which is the number of bytes held. What arrived in order is kept when the request breaks off,
+         *     unless it states a Content-Digest. Upload-Complete ?1 says that the bytes are the last ones.
+         */
+        patch: operations["patchUpload"];
+        trace?: never;
+    };
     "/reservations/{uid}/objects/{clientId}/content": {
         parameters: {
             query?: never;
@@ -1353,6 +1422,40 @@ export interface components {
         Protection: "none" | "password" | "recipientAuthentication";
         /** @enum {string} */
         Kind: "p2p" | "drop" | "mailbox";
+        /** @description Problem details (RFC 9457) with the usual error beside. */
+        Problem: {
+            /**
+             * Format: uri
+             * @example https://iana.org/assignments/http-problem-types#mismatching-upload-offset
+             */
+            type: string;
+            /** @example offset from request does not match offset of resource */
+            title: string;
+            /** @example 409 */
+            status: number;
+            /**
+             * Format: int64
+             * @example 20000
+             */
+            "expected-offset"?: number;
+            /**
+             * Format: int64
+             * @example 0
+             */
+            "provided-offset"?: number;
+            error: {
+                /** @example 409003 */
+                code: number;
+                /** @example The request conflicts with the state of the resource. */
+                message: string;
+                /**
+                 * @example [
+                 *       "Upload-Offset: must be 20000, the number of bytes held"
+                 *     ]
+                 */
+                details: string[];
+            };
+        };
         Error: {
             error: {
                 /** @description Status × 1000 + n, stable */
@@ -2525,6 +2628,16 @@ export interface components {
          */
         IdempotencyKey: string;
         /**
+         * @description Whether the object ends with the body, `?1` or `?0`.
+         * @example ?1
+         */
+        UploadComplete: string;
+        /**
+         * @description The version of the draft, 3 to 8. Only a client that states it gets 104.
+         * @example 8
+         */
+        InteropVersion: number;
+        /**
          * @description The version of tus.
          * @example 1.0.0
          */
@@ -2600,6 +2713,10 @@ export interface components {
     headers: {
         /** @description `1.0.0` */
         "Tus-Resumable": string;
+        /** @description `?1` or `?0` */
+        "Upload-Complete": string;
+        /** @description `max-size` in bytes and `max-age` in seconds */
+        "Upload-Limit": string;
         /** @description Number of bytes held */
         "Upload-Offset": number;
         /** @description When the reservation expires */
@@ -5374,6 +5491,531 @@ export interface operations {
             503: components["responses"]["Failure"];
         };
     };
+    createUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Whether the object ends with the body, `?1` or `?0`.
+                 * @example ?1
+                 */
+                "Upload-Complete": components["parameters"]["UploadComplete"];
+                /**
+                 * @description Size of the object in bytes.
+                 * @example 48213
+                 */
+                "Upload-Length"?: components["parameters"]["UploadLength"];
+                /**
+                 * @description The version of the draft, 3 to 8. Only a client that states it gets 104.
+                 * @example 8
+                 */
+                "Upload-Draft-Interop-Version"?: components["parameters"]["InteropVersion"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The object, or with Upload-Complete ?0 no body */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "sheet-1",
+                     *       "name": "sheet-1.pdf",
+                     *       "contentLength": 48213,
+                     *       "intendedSize": 48213
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Object"];
+                };
+            };
+            /** @description A header is malformed or missing (400001), the body is shorter or longer than its Content-Length (400012), a digest differs (400013), or the problem inconsistent-upload-length or completed-upload */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Complete: is required, ?1 or ?0; in interop version 3 Upload-Incomplete"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The reservation has as many files as it takes (403035), the mailbox does not accept such files (403040; an object of such content is deleted), or a volume is used up (403031, 403032, 403034, 403071, 403072) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The bytes do not begin at the number of bytes held (409003, the problem mismatching-upload-offset), the reservation is confirmed (409010), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is larger than the reservation takes. The answer has Upload-Limit */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 413001,
+                     *         "message": "The request body is too large.",
+                     *         "details": [
+                     *           "the upload is at most 1000000 bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The Content-Type is not application/partial-upload, or the request has a Content-Encoding */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Type: must be application/partial-upload"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getUploadsOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are */
+            204: {
+                headers: {
+                    /** @description application/partial-upload */
+                    "Accept-Patch"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    deleteUpload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Confirmed"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getUploadOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description They are */
+            204: {
+                headers: {
+                    /** @description application/partial-upload */
+                    "Accept-Patch"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    headUpload: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The version of the draft, 3 to 8. Only a client that states it gets 104.
+                 * @example 8
+                 */
+                "Upload-Draft-Interop-Version"?: components["parameters"]["InteropVersion"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The state of the upload */
+            204: {
+                headers: {
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    /** @description Size of the object, when it is known */
+                    "Upload-Length"?: number;
+                    /** @description SHA-256 of a complete object */
+                    "Repr-Digest"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    patchUpload: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Number of bytes held, where the body begins.
+                 * @example 20000
+                 */
+                "Upload-Offset": components["parameters"]["UploadOffset"];
+                /**
+                 * @description Whether the object ends with the body, `?1` or `?0`.
+                 * @example ?1
+                 */
+                "Upload-Complete": components["parameters"]["UploadComplete"];
+                /**
+                 * @description Size of the object in bytes.
+                 * @example 48213
+                 */
+                "Upload-Length"?: components["parameters"]["UploadLength"];
+                /**
+                 * @description The version of the draft, 3 to 8. Only a client that states it gets 104.
+                 * @example 8
+                 */
+                "Upload-Draft-Interop-Version"?: components["parameters"]["InteropVersion"];
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/partial-upload": string;
+            };
+        };
+        responses: {
+            /** @description The complete object */
+            200: {
+                headers: {
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    /** @description SHA-256 of the object */
+                    "Repr-Digest"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "sheet-1",
+                     *       "name": "sheet-1.pdf",
+                     *       "contentLength": 48213,
+                     *       "intendedSize": 48213
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Object"];
+                };
+            };
+            /** @description The bytes are held (interop versions 3 to 5) */
+            201: {
+                headers: {
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The bytes are held */
+            204: {
+                headers: {
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A header is malformed or missing (400001), the body is shorter or longer than its Content-Length (400012), a digest differs (400013), or the problem inconsistent-upload-length or completed-upload */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Complete: is required, ?1 or ?0; in interop version 3 Upload-Incomplete"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The reservation has as many files as it takes (403035), the mailbox does not accept such files (403040; an object of such content is deleted), or a volume is used up (403031, 403032, 403034, 403071, 403072) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The bytes do not begin at the number of bytes held (409003, the problem mismatching-upload-offset), the reservation is confirmed (409010), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The upload is larger than the reservation takes. The answer has Upload-Limit */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 413001,
+                     *         "message": "The request body is too large.",
+                     *         "details": [
+                     *           "the upload is at most 1000000 bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The Content-Type is not application/partial-upload, or the request has a Content-Encoding */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Type: must be application/partial-upload"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
     putContent: {
         parameters: {
             query?: never;
@@ -5383,6 +6025,11 @@ export interface operations {
                  * @example bytes 20000-48212/48213
                  */
                 "Content-Range"?: string;
+                /**
+                 * @description Makes the request a resumable upload of the IETF, which starts the object over. See POST /reservations/{uid}/uploads.
+                 * @example ?1
+                 */
+                "Upload-Complete"?: string;
                 /**
                  * @description SHA-256 of the body (RFC 9530). Other algorithms are ignored.
                  * @example sha-256=:n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=:
@@ -5415,6 +6062,17 @@ export interface operations {
         };
         responses: {
             200: components["responses"]["Object"];
+            /** @description With Upload-Complete ?0, the bytes are held and the upload is at Location (see POST /reservations/{uid}/uploads) */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "Upload-Complete": components["headers"]["Upload-Complete"];
+                    "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Limit": components["headers"]["Upload-Limit"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description The body is shorter or longer than its range or the object (400012), a digest differs (400013), or a digest is malformed (400001) */
             400: {
                 headers: {

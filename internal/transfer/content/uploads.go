@@ -35,6 +35,7 @@ type Part struct {
 	BodyLength    int64  // Content-Length; -1: unknown
 	ContentDigest []byte // SHA-256 of this request's bytes; nil: not stated
 	ReprDigest    []byte // SHA-256 of the whole object; nil: not stated
+	Progressive   bool   // with ReprDigest: what arrives is held before the digest is verified, without the last bytes
 	Body          Body
 }
 

@@ -261,5 +261,5 @@ func TestTusUploadsAreBounded(t *testing.T) {
 	d.With("Upload-Length", "1").Post(d.path+"/tus", nil).WantError(transfer.ErrTooManyFiles)
 	d.with("Upload-Length", "1000001").bytesAt(path, 0, nil).WantError(fault.ErrTooLarge)
 	d.bytesAt(path, 0, random(1_000_001)).WantError(fault.ErrTooLarge)
-	d.bytesAt(path, 0, struct{ io.Reader }{bytes.NewReader(random(1_000_001))}).WantError(transfer.ErrBodyLength)
+	d.bytesAt(path, 0, struct{ io.Reader }{bytes.NewReader(random(1_000_001))}).WantError(fault.ErrTooLarge)
 }

@@ -43,6 +43,9 @@ func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if isResumable(r) {
+		return h.beginContent(w, r, uid, clientID)
+	}
 	in, err := partFrom(r)
 	if err != nil {
 		return err

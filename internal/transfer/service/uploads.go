@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
@@ -29,6 +30,9 @@ func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.R
 	o.ExpiresAt = expires
 	return o, created, nil
 }
+
+// LifeLeft returns how long an object's reservation is open.
+func (s *Service) LifeLeft(o transfer.Object) time.Duration { return max(0, o.ExpiresAt.Sub(s.now())) }
 
 // SettledObject returns one object of a reservation, after it has ended a request of this process that writes it. So the next request can
 // go on at the bytes held (contract 4.12).
