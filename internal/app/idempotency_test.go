@@ -212,21 +212,55 @@ func TestIdempotencyAfterCrash(t *testing.T) {
 	s.Clock.Advance(31 * time.Second)
 	by.Post(path, body).Want(http.StatusCreated)
 
-	store := idempotency.New(s.App.DB, sealer(t), s.Clock.Now)
-	claim, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, 1)
+	store, one := idempotency.New(s.App.DB, sealer(t), s.Clock.Now), idempotency.Quota{Keys: 1, Bytes: 1}
+	claim, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, one)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(31 * time.Second)
-	if _, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, 1); err != nil {
+	if _, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, one); err != nil {
 		t.Fatal(err)
 	}
 	err = s.App.DB.InTx(claim.Context(t.Context()), func(database.Tx) error { return nil })
 	if !isFault(err, fault.ErrConflict) {
 		t.Errorf("an overtaken transaction: %v", err)
 	}
-	if _, _, err := store.Begin(t.Context(), "x", "z", [32]byte{}, 1); !isFault(err, idempotency.ErrTooMany) {
+	if _, _, err := store.Begin(t.Context(), "x", "z", [32]byte{}, one); !isFault(err, idempotency.ErrTooMany) {
 		t.Errorf("a second key of one: %v", err)
+	}
+}
+
+// TestIdempotencyBytes: a caller's stored answers are bounded in bytes, also when they are few. Others and former keys are not affected.
+func TestIdempotencyBytes(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	store := idempotency.New(s.App.DB, sealer(t), s.Clock.Now)
+	q := idempotency.Quota{Keys: 100, Bytes: 1_000_000}
+	stored := 0
+	for ; stored < 20; stored++ {
+		claim, _, err := store.Begin(t.Context(), "eve", fmt.Sprint(stored), [32]byte{}, q)
+		if isFault(err, idempotency.ErrTooMany) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := claim.Keep(t.Context(), idempotency.Answer{Status: http.StatusCreated, Body: bytes.Repeat([]byte("x"), 100_000)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if stored < 5 || stored > 10 { // sealed answers are longer
+		t.Errorf("%d answers of 100 kB are stored", stored)
+	}
+	if _, former, err := store.Begin(t.Context(), "eve", "0", [32]byte{}, q); err != nil || former == nil || len(former.Body) != 100_000 {
+		t.Errorf("a former answer: %v", err)
+	}
+	if _, _, err := store.Begin(t.Context(), "ann", "0", [32]byte{}, q); err != nil {
+		t.Errorf("another caller: %v", err)
+	}
+	s.Clock.Advance(24*time.Hour + time.Second)
+	if _, _, err := store.Begin(t.Context(), "eve", "new", [32]byte{}, q); err != nil {
+		t.Errorf("a day later: %v", err)
 	}
 }
 

@@ -141,6 +141,29 @@ func TestInvalidTokensPayFromTheAddress(t *testing.T) {
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 }
 
+// TestAPITokenBucket: an API token has 600 requests, and 10 more each second, in a bucket of its own.
+func TestAPITokenBucket(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited())
+	ann := s.SignUp("ann@example.com")
+	made := ann.As(ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "Archive", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	program := s.Stranger().As(made.String("token"))
+	if got := countAnswers(program, 600, "GET", s.Transfer+"/transfers"); got[http.StatusOK] != 600 {
+		t.Errorf("600 requests: %v", got)
+	}
+	for path, status := range map[string]int{s.Transfer + "/transfers": http.StatusTooManyRequests, s.Identity + "/profile": 509} {
+		got := program.Get(path)
+		if h := got.Header; got.Status != status || number(h, "Retry-After") != 1 || number(h, "X-RateLimit-Limit") != 600 || number(h, "X-RateLimit-Remaining") != 0 {
+			t.Errorf("GET %s with a full bucket: %d, %v", path, got.Status, h)
+		}
+	}
+	ann.Get(s.Transfer + "/transfers").Want(http.StatusOK)
+	s.Clock.Advance(time.Second)
+	if got := countAnswers(program, 12, "GET", s.Transfer+"/transfers"); got[http.StatusOK] != 10 || got[http.StatusTooManyRequests] != 2 {
+		t.Errorf("12 requests a second later: %v", got)
+	}
+}
+
 // TestRateLimitOff: the setting for load tests keeps the limits that protect persons.
 func TestRateLimitOff(t *testing.T) {
 	t.Parallel()

@@ -44,8 +44,8 @@ func (s *Server) once(x *exchange, r *http.Request, route httpapi.Route, caller 
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{failed}))
 		return route.Handler(x, r) // which refuses the body
 	}
-	by, most := repeater(caller, x.client)
-	claim, former, err := s.idempotency.Begin(r.Context(), by, key, fingerprint(r, x.client.Host.Name, body), most)
+	by, quota := repeater(caller, x.client)
+	claim, former, err := s.idempotency.Begin(r.Context(), by, key, fingerprint(r, x.client.Host.Name, body), quota)
 	switch {
 	case err != nil:
 		return err
@@ -88,16 +88,16 @@ func (s *Server) run(x *exchange, r *http.Request, route httpapi.Route, claim *i
 }
 
 // repeater identifies who may repeat a request: an API token, the person, the reservation, or the client network of anonymous callers.
-func repeater(caller token.Caller, client token.Client) (by string, most int) {
+func repeater(caller token.Caller, client token.Client) (by string, q idempotency.Quota) {
 	switch {
 	case caller.Anonymous():
-		return "network " + ratelimit.AddressKey(client.Address), idempotency.NetworkKeys
+		return "network " + ratelimit.AddressKey(client.Address), idempotency.NetworkQuota
 	case caller.Kind == token.KindAPI:
-		return "token " + caller.Session.String(), idempotency.PersonKeys
+		return "token " + caller.Session.String(), idempotency.PersonQuota
 	case caller.IsPerson():
-		return "person " + caller.Person.String(), idempotency.PersonKeys
+		return "person " + caller.Person.String(), idempotency.PersonQuota
 	}
-	return "session " + sessionKey(caller), idempotency.PersonKeys
+	return "session " + sessionKey(caller), idempotency.PersonQuota
 }
 
 // fingerprint identifies a request. Replicas behind different ports serve the same host.

@@ -34,8 +34,8 @@ var (
 	ErrLost = fault.New(409903, "Idempotency-Key: the first request with this key took effect, but its answer was lost; look at what it was to create")
 	// ErrOther: the key belongs to a request with another method, path, query or body.
 	ErrOther = fault.New(422001, "Idempotency-Key: belongs to a request with another address or body; use a new key")
-	// ErrTooMany: the caller has used as many keys within 24 hours as are allowed.
-	ErrTooMany = fault.New(403906, "Idempotency-Key: you have used too many keys within 24 hours; leave the header out")
+	// ErrTooMany: the caller has used as many keys within 24 hours as are allowed, or their answers hold too many bytes.
+	ErrTooMany = fault.New(403906, "Idempotency-Key: you have used too many keys within 24 hours, or their answers are too large; leave the header out")
 )
 
 const (
@@ -47,22 +47,27 @@ const (
 	attempts   = 3 // to claim a key that is dropped at the same time
 )
 
-// The keys that one caller may use within 24 hours.
-const (
-	PersonKeys  = 5000
-	NetworkKeys = 300 // of anonymous callers of a client network
+// Quota is how many keys one caller may use within 24 hours, and how many bytes their answers may hold. A caller with fewer bytes may begin
+// a request whose answer goes beyond.
+type Quota struct{ Keys, Bytes int }
+
+// The quotas of callers. An answer to a mailbox reservation has about 1 kB.
+var (
+	PersonQuota  = Quota{Keys: 5000, Bytes: 20_000_000}
+	NetworkQuota = Quota{Keys: 300, Bytes: 2_000_000} // of anonymous callers of a client network
 )
 
 // Store keeps the keys and answers. It is safe for concurrent use.
 type Store struct {
-	db  *database.DB
-	box seal.Box
-	now func() time.Time
+	db     *database.DB
+	sealer *seal.Sealer
+	box    seal.Box
+	now    func() time.Time
 }
 
 // New returns a Store.
 func New(db *database.DB, sealer *seal.Sealer, now func() time.Time) *Store {
-	return &Store{db: db, box: sealer.Box("idempotency"), now: now}
+	return &Store{db: db, sealer: sealer, box: sealer.Box("idempotency"), now: now}
 }
 
 // Answer is what a request was answered with.
@@ -96,23 +101,24 @@ func Key(h http.Header) (string, error) {
 	return key, nil
 }
 
-// Begin claims a key for a request, or returns the answer of the first request with it. caller identifies who may repeat it. most is how
-// many keys the caller may use.
+// Begin claims a key for a request, or returns the answer of the first request with it. caller identifies who may repeat it. q bounds
+// what the caller may use.
 // Errors: ErrRunning, ErrLost, ErrOther, ErrTooMany.
-func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha256.Size]byte, most int) (*Claim, *Answer, error) {
+func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha256.Size]byte, q Quota) (*Claim, *Answer, error) {
 	by, hash, now := sha256.Sum256([]byte(caller)), sha256.Sum256([]byte(caller+"\x00"+key)), s.now()
 	c := &Claim{store: s, key: hash[:], uid: uuid.New()}
+	request := s.sealer.MAC("idempotency", fingerprint[:])                     // a body may have a password: its bare hash would help to guess it
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime) // a client that leaves must not leave a claim behind
 	defer cancel()
 	for range attempts {
-		claimed, err := s.claim(ctx, c, by[:], fingerprint, now, most)
+		claimed, err := s.claim(ctx, c, by[:], request, now, q)
 		if err != nil {
 			return nil, nil, err
 		}
 		if claimed {
 			return c, nil, nil
 		}
-		answer, err := s.former(ctx, c.key, fingerprint)
+		answer, err := s.former(ctx, c.key, request)
 		if !errors.Is(err, errNoKey) {
 			return nil, answer, err
 		}
@@ -124,27 +130,28 @@ func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha2
 var errNoKey = errors.New("no such idempotency key")
 
 // claim stores a claim. It reports false when the key is another request's, or the caller has too many keys.
-func (s *Store) claim(ctx context.Context, c *Claim, by []byte, fingerprint [sha256.Size]byte, now time.Time, most int) (bool, error) {
+func (s *Store) claim(ctx context.Context, c *Claim, by, fingerprint []byte, now time.Time, q Quota) (bool, error) {
 	n, err := database.Exec(ctx, s.db.Pool, "claim idempotency key", `
 		INSERT INTO idempotency_keys AS k (key, caller, fingerprint, claim, busy_until, expires_at)
 		SELECT $1, $2, $3, $4, $6, $7
-		WHERE (SELECT count(*) FROM (SELECT FROM idempotency_keys WHERE caller = $2 AND expires_at > $5 LIMIT $8) AS used) < $8
+		WHERE (SELECT count(*) < $8 AND coalesce(sum(bytes), 0) < $9 FROM (
+		           SELECT octet_length(answer) AS bytes FROM idempotency_keys WHERE caller = $2 AND expires_at > $5 LIMIT $8) AS used)
 		   OR EXISTS (SELECT FROM idempotency_keys WHERE key = $1)
 		ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO UPDATE
 		SET fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, done = false, answer = NULL
 		WHERE k.expires_at <= $5 OR NOT k.done AND k.busy_until <= $5 AND k.fingerprint = excluded.fingerprint`,
-		c.key, by, fingerprint[:], c.uid, now, now.Add(lease), now.Add(kept), most)
+		c.key, by, fingerprint, c.uid, now, now.Add(lease), now.Add(kept), q.Keys, q.Bytes)
 	return n == 1, err
 }
 
 // former returns the answer of the first request with a key.
 // Errors: ErrRunning, ErrLost, ErrOther, errNoKey.
-func (s *Store) former(ctx context.Context, key []byte, fingerprint [sha256.Size]byte) (*Answer, error) {
+func (s *Store) former(ctx context.Context, key, fingerprint []byte) (*Answer, error) {
 	k, err := database.One[struct {
 		Same, Done, Busy bool
 		Answer           []byte
 	}](ctx, s.db.Pool, "read idempotency key", errNoKey, `
-		SELECT fingerprint = $2 AS same, done, busy_until > $3 AS busy, answer FROM idempotency_keys WHERE key = $1`, key, fingerprint[:], s.now())
+		SELECT fingerprint = $2 AS same, done, busy_until > $3 AS busy, answer FROM idempotency_keys WHERE key = $1`, key, fingerprint, s.now())
 	switch {
 	case err != nil:
 		return nil, err

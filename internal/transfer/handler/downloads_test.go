@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -180,4 +182,50 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}
+}
+
+// TestDownloadEndsWithItsAPIToken: a download with an API token is cut while bytes flow, within a second of the token's end.
+func TestDownloadEndsWithItsAPIToken(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	d := reserve(s)
+	d.send("a", random(48<<20))
+	path := s.Transfer + "/transfers/" + d.confirm()
+	made := ann.As(ann.ID).Post(s.Identity+"/tokens", object{"name": "Archive", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	program := s.Stranger().As(made.String("token"))
+	resp, err := program.Open(t.Context(), "GET", path+"/objects/"+program.Get(path).String("objects.0.uid")+"/content", nil) //nolint:bodyclose // closed below
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.CopyN(io.Discard, resp.Body, 1000); err != nil {
+		t.Fatal(err)
+	}
+	type end struct {
+		at  time.Time
+		n   int64
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() { // reads on slowly, so that bytes flow when the token ends
+		var all int64
+		for {
+			n, err := io.CopyN(io.Discard, resp.Body, 32<<10)
+			if all += n; err != nil {
+				ended <- end{time.Now(), all, err}
+				return
+			}
+			time.Sleep(5 * time.Millisecond) // 6 MB/s: 8 s for all of it
+		}
+	}()
+	ann.As(ann.ID).Delete(s.Identity + "/tokens/" + made.String("uid")).Want(http.StatusNoContent)
+	revoked := time.Now()
+	e := <-ended
+	if errors.Is(e.err, io.EOF) && e.n+1000 >= 48<<20 {
+		t.Errorf("all of it came, %d bytes", e.n)
+	}
+	if took := e.at.Sub(revoked); took > 3*time.Second { // one second, what the buffers of the connection hold, and a busy machine
+		t.Errorf("the download ended %s after its token", took)
+	}
+	program.Get(path).WantError(token.ErrInvalid)
 }
