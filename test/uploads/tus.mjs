@@ -1,0 +1,98 @@
+// tus-js-client against the server, through a network that is cut: a file that a later upload goes on with, one of unknown size, one
+// whose bytes begin with the creation, and one that is ended. Called by test/uploads.sh.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createReadStream, readFileSync, statSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { DefaultHttpStack, FileUrlStorage, Upload } from 'tus-js-client'
+
+const [url, demo, file, state] = process.argv.slice(2)
+const transfer = `${url}/transfer/v2`
+const size = statSync(file).size
+
+// patient repeats a request that the network cuts.
+async function patient(target, options) {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await fetch(target, options)
+    } catch (error) {
+      if (tries === 20) throw error
+    }
+  }
+}
+
+async function call(method, target, token, body) {
+  const headers = { Accept: 'application/json', ...(token && { Authorization: `Bearer ${token}` }), ...(body && { 'Content-Type': 'application/json' }) }
+  const answer = await patient(target, { method, headers, body: body && JSON.stringify(body) })
+  const text = await answer.text()
+  assert.ok(answer.ok, `${method} ${target} answered ${answer.status}: ${text}`)
+  return { ...(text ? JSON.parse(text) : {}), bearer: answer.headers.get('Authorization')?.replace(/^Bearer /, '') }
+}
+
+const sum = (stream) => { const hash = createHash('sha256'); return pipeline(stream, hash).then(() => hash.digest('hex')) }
+
+const { uid, bearer } = await call('POST', `${transfer}/public/mailbox/demo`, null, { anonSender: 'Sam', anonEmail: 'sam@example.com' })
+const requests = []
+
+// send uploads a source to its end, or until so many bytes are sent.
+function send(source, options, { until = Infinity, resume = false } = {}) {
+  return new Promise((resolve, reject) => {
+    const upload = new Upload(source, {
+      endpoint: `${transfer}/reservations/${uid}/tus`,
+      headers: { Authorization: `Bearer ${bearer}` },
+      retryDelays: [50, 200, 500, 1000, 1000, 1000],
+      httpStack: new DefaultHttpStack(),
+      urlStorage: new FileUrlStorage(state),
+      onAfterResponse: (request, answer) => { requests.push(`${request.getMethod()} ${answer.getStatus()}`) },
+      onProgress: (sent) => { if (sent >= until) upload.abort().then(() => resolve(upload), reject) },
+      onSuccess: () => resolve(upload),
+      onError: reject,
+      ...options,
+    })
+    if (!resume) { upload.start(); return }
+    upload.findPreviousUploads().then((earlier) => {
+      assert.equal(earlier.length, 1, 'the earlier upload is stored')
+      upload.resumeFromPreviousUpload(earlier[0])
+      upload.start()
+    }, reject)
+  })
+}
+
+const metadata = { filename: 'large.bin', filetype: 'application/octet-stream', relativePath: 'folder/large.bin' }
+const first = await send(createReadStream(file), { metadata }, { until: size * 0.4 })
+const second = await send(createReadStream(file), { metadata }, { resume: true })
+assert.equal(second.url, first.url)
+console.log('aborted at 40 % and gone on with')
+
+const half = size >> 1
+const small = () => new PassThrough().end(readFileSync(file).subarray(0, 2_000_000))
+await send(small(), { metadata: { filename: 'deferred.bin' }, uploadLengthDeferred: true, chunkSize: 700_000, storeFingerprintForResuming: false })
+console.log('length told at the end')
+await send(readFileSync(file).subarray(half, half + 1_000_000), { metadata: { filename: 'creation.bin' }, uploadDataDuringCreation: true, storeFingerprintForResuming: false })
+console.log('bytes with the creation')
+const ended = await send(readFileSync(file).subarray(0, 3_000_000), { metadata: { filename: 'ended.bin' }, chunkSize: 500_000, storeFingerprintForResuming: false }, { until: 500_000 })
+await ended.abort(true)
+const gone = await patient(ended.url, { method: 'HEAD', headers: { Authorization: `Bearer ${bearer}`, 'Tus-Resumable': '1.0.0' } })
+assert.equal(gone.status, 404)
+console.log('ended by the client')
+
+const { uid: delivered } = await call('POST', `${transfer}/reservations/${uid}/confirm`, bearer)
+const [, email] = readFileSync(demo, 'utf8').match(/^email: *(.*)$/m)
+const [, password] = readFileSync(demo, 'utf8').match(/^password: *(.*)$/m)
+const login = await call('POST', `${url}/id/v3/auth/login`, null, { email, type: 'bcrypt', key: password })
+const { token } = await call('POST', `${url}/id/v3/auth/access`, login.token)
+const { objects } = await call('GET', `${transfer}/transfers/${delivered}`, token)
+const want = {
+  'folder/large.bin': await sum(createReadStream(file)),
+  'deferred.bin': await sum(small()),
+  'creation.bin': createHash('sha256').update(readFileSync(file).subarray(half, half + 1_000_000)).digest('hex'),
+}
+assert.deepEqual(objects.map((o) => o.name).sort(), Object.keys(want).sort())
+for (const o of objects) {
+  const answer = await patient(`${transfer}/transfers/${delivered}/objects/${o.uid}/content`, { headers: { Authorization: `Bearer ${token}` } })
+  assert.equal(await sum(answer.body), want[o.name], `${o.name} differs`)
+}
+const counted = {}
+for (const r of requests) counted[r] = (counted[r] ?? 0) + 1
+console.log('delivered as sent;', JSON.stringify(counted))
