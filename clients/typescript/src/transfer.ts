@@ -2719,7 +2719,7 @@ export interface components {
         "Upload-Limit": string;
         /** @description Number of bytes held */
         "Upload-Offset": number;
-        /** @description When the reservation expires */
+        /** @description When the reservation expires, as an HTTP date */
         "Upload-Expires": string;
         /** @description Capacity of the bucket of which this request took a token. Absent when limits are off. */
         "X-RateLimit-Limit": number;
