@@ -166,7 +166,7 @@ func readDocument(content []byte) (document, error) {
 
 // addPath adds the operations of a path to their tags.
 func (d *document) addPath(item tree, path string) {
-	for _, method := range []string{"get", "head", "post", "put", "patch", "delete"} {
+	for _, method := range []string{"options", "get", "head", "post", "put", "patch", "delete"} {
 		if item.node[method] == nil {
 			continue
 		}
