@@ -1,4 +1,4 @@
-// Webhooks on /account: making one, a test of it, pausing, and deleting it.
+// Webhooks and export targets on /account: making one, a test of it, pausing, and deleting it.
 
 import { createServer } from "node:http";
 
@@ -45,6 +45,47 @@ export async function webhookTests() {
       await at.getByText(url).first().waitFor({ state: "detached" });
     } finally {
       receiver.close();
+    }
+  });
+
+  await test("webhooks: make, test and delete an export target", async () => {
+    const sizes = new Map();
+    const cloud = createServer((request, response) => { // as much of WebDAV as a copy needs
+      let size = 0;
+      request.on("data", (chunk) => { size += chunk.length; });
+      request.on("end", () => {
+        if (request.method === "PUT") sizes.set(request.url, size);
+        if (request.method === "MOVE") sizes.set(new URL(String(request.headers.destination)).pathname, sizes.get(request.url));
+        response.writeHead(request.method === "HEAD" && !sizes.has(request.url) ? 404 : 201, { "Content-Length": request.method === "HEAD" ? sizes.get(request.url) ?? 0 : 0 }).end();
+      });
+    });
+    await new Promise((resolve) => cloud.listen(0, "127.0.0.1", () => resolve(undefined)));
+    try {
+      const p = await page(await signedIn(await person("Wilma")), "/account");
+      const at = p.locator("#webhooks");
+      await at.getByRole("button", { name: "Create an export target" }).click();
+      await at.getByLabel("Copy to").selectOption("s3");
+      await at.getByLabel("Secret key").waitFor();
+      await at.getByLabel("Copy to").selectOption("webdav");
+      const url = `http://127.0.0.1:${/** @type {any} */ (cloud.address()).port}/files`;
+      await at.getByLabel("Address").fill(url);
+      await at.getByLabel("User name").fill("wilma");
+      await at.getByLabel("Password").fill("an app password");
+      await judge(p, "a new export target");
+      await at.getByRole("button", { name: "Create the export target" }).click();
+      await at.getByText("WebDAV folder · wilma").waitFor();
+      await at.getByRole("button", { name: "Send a test" }).click();
+      for (let tries = 0; tries < 30 && !(await at.getByText("delivered").isVisible()); tries++) {
+        await at.getByRole("button", { name: "Refresh" }).click();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+      await at.getByText("delivered").waitFor();
+      equal(sizes.has("/files/consign-test.txt"), true, "the test file");
+      await at.getByRole("button", { name: `Delete the export target ${url}` }).click();
+      await p.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await at.getByText("WebDAV folder").waitFor({ state: "detached" });
+    } finally {
+      cloud.close();
     }
   });
 }
